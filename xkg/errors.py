@@ -16,6 +16,10 @@ class UnsafeInputError(InputError):
     """The input reaches outside its folder, or is larger than any honest input."""
 
 
+class UnreachableError(InputError):
+    """A server that has the input failed in a way that may be temporary."""
+
+
 class UnknownIdError(XkgError):
     """No such paper, technique or code in this graph."""
 

@@ -83,6 +83,15 @@ class Paper(Node):
     cost_usd: float = 0.0
     claims: dict[str, Any] = Field(default={})
 
+    @property
+    def arxiv_number(self) -> str | None:
+        """The arXiv id, which the paper's own id holds where no field does."""
+        return self.arxiv_id or (self.id.removeprefix("arxiv:") if self.id.startswith("arxiv:") else None)
+
+    @property
+    def doi(self) -> str | None:
+        return self.id.removeprefix("doi:") if self.id.startswith("doi:") else None
+
 
 class Technique(Node):
     """`parent` is the id of the technique above, None at the top; siblings are in list order in the bundle.

@@ -105,20 +105,29 @@ class Arxiv:
 @contextmanager
 def serving() -> Iterator[Arxiv]:
     state = Arxiv()
+    with on_loopback(lambda handler, _: state.answer(handler)) as state.url:
+        yield state
+
+
+@contextmanager
+def on_loopback(answer: Callable[[BaseHTTPRequestHandler, bytes], None]) -> Iterator[str]:
+    """The address of a server that gives each request, with its body, to `answer`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            state.answer(self)
+            answer(self, b"")
+
+        def do_POST(self) -> None:
+            answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
 
         def log_message(self, *_: object) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=lambda: server.serve_forever(poll_interval=0.01))
     thread.start()
     try:
-        yield state
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         thread.join()

@@ -1,6 +1,6 @@
 """Commands that make a graph: build, verify, costs, link."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -73,12 +73,23 @@ def build(
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
     if papers is not None:
-        if paper or repo or paper_id or dry_run:
-            raise typer.BadParameter(
-                "it stands alone: put paper, repository and id into its lines", context, param_hint="--papers"
-            )
+        _refuse(
+            context,
+            "belongs to single papers: a line of the list holds paper, repository and id",
+            {
+                "--paper": bool(paper),
+                "--repo": bool(repo),
+                "--id": paper_id is not None,
+                "--dry-run": dry_run,
+                "--curate": curated,
+                "--progress": progress != "text",
+                "--within": within is not None,
+            },
+        )
         _build_list(settings, papers, jobs, retry_failed=retry_failed, blacklist=blacklist, html=html, as_json=as_json)
         return
+    for_lists = {"--jobs": jobs != 1, "--retry-failed": retry_failed, "--html": html is not None}
+    _refuse(context, "belongs to --papers", for_lists)
     if not paper:
         raise typer.BadParameter("give a paper, or a list of them with --papers", context, param_hint="--paper")
     pairs = _pairs(paper, repo or [], paper_id)
@@ -90,6 +101,13 @@ def build(
     if curated:
         pairs += curated_pairs(settings, paper, blacklist, paper_id)
     build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json)
+
+
+def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:
+    """Raises `typer.BadParameter` for the first option that was given."""
+    for option, is_given in given.items():
+        if is_given:
+            raise typer.BadParameter(f"it {reason}", context, param_hint=option)
 
 
 def _build_list(

@@ -98,9 +98,7 @@ def audit(
 
 def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "_Texts") -> Iterator[Finding]:
     paper = bundle.paper
-    doi = paper.id.removeprefix("doi:") if paper.id.startswith("doi:") else None
-    number = paper.arxiv_id or (paper.id.removeprefix("arxiv:") if paper.id.startswith("arxiv:") else None)
-    if (reason := guard.paper(number, doi, paper.title)) is not None:
+    if (reason := guard.paper(paper.arxiv_number, paper.doi, paper.title)) is not None:
         yield Finding(where=paper.id, kind="paper", what=reason)
     parts = [(paper.id, paper.code_overview), (paper.id, paper.abstract)]
     parts += [(each.id, each.definition) for each in bundle.techniques]

@@ -121,6 +121,12 @@ AUTO = "auto"
 _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
+def require_paper_id(text: str) -> None:
+    """Raises `InputError` for an id that no paper can have."""
+    if not re.fullmatch(r"[^\s#]+", text):
+        raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+
+
 class Builder(AbstractContextManager["Builder"]):
     """Builds papers one after another with one embedder, one sandbox and one language model."""
 
@@ -178,8 +184,8 @@ class Builder(AbstractContextManager["Builder"]):
         from xkg.sandbox.select import warmed
 
         settings, context = self._settings, self._context
-        if paper_id is not None and not re.fullmatch(r"[^\s#]+", paper_id):
-            raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+        if paper_id is not None:
+            require_paper_id(paper_id)
         with ExitStack() as opened:
             if context.model is not None and context.runner is not None:
                 context = replace(context, runner=opened.enter_context(warmed(context.runner)))

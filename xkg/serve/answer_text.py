@@ -118,11 +118,16 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
     return [*lines, *_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
+def _code_of(row: SearchRow | FoundRow) -> str:
+    has = (f"code {row.code}" if row.code else "no code") + (f", because {row.no_code}" if row.no_code else "")
+    return has + (f"; components without code: {', '.join(row.without_code)}" if row.without_code else "")
+
+
 def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
     lines = [
         f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
         f"   {row.id}",
-        f"   paper: {row.paper_title}; {f'code {row.code}' if row.code else 'no code'}",
+        f"   paper: {row.paper_title}; {_code_of(row)}",
     ]
     texts = (row.definition, row.reason and f"why: {row.reason}", row.guidance and f"apply: {row.guidance}")
     lines += [f"   {line}" for line in texts if line]

@@ -38,8 +38,7 @@ def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blackl
     """Ids of the papers of a graph that a blacklist keeps out, each with the reason. Reads the heads of all papers."""
     found: dict[str, str] = {}
     for paper in snapshot.papers():
-        doi = paper.id.removeprefix("doi:") if paper.id.startswith("doi:") else None
-        reason = blacklist.paper(paper.arxiv_id or _arxiv_of(paper.id), doi, paper.title)
+        reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
         if reason is not None:
             found[paper.id] = reason
     for name in blacklist.repositories:
@@ -48,10 +47,6 @@ def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blackl
             for (paper_id,) in rows:
                 found.setdefault(str(paper_id), f"it was built from {name}, which the blacklist names")
     return found
-
-
-def _arxiv_of(paper: str) -> str | None:
-    return paper.removeprefix("arxiv:") if paper.startswith("arxiv:") else None
 
 
 class WithoutExcluded:

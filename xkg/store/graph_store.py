@@ -64,13 +64,16 @@ class Table(Value):
 
 
 class TechniqueView(Value):
-    """A technique with its place: `path` are names from the top down to itself, `children` its components in order."""
+    """A technique with its place: `path` are names from the top down to itself, `children` its components in order. Of
+    a hidden technique, which searches find too, `technique.hidden` is the reason, and there is no code. `without_code`
+    names the components, hidden ones too, that have no code and no component with any."""
 
     technique: Technique
     paper_title: str
     path: tuple[str, ...]
     children: tuple[Technique, ...]
     code: Code | None
+    without_code: tuple[str, ...] = ()
 
 
 class Facts(Value):

@@ -1,4 +1,4 @@
-"""The published techniques of a bundle, and the texts that they are found by."""
+"""The techniques of a bundle that are shown and that are searched, and the texts that they are found by."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,9 +10,13 @@ VECTOR_TEXT_CHARACTERS = 2000
 """More than the 256 word pieces that the default model reads; what lies beyond would only be cut there."""
 
 
+PART_OF_HIDDEN = "it is part of a hidden one"
+
+
 @dataclass(frozen=True)
 class Entry:
-    """A visible technique: `order` counts among its visible siblings from 0, `path` are names from the top down."""
+    """A technique: `order` counts among its visible siblings from 0, `path` are names from the top down. A hidden one
+    has no code here, whatever was made for it."""
 
     technique: Technique
     order: int
@@ -34,6 +38,32 @@ def entries(bundle: PaperBundle) -> Iterator[Entry]:
         order = siblings.get(technique.parent, 0)
         siblings[technique.parent] = order + 1
         yield Entry(technique, order, path, code.get(technique.id), bundle.paper.title)
+
+
+def hidden_techniques(bundle: PaperBundle) -> list[Technique]:
+    """The hidden techniques and those under them, in preorder, each with the reason."""
+    found: dict[str, Technique] = {}
+    for technique in bundle.techniques:
+        if technique.hidden is not None or technique.parent in found:
+            reason = technique.hidden or PART_OF_HIDDEN
+            found[technique.id] = technique.model_copy(update={"hidden": reason})
+    return list(found.values())
+
+
+def searched_entries(bundle: PaperBundle) -> list[Entry]:
+    """The visible techniques in preorder, then the hidden ones, whose question deserves an answer too: that there is no
+    code, and why."""
+    by_id = {technique.id: technique for technique in bundle.techniques}
+
+    def path(technique: Technique) -> tuple[str, ...]:
+        names = [technique.name]
+        while technique.parent is not None:
+            technique = by_id[technique.parent]
+            names.append(technique.name)
+        return tuple(reversed(names))
+
+    hidden = hidden_techniques(bundle)
+    return [*entries(bundle), *(Entry(each, 0, path(each), None, bundle.paper.title) for each in hidden)]
 
 
 def vector_text(entry: Entry) -> Text:

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from xkg.build.stage_cache import StageReport
+from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Row
 from xkg.commands.batch.run import Event, Report, run
+from xkg.commands.batch.workers import NoBuilderError
 from xkg.commands.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
@@ -100,8 +102,52 @@ def test_a_process_that_is_killed_takes_only_its_paper(tmp_path: Path, corpus: P
     report = run(settings(tmp_path / "kg"), read_list(corpus), 1, notify=kill_once)
     assert states(report) == {1: "failed", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert "signal 9" in report.rows[0].reason
-    again = run(settings(tmp_path / "kg"), read_list(corpus), 1, retry_failed=True)
+    again = run(settings(tmp_path / "kg"), read_list(corpus), 1)
     assert states(again)[1] == "built"
+
+
+def test_a_server_that_failed_is_asked_again(tmp_path: Path) -> None:
+    (tmp_path / "Sorted.tex").write_text(PAPER.format(name="Sorted"))
+    (tmp_path / "list").write_text("Sorted.tex\thttps://127.0.0.1:1/no/server\n")
+    tried: list[object] = []
+    for _ in range(2):
+        tried.clear()
+        report = run(
+            settings(tmp_path / "kg"), read_list(tmp_path / "list"), 1, notify=lambda event: tried.append(event[1])
+        )
+        assert states(report) == {1: "failed"}
+        assert any(isinstance(event, StageReport) for event in tried)
+        assert "failed before" not in report.rows[0].reason
+
+
+def test_what_keeps_every_paper_ends_the_batch_at_once(
+    tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "XKG_LLM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    chosen = settings(tmp_path / "kg").model_copy(update={"llm": LlmSettings(model="o4-mini")})
+    ended: list[object] = []
+    with pytest.raises(NoBuilderError, match="OPENAI_API_KEY"):
+        run(chosen, read_list(corpus), 2, notify=lambda event: ended.append(event[1]))
+    assert not any(isinstance(event, Row) for event in ended)
+
+
+@pytest.mark.parametrize(
+    ("options", "refused"),
+    [
+        (["--papers", "list", "--curate"], "--curate"),
+        (["--papers", "list", "--progress", "json"], "--progress"),
+        (["--papers", "list", "--paper", "x.tex"], "--paper"),
+        (["--paper", "x.tex", "--retry-failed"], "--retry-failed"),
+        (["--paper", "x.tex", "--jobs", "2"], "--jobs"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    options: list[str], refused: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--kg", str(tmp_path / "kg"), "build", *options])
+    assert refused in capsys.readouterr().err
 
 
 def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -> None:

@@ -62,7 +62,7 @@ def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None
     assert "hidden: no code was found for it" in text(knead)
     assert "Fold the dough." in text(knead)
     top = technique_answer(snapshot, "title:bread/ovens#baking")
-    assert top.without_code == ("Scoring",)
+    assert top.without_code == ("Scoring", "Kneading")
     assert "components without code: Scoring" in text(top)
 
 

@@ -288,14 +288,15 @@ def test_texts_are_called_data_and_what_no_reader_sees_is_gone() -> None:
         assert not re.search("[\u202e\u200b]", context)
 
 
-def test_lines_repositories_and_no_hidden_techniques_of_a_stored_graph(graph: Path) -> None:
+def test_lines_repositories_and_components_without_code_of_a_stored_graph(graph: Path) -> None:
     store = EmbeddedStore(graph, lambda: pytest.fail("nothing is to be embedded"))
     with store.snapshot() as snapshot:
         answer = paper_context(
             snapshot, "bread ovens: a study of crust", 2000, "planning", graph=graph, parsers=Parsers
         )
         assert answer.paper == "title:bread/ovens"
-        assert "Kneading" not in answer.context
+        assert "- **Kneading** `#baking/knead`: no code, because no code was found for it" in answer.context
+        assert "Code for 1 of 3 components: 1 executed; 1 more has none" in answer.context
         assert "in oven/steam.py:3-9" in answer.context
         assert "https://github.com/baker/oven, commit abc" in answer.context
         with pytest.raises(UnknownIdError):

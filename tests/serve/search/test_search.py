@@ -67,6 +67,15 @@ def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:
     assert len(shown) == len(set(shown))
 
 
+@pytest.mark.parametrize("query", ["kneading", "how is the dough folded before it is baked"])
+def test_what_has_no_code_is_found_and_says_why(ask: Ask, query: str) -> None:
+    row = ask(query).rows[0]
+    assert (row.name, row.code, row.level) == ("Kneading", None, "none")
+    assert row.no_code == "no code was found for it"
+    assert "no code, because no code was found for it" in text(ask(query))
+    assert all(other.name != "Kneading" for other in ask(query, with_code=True).rows)
+
+
 def test_papers_and_code_narrow_the_scope_and_the_answer_says_so(ask: Ask) -> None:
     answer = ask("Hive Smoking", papers=["bread ovens, a study of crust"])
     assert all(row.paper_title.startswith("Bread") for row in answer.rows)

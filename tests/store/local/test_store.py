@@ -252,7 +252,7 @@ def test_unknown_ids_are_answered_with_the_nearest(tmp_path: Path) -> None:
     assert len(list(store.bundles())) == 1
 
 
-def test_what_is_hidden_stays_in_the_bundle_only(tmp_path: Path) -> None:
+def test_what_is_hidden_is_found_without_its_code_and_is_not_in_the_graph(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     whole = a_paper()
     top, norm, warm = whole.techniques
@@ -263,11 +263,14 @@ def test_what_is_hidden_stays_in_the_bundle_only(tmp_path: Path) -> None:
     with store.snapshot() as snapshot:
         assert snapshot.bundle(bundle.paper.id) == bundle
         assert [c.name for c in snapshot.technique(top.id).children] == ["Warm-up"]
-        assert list(snapshot.named("LayerNorm")) == list(snapshot.find_text("layer norm", 5)) == []
-        assert len(snapshot.find_vector(vector_of("x"), 10)) == 2
-        with pytest.raises(UnknownIdError, match="hidden: no code at executed"):
-            snapshot.technique(norm.id)
-        with pytest.raises(UnknownIdError, match="hidden"):
+        assert snapshot.technique(top.id).without_code == ("Warm-up", "Layer normalisation")
+        assert list(snapshot.named("LayerNorm")) == [norm.id]
+        assert norm.id in {hit.id for hit in snapshot.find_text("layer norm", 5)}
+        assert len(snapshot.find_vector(vector_of("x"), 10)) == 3
+        view = snapshot.technique(norm.id)
+        assert (view.technique.hidden, view.code) == ("no code at executed", None)
+        assert snapshot.facts([norm.id])[norm.id].level is Level.NONE
+        with pytest.raises(UnknownIdError):
             snapshot.code(bundle.code[0].id)
     assert rows(store, "MATCH (c:Code) RETURN c.id") == []
     assert rows(store, "MATCH (:Technique)-[l:LOCATED_AT]->(:Symbol) RETURN l.rank") == []

@@ -6,6 +6,7 @@ import configparser
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import yaml
@@ -35,6 +36,7 @@ _LIKELY = re.compile(r"(?i)conf|cfg|param|hyper|option|setting|exp|train|model|d
 _GIN = re.compile(r"^[ \t]*+((?:[\w.-]+/)*+[\w-]+(?:\.[\w-]+)*+)[ \t]*+=[ \t]*+(\S[^\n]*)$", re.MULTILINE)
 _BLOCK = re.compile(r"^[ \t]{0,40}[\w.\"-]{1,80}[ \t]{0,40}[=:]?[ \t]{0,40}\{[ \t]{0,40}$", re.MULTILINE)
 _ENTRY = re.compile(r"\"?([\w.-]{1,80})\"?[ \t]{0,40}[=:][ \t]{0,40}(\S.{0,500})$")
+_NAME = re.compile(r"[ \t]{0,40}+([^=:\n]{1,200}+)[=:]")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -69,13 +71,12 @@ def settings_in(texts: Mapping[str, str], mark: Callable[[str], None] = lambda _
             break
         mark(path)
         found: list[Setting] = []
-        try:
+        # What was read before a fault counts.
+        with suppress(yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
             for setting in _read(path, text):
                 found.append(setting)
                 if len(found) >= _MOST_IN_FILE:
                     break
-        except (yaml.YAMLError, ValueError, configparser.Error, RecursionError, TypeError, IndexError):
-            pass  # what was read before the fault counts
         out += found
     return tuple(out[:_MOST])
 
@@ -88,7 +89,7 @@ def _read(path: str, text: str) -> Iterator[Setting]:
         for node in yaml.compose_all(text, Loader=_LOADER):
             yield from _nodes(path, node, "", 0, [2 * _MOST_IN_FILE])
     elif kind == "toml":
-        yield from _tables(path, text, tomllib.loads(text), "", 0)
+        yield from _tables(path, _first_lines(text), tomllib.loads(text), "", 0)
     elif kind == "gin":
         for match in _GIN.finditer(text):
             yield Setting(
@@ -102,9 +103,10 @@ def _read(path: str, text: str) -> Iterator[Setting]:
     else:
         parser = configparser.RawConfigParser(strict=False, interpolation=None)
         parser.read_string(text)
+        lines = _first_lines(text)
         for section in parser.sections():
             for name, value in parser.items(section):
-                yield _found(path, text, f"{section}.{name}", value)
+                yield _found(path, lines, f"{section}.{name}", value)
 
 
 def _require_shallow(text: str) -> None:
@@ -140,14 +142,14 @@ def _nodes(path: str, node: Any, name: str, depth: int, left: list[int]) -> Iter
                 yield from _nodes(path, value, f"{name}.{key.value}" if name else key.value, depth + 1, left)
 
 
-def _tables(path: str, text: str, table: Mapping[str, Any], name: str, depth: int) -> Iterator[Setting]:
+def _tables(path: str, lines: Mapping[str, int], table: Mapping[str, Any], name: str, depth: int) -> Iterator[Setting]:
     for key, value in table.items():
         full = f"{name}.{key}" if name else str(key)
         if isinstance(value, dict):
             if depth < _DEEPEST:
-                yield from _tables(path, text, value, full, depth + 1)
+                yield from _tables(path, lines, value, full, depth + 1)
         else:
-            yield _found(path, text, full, str(value))
+            yield _found(path, lines, full, str(value))
 
 
 def _blocks(path: str, text: str) -> Iterator[Setting]:
@@ -163,13 +165,18 @@ def _blocks(path: str, text: str) -> Iterator[Setting]:
             yield Setting(path=path, line=number, name=".".join([*inside[:_DEEPEST], match[1]]), value=_short(match[2]))
 
 
-def _found(path: str, text: str, name: str, value: str) -> Setting:
-    """With the first line that sets the name."""
-    key = re.escape(name.rpartition(".")[2])
-    match = re.search(rf"^[ \t]{{0,40}}\"?{key}\"?[ \t]{{0,40}}[=:]", text, re.MULTILINE | re.IGNORECASE)
-    return Setting(
-        path=path, line=text.count("\n", 0, match.start()) + 1 if match else 0, name=name, value=_short(value)
-    )
+def _first_lines(text: str) -> dict[str, int]:
+    """The first line that sets each name, by the name in lower case."""
+    first: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        if match := _NAME.match(line):
+            first.setdefault(match[1].strip(' \t"').lower(), number)
+    return first
+
+
+def _found(path: str, lines: Mapping[str, int], name: str, value: str) -> Setting:
+    line = lines.get(name.rpartition(".")[2].lower(), 0)
+    return Setting(path=path, line=line, name=name, value=_short(value))
 
 
 def _short(value: str) -> str:

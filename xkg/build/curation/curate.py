@@ -67,8 +67,8 @@ def curate(
     guide: Guide | None = None,
 ) -> CuratedSet:
     """The papers around one target, without what `guard` keeps out; a `guide` names the techniques and chooses. An
-    index or host that cannot be asked is left out,
-    and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
+    index or host that cannot be asked is left out, and the set's notes say so. Raises `InputError` for a target without
+    techniques, and `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -93,22 +93,13 @@ def curate(
     left = {"reference": _TRIED, "search": _FOUND_TRIED}
     for candidate, paper in ranked:
         found = candidate.found
-        reason = paper.dropped
-        if reason is not None:
-            pass
-        elif found is None or found.arxiv_id is None:
-            reason = f"it was not found on arXiv: {candidate.identified}"
-        elif guard is not None and (named := guard.paper(found.arxiv_id, found.doi, found.title)) is not None:
-            reason = named
-        elif _is_target(found, document):
-            reason = "it is the target itself"
-        elif len(papers) >= most:
+        reason = paper.dropped or _unusable(candidate, document, guard)
+        if reason is None and len(papers) >= most:
             reason = f"{most} papers rank before it" if most > 1 else "1 paper ranks before it"
-        elif not left[paper.origin]:
+        if reason is None and not left[paper.origin]:
             reason = "it ranks behind those whose repositories were looked for"
-        else:
-            left[paper.origin] -= 1
         if reason is None and found is not None:
+            left[paper.origin] -= 1
             paper = paper.model_copy(update={"repositories": _repositories(found, sources, texts)})
             if paper.repository is None:
                 reason = _without_repository(paper)
@@ -127,6 +118,16 @@ def curate(
         by=guide.model if guide is not None and chosen else None,
         notes=tuple(notes),
     )
+
+
+def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
+    """Why a paper cannot belong to the set, whatever its rank."""
+    found = candidate.found
+    if found is None or found.arxiv_id is None:
+        return f"it was not found on arXiv: {candidate.identified}"
+    if guard is not None and (named := guard.paper(found.arxiv_id, found.doi, found.title)) is not None:
+        return named
+    return "it is the target itself" if _is_target(found, document) else None
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
@@ -379,8 +380,3 @@ def _without_repository(paper: CuratedPaper) -> str:
         "it stays open whether its own is" if likeliest.is_official is None else "none is its own; the likeliest is"
     )
     return f"{open_one} {likeliest.url} ({why})"
-
-
-def links_of_target(document: Document) -> list[RepositoryLink]:
-    """The repositories that the target names, without those of its bibliography."""
-    return [link for link in links_of(document) if link.role != "cited"]

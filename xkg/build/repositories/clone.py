@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xkg.build.repositories import git, git_directory
-from xkg.errors import InputError
+from xkg.errors import InputError, UnreachableError
 from xkg.files import private_folder
 from xkg.model import slug
 
@@ -79,4 +79,4 @@ def _reaching(url: str, done: str) -> Iterator[None]:
         message = f"{url} leads to another host, {error}: give the address there, if you mean that one"
         raise InputError(message) from error
     except git.GitError as error:
-        raise InputError(f"{url} cannot be {done}: {error}; check the address, or give a folder") from error
+        raise UnreachableError(f"{url} cannot be {done}: {error}; check the address, or give a folder") from error

@@ -18,9 +18,8 @@ from xkg.build.paper.read import LARGEST_PDF
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.parsing.source_kind import WITHDRAWN
 from xkg.build.sources.arxiv_feed import ABSENT, REMEDY, Feed, arxiv_web
-from xkg.build.sources.download import UnreachableError
 from xkg.build.sources.paper_source import PaperFile
-from xkg.errors import InputError, StoreError, UnsafeInputError
+from xkg.errors import InputError, StoreError, UnreachableError, UnsafeInputError
 from xkg.files import private_folder, sha256_of, sync_file, write_whole
 from xkg.value import Value
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import arxiv
 
-from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.download import Web
+from xkg.errors import UnreachableError
 
 HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
 REMEDY = "check the network and the setting arxiv.url, or give the paper's own files"

@@ -12,7 +12,7 @@ import requests
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from xkg.build.sources.pace import Pace
-from xkg.errors import InputError, UnsafeInputError
+from xkg.errors import UnreachableError, UnsafeInputError
 from xkg.retry_after import seconds_to_wait
 
 _TRIES = 4
@@ -22,10 +22,6 @@ _AGAIN = frozenset((429, 500, 502, 503, 504))
 _REDIRECTED = frozenset((301, 302, 303, 307, 308))
 _MOST_REDIRECTS = 5
 _PIECE = 1 << 16
-
-
-class UnreachableError(InputError):
-    """A server failed in a way that may be temporary."""
 
 
 class BusyError(UnreachableError):

@@ -22,8 +22,8 @@ from github import Auth, Github, GithubException, UnknownObjectException
 from github.Repository import Repository as GithubRepository
 from pydantic import ValidationError
 
-from xkg.build.sources.download import BusyError, HttpReply, UnreachableError, Web
-from xkg.errors import ConfigError, InputError
+from xkg.build.sources.download import BusyError, HttpReply, Web
+from xkg.errors import ConfigError, InputError, UnreachableError
 from xkg.files import private_folder, write_whole
 from xkg.value import Value
 

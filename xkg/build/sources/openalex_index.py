@@ -12,8 +12,9 @@ from urllib.parse import urlsplit, urlunsplit
 import pyalex
 
 from xkg.build.sources.arxiv import arxiv_id
-from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.errors import UnreachableError
 
 URL = "https://api.openalex.org"
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from semanticscholar.AsyncSemanticScholar import AsyncSemanticScholar
 
-from xkg.build.sources.download import UnreachableError, Web
+from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.errors import UnreachableError
 
 URL = "https://api.semanticscholar.org"
 

@@ -1,4 +1,4 @@
-"""A batch for a person: what is at work on stderr, and the report as a table and as a page."""
+"""A batch for a person: what is at work on stderr, and the report as lines and as a page."""
 
 import io
 import sys

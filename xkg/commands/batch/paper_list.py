@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
 from xkg.files import read_regular
 from xkg.value import Value
@@ -45,8 +46,6 @@ class PaperList(Value):
 
 class _Fields(Value):
     """A JSON line."""
-
-    model_config = ConfigDict(extra="forbid")
 
     paper: str = Field(min_length=1)
     repository: str | None = None
@@ -113,8 +112,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:
         raise InputError("the paper is missing")
-    if paper_id and any(c.isspace() or c == "#" for c in paper_id):
-        raise InputError(f"{paper_id!a} cannot be an id: leave out spaces and '#'")
+    if paper_id:
+        require_paper_id(paper_id)
     return ListedPaper(
         line=number,
         paper=_from(folder, paper),

@@ -42,11 +42,13 @@ class Row(Value):
 
 
 class Record(Value):
-    """A row with the listed paper's key and a digest of all that decided it."""
+    """A row with the listed paper's key and a digest of all that decided it. `lasting` is True for a failure that the
+    same inputs bring about again."""
 
     key: str
     inputs: str
     row: Row
+    lasting: bool = False
 
 
 class Records:

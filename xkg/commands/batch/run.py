@@ -3,7 +3,7 @@
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
@@ -11,7 +11,6 @@ from typing import get_args
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key
 from xkg.commands.batch.workers import BuildFailed, Worker
-from xkg.commands.build import BuildResult
 from xkg.commands.open import open_store, require_folder
 from xkg.config import Settings
 from xkg.value import Value
@@ -49,17 +48,17 @@ def run(
     blacklist: Path | None = None,
     notify: Callable[[Event], None] = lambda _: None,
 ) -> Report:
-    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers that
-    failed before with the same inputs are not built again unless `retry_failed`; what `blacklist` names is refused.
-    `notify` receives, from several threads, a listed paper with each of its events, and with its row at the end.
-    Raises `StoreError` where the graph's folder cannot be written; an interrupt ends all builds, and the next run
-    goes on from there."""
+    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers whose
+    inputs failed before are not built again unless `retry_failed` (a server or a process that failed is no such input);
+    what `blacklist` names is refused. `notify` receives, from several threads, a listed paper with each of its events,
+    and with its row at the end. Raises `StoreError` where the graph's folder cannot be written, and `NoBuilderError`
+    where no paper can be built; an interrupt ends all builds, and the next run goes on from there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
     records.compact()
     decided = deciding_settings(settings, blacklist)
-    present = _stored(settings)
+    present = _stored(settings, [record for listed in papers.papers if (record := records.of(listed))])
     rows: dict[int, Row] = {
         line.line: Row(line=line.line, name=line.text, state="failed", reason=line.reason) for line in papers.broken
     }
@@ -83,12 +82,12 @@ def run(
                     listed, digest = waiting.get_nowait()
                 except queue.Empty:
                     return
-                row = _built(worker, listed, notify)
+                row, lasting = _built(worker, listed, notify)
                 if stopped.is_set() and row.state == "failed":
                     return
                 with lock:
                     rows[listed.line] = row
-                    records.enter([Record(key=key(listed), inputs=digest, row=row)])
+                    records.enter([Record(key=key(listed), inputs=digest, row=row, lasting=lasting)])
                 notify((listed, row))
 
     workers = [Worker(settings, blacklist) for _ in range(min(jobs, waiting.qsize()))]
@@ -120,10 +119,10 @@ def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterato
         stopped.set()
 
 
-def _stored(settings: Settings) -> frozenset[str]:
-    """The ids of the papers that the graph holds."""
+def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
+    """The ids of those recorded papers that the graph holds."""
     with open_store(settings) as store, store.snapshot() as snapshot:
-        return frozenset(paper.id for paper in snapshot.papers())
+        return frozenset(snapshot.headings([record.row.paper for record in records if record.row.paper]))
 
 
 def _known(record: Record | None, digest: str, present: frozenset[str], *, retry_failed: bool) -> Row | None:
@@ -132,7 +131,11 @@ def _known(record: Record | None, digest: str, present: frozenset[str], *, retry
         return None
     if record.row.state == "failed":
         reason = record.row.reason.removesuffix(_AGAIN) + _AGAIN
-        return None if retry_failed else record.row.model_copy(update={"reason": reason, "seconds": 0.0})
+        return (
+            None
+            if retry_failed or not record.lasting
+            else record.row.model_copy(update={"reason": reason, "seconds": 0.0})
+        )
     if record.row.state == "partial" or record.row.paper not in present:
         return None
     return record.row.model_copy(update={"state": "unchanged", "seconds": 0.0})
@@ -141,19 +144,17 @@ def _known(record: Record | None, digest: str, present: frozenset[str], *, retry
 _AGAIN = " (failed before; --retry-failed tries it again)"
 
 
-def _built(worker: Worker, listed: ListedPaper, notify: Callable[[Event], None]) -> Row:
+def _built(worker: Worker, listed: ListedPaper, notify: Callable[[Event], None]) -> tuple[Row, bool]:
+    """The row of a paper that is built now, and whether it is a failure that the same inputs bring about again."""
     started = time.monotonic()
-    outcome: BuildResult | str
+    row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed")
     try:
         outcome = worker.build(listed, lambda event: notify((listed, event)))
     except BuildFailed as error:
-        outcome = str(error)
-    row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed")
-    seconds = round(time.monotonic() - started, 3)
-    if isinstance(outcome, str):
-        return row.model_copy(update={"seconds": seconds, "reason": outcome})
+        seconds = round(time.monotonic() - started, 3)
+        return row.model_copy(update={"seconds": seconds, "reason": str(error)}), error.lasting
     state = "partial" if outcome.unfinished else "built" if outcome.published else "unchanged"
-    return row.model_copy(
+    built = row.model_copy(
         update={
             "state": state,
             "paper": outcome.paper,
@@ -162,7 +163,8 @@ def _built(worker: Worker, listed: ListedPaper, notify: Callable[[Event], None])
             "levels": outcome.levels,
             "generation": outcome.generation,
             "cost_usd": outcome.cost_usd,
-            "seconds": seconds,
+            "seconds": round(time.monotonic() - started, 3),
             "reason": outcome.unfinished,
         }
     )
+    return built, False

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.build import Builder, BuildResult
 from xkg.config import Settings
-from xkg.errors import XkgError
+from xkg.errors import InputError, UnreachableError, XkgError
+from xkg.text.unicode import one_line
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -24,7 +25,15 @@ _END_SECONDS = 20
 
 
 class BuildFailed(XkgError):
-    """A paper of a batch that could not be built."""
+    """A paper of a batch that could not be built; `lasting` where the same inputs will fail again."""
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
+
+
+class NoBuilderError(XkgError):
+    """No paper of a batch can be built: a key is missing, the graph cannot be written, a setting cannot be used."""
 
 
 class Worker(AbstractContextManager["Worker"]):
@@ -42,7 +51,8 @@ class Worker(AbstractContextManager["Worker"]):
         self._ended()
 
     def build(self, listed: ListedPaper, notify: Callable[[object], None]) -> BuildResult:
-        """Builds a paper; `notify` receives its stages and calls. Raises `BuildFailed`."""
+        """Builds a paper; `notify` receives its stages and calls. Raises `BuildFailed`, and
+        `NoBuilderError` where every other paper would fail likewise."""
         pipe = self._started()
         self._papers += 1
         try:
@@ -52,7 +62,9 @@ class Worker(AbstractContextManager["Worker"]):
                 if isinstance(received, BuildResult):
                     return received
                 if isinstance(received, _Failure):
-                    raise BuildFailed(received.line)
+                    if received.of_all:
+                        raise NoBuilderError(received.line)
+                    raise BuildFailed(received.line, lasting=received.lasting)
                 notify(received)
         except (EOFError, OSError) as error:
             code = self._ended()
@@ -89,11 +101,12 @@ class Worker(AbstractContextManager["Worker"]):
         return process.exitcode
 
 
-class _Failure:
-    """Why a paper could not be built, in one line."""
+class _Failure(NamedTuple):
+    """Why a paper, or every paper, could not be built, in one line."""
 
-    def __init__(self, line: str) -> None:
-        self.line = line
+    line: str
+    lasting: bool = False
+    of_all: bool = False
 
 
 def _work(settings: Settings, blacklist: Path | None, pipe: Connection) -> None:
@@ -113,10 +126,11 @@ def _work(settings: Settings, blacklist: Path | None, pipe: Connection) -> None:
                         builder = opened.enter_context(Builder(settings, send, blacklist=blacklist))
                     send(builder.build(listed.paper, listed.repository, listed.paper_id))
                 except XkgError as error:
-                    send(_Failure(str(error)))
+                    lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)
+                    send(_Failure(str(error), lasting, of_all=builder is None))
                 except Exception as error:
                     where = traceback.extract_tb(error.__traceback__)[-1]
-                    line = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+                    line = one_line(f"{type(error).__name__}: {error}")[:300]
                     send(_Failure(f"a fault of xkg itself ({line}, {where.name}:{where.lineno})"))
     except (EOFError, OSError, SystemExit):
         return  # the parent is done, or gone

@@ -21,15 +21,18 @@ from xkg.serve.answers.types import (
     short,
 )
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
+from xkg.store.index_entries import PART_OF_HIDDEN, entries, hidden_techniques
 
 SHORT_TEXT = 400
+MOST_NAMED = 8
+"""Components of a row that are named because they lack code."""
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
     """Raises `UnknownIdError` with the nearest that do exist."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
-    visible, hidden = _visible(bundle)
+    visible, hidden = [entry.technique for entry in entries(bundle)], hidden_techniques(bundle)
     code = {c.technique: c for c in bundle.code}
     left_out = [
         name
@@ -56,9 +59,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         incomplete=node.incomplete,
         abstract=node.abstract,
         techniques=tuple(_line(t, code.get(t.id), full) for t in visible),
-        hidden=tuple(
-            HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or "it is part of a hidden one") for t in hidden
-        )
+        hidden=tuple(HiddenTechnique(id=t.id, name=t.name, reason=t.hidden or PART_OF_HIDDEN) for t in hidden)
         if full
         else (),
         repositories=tuple(f"{r.url}@{r.commit}" if r.url and r.commit else r.url or r.id for r in bundle.repositories),
@@ -79,10 +80,14 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """A hidden technique too, by its whole id. Raises `UnknownIdError` with the nearest that do exist."""
+    """A hidden technique too. Raises `UnknownIdError` with the nearest that do exist."""
+    # In an index that an earlier version made, hidden techniques are known by their whole ids alone.
     if (hidden := _hidden(snapshot, technique.strip())) is not None:
         return hidden
-    view = snapshot.technique(technique_id(snapshot, technique))
+    found = technique_id(snapshot, technique)
+    if (hidden := _hidden(snapshot, found)) is not None:
+        return hidden
+    view = snapshot.technique(found)
     node = view.technique
     cut = "aliases, excerpts and full definitions of components: ask for its id with detail='full'"
     bundle = snapshot.bundle(paper_of(node.id))
@@ -104,7 +109,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         ),
         component_ids=tuple(c.id for c in view.children),
         locations=_places(bundle, node.id),
-        without_code=tuple(c.name for c in view.children if bundle.code_of(c.id) is None),
+        without_code=view.without_code,
         aliases=node.aliases if full else (),
         excerpts=node.excerpts if full else (),
         cut="" if full or not (node.aliases or node.excerpts or view.children) else cut,
@@ -117,10 +122,9 @@ def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
         return None
     bundle = snapshot.bundle(paper_of(technique))
     by_id = {t.id: t for t in bundle.techniques}
-    hidden = {t.id for t in _visible(bundle)[1]}
-    if technique not in hidden:
+    node = next((t for t in hidden_techniques(bundle) if t.id == technique), None)
+    if node is None:
         return None
-    node = by_id[technique]
     path = [node]
     while path[0].parent in by_id:
         path.insert(0, by_id[path[0].parent])
@@ -138,7 +142,7 @@ def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
         grounding=node.grounding,
         level=code.level.value if code else "none",
         code=code.id if code else None,
-        hidden=node.hidden or "it is part of a hidden one",
+        hidden=node.hidden or PART_OF_HIDDEN,
         components=tuple(NamedText(name=t.name, description=t.definition) for t in parts),
         component_ids=tuple(t.id for t in parts),
         locations=_places(bundle, node.id),
@@ -163,7 +167,8 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
         if view.code is None:
             below = short_ids(snapshot, [c.id for c in view.children][:3]).values()
             hint = f"; its components are {', '.join(below)}" if below else ""
-            raise UnknownIdError(f"technique {_quoted(code)} has no code in this graph{hint}")
+            why = f", because {short(view.technique.hidden, SHORT_TEXT)}" if view.technique.hidden else ""
+            raise UnknownIdError(f"technique {_quoted(code)} has no code in this graph{why}{hint}")
         node = view.code
     return _code(node, view.technique.name, snapshot.bundle(paper_of(node.id)), full)
 
@@ -287,6 +292,8 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
         level=view.code.level.value if view.code else "none",
         code=view.code.id if view.code else None,
         definition=short(view.technique.definition, SHORT_TEXT),
+        no_code=short(view.technique.hidden or "", SHORT_TEXT),
+        without_code=view.without_code[:MOST_NAMED] if view.code else (),
         relatives=tuple(relatives),
     )
 
@@ -299,18 +306,6 @@ def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
         level=code.level.value if code else "none",
         code=code.id if code and full else None,
     )
-
-
-def _visible(bundle: PaperBundle) -> tuple[Sequence[Technique], Sequence[Technique]]:
-    """The visible techniques, and the hidden ones."""
-    visible: list[Technique] = []
-    hidden: dict[str, Technique] = {}
-    for technique in bundle.techniques:
-        if technique.hidden is not None or technique.parent in hidden:
-            hidden[technique.id] = technique
-        else:
-            visible.append(technique)
-    return visible, list(hidden.values())
 
 
 def _quoted(text: str) -> str:

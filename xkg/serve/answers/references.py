@@ -12,6 +12,7 @@ from xkg.errors import UnknownIdError
 from xkg.model import paper_of, slug
 from xkg.serve.answers.types import short
 from xkg.store.graph_store import Snapshot
+from xkg.store.index_entries import searched_entries
 
 NEAREST = 50
 """Techniques whose papers are compared with an unknown title."""
@@ -145,7 +146,7 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
     if mark:
         own = paper_id(snapshot, paper)
         whole = f"{own}#{path}"
-        techniques = [t.id for t in snapshot.bundle(own).techniques if t.hidden is None]
+        techniques = [entry.technique.id for entry in searched_entries(snapshot.bundle(own))]
         return [whole] if whole in techniques else [t for t in techniques if t.endswith("/" + path)]
     named = list(snapshot.named(reference))
     if "/" in path and not named:

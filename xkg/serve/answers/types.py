@@ -54,9 +54,10 @@ class Relative(Value):
 class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
     that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
-    proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines. `reason`
-    and `guidance` are a model's, where it verified: why the technique serves, and how to apply
-    it and what to change."""
+    proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines.
+    `no_code` is the reason why there is none, where one is known; `without_code` names components that lack it.
+    `reason` and `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to
+    change."""
 
     id: str
     name: str
@@ -65,6 +66,8 @@ class SearchRow(Value):
     level: str
     code: str | None
     definition: str
+    no_code: str = ""
+    without_code: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
     reason: str = ""
     guidance: str = ""
@@ -114,6 +117,8 @@ class FoundRow(Value):
     level: str
     code: str | None
     definition: str = ""
+    no_code: str = ""
+    without_code: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
     reason: str = ""
     guidance: str = ""

@@ -15,7 +15,7 @@ from xkg.serve.context.parts import Chosen, CodeForm, Kind
 from xkg.serve.context.planning import planning
 from xkg.serve.search.related import RelatedAnswer, related_papers
 from xkg.store.graph_store import Snapshot
-from xkg.store.index_entries import entries
+from xkg.store.index_entries import searched_entries
 
 if TYPE_CHECKING:
     from xkg.build.parsing.parsers import Parsers
@@ -68,9 +68,9 @@ def paper_context(
     for kind in include:
         _require(kind, Kind, "include")
     bundle = snapshot.bundle(paper_id(snapshot, paper))
-    visible = [entry.technique.id for entry in entries(bundle)]
+    searched = [entry.technique.id for entry in searched_entries(bundle)]
     called = short_paper(snapshot, bundle.paper.id)
-    chosen = Chosen(bundle, frozenset(include), called, short_ids(snapshot, visible))
+    chosen = Chosen(bundle, frozenset(include), called, short_ids(snapshot, searched))
     pairs: tuple[str, ...] = ()
     if view == "planning":
         text, left_out = planning(chosen, budget_tokens, lambda: _related(snapshot, bundle.paper.id))

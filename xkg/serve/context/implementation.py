@@ -66,7 +66,10 @@ def implementation(
     steps += [Step("name", (_UNFIT, n), _TOO_LONG * (n == 0) + pair.name) for n, pair in enumerate(missed)]
     if without:
         names = "; ".join(map(chosen.name, without))
-        steps.append(Step("without", (_WITHOUT,), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n- {names}"))
+        steps.append(Step("without", (_WITHOUT, 0), f"\n## Techniques {_WITHOUT_CODE[form]}\n\n- {names}"))
+    for n, technique in enumerate(chosen.hidden if with_code and "techniques" in chosen.include else (), start=1):
+        title = "\n## Components without code\n\n" * (n == 1)
+        steps.append(Step("hidden", (_WITHOUT, n), title + chosen.without_code(technique)))
     steps += [Step("test", (_PAIRS, pair.place, 1), pair.test) for pair in fitting if pair.test]
 
     def last(reached: int) -> str:

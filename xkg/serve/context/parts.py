@@ -10,7 +10,7 @@ from xkg.model import Code, PaperBundle, Technique
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
 from xkg.serve.answers.types import short
 from xkg.serve.context.dependencies import build_order, uses
-from xkg.store.index_entries import Entry, entries
+from xkg.store.index_entries import Entry, entries, hidden_techniques
 
 Kind = Literal["paper", "techniques", "code", "repositories", "findings", "resources", "related"]
 """What of a paper can be in its context: abstract and year; definitions and hierarchy; code with its level and
@@ -21,6 +21,7 @@ CodeForm = Literal["raw", "rewritten", "verified"]
 `verified`: the code node where its test has run in the sandbox (level `executed` or above)."""
 
 _MOST_INDENTED = 8
+_MOST_PLACES = 3
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,34 @@ class Chosen:
     def techniques(self) -> Sequence[Technique]:
         """The visible techniques, in preorder."""
         return [entry.technique for entry in self.entries]
+
+    @cached_property
+    def hidden(self) -> Sequence[Technique]:
+        """The techniques that have no code at the required level, in preorder, each with the reason."""
+        return hidden_techniques(self.bundle)
+
+    @cached_property
+    def _places(self) -> Mapping[str, Sequence[str]]:
+        symbols = {symbol.id: symbol for symbol in self.bundle.symbols}
+        found: dict[str, list[str]] = {}
+        for location in sorted(self.bundle.locations, key=lambda x: x.rank):
+            symbol = symbols[location.symbol]
+            best = location.focus[0] if location.focus else symbol
+            doubt = " (doubtful)" if location.doubtful else ""
+            place = f"{inline(symbol.path, 120)}:{best.start_line}-{best.end_line}{doubt}"
+            found.setdefault(location.technique, []).append(place)
+        return found
+
+    def places(self, technique: str) -> str:
+        """The lines of the repository that do a technique, the best places first; empty where none is known."""
+        return ", ".join(self._places.get(technique, ())[:_MOST_PLACES])
+
+    def without_code(self, hidden: Technique) -> str:
+        """A line on a hidden technique: why it has no code, and where the repository does it."""
+        places = self.places(hidden.id)
+        why = inline(hidden.hidden or "", 200)
+        where = f"; in {places}" if places else ""
+        return f"- **{inline(hidden.name, 100)}** {self.key(hidden.id)}: no code, because {why}{where}"
 
     @cached_property
     def _depths(self) -> Mapping[str, int]:

@@ -16,13 +16,13 @@ from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_
 from xkg.serve.search.related import RelatedAnswer
 
 _ABSTRACT, _SENTENCE = 400, 200
-_MOST_PLACES, _MOST_SHARED, _MOST_PACKAGES = 3, 3, 30
+_MOST_SHARED, _MOST_PACKAGES = 3, 30
 
 _RELATED_ENOUGH = 0.1
 """On 44 graphs papers with a lower score were unrelated."""
 
 # Places of sections in the document.
-_HEAD, _ABOUT, _COVERAGE, _TREE, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(10)
+_HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(11)
 
 
 def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAnswer]) -> tuple[str, str]:
@@ -49,6 +49,9 @@ def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Ste
         yield Step("coverage", (_COVERAGE,), _coverage(chosen))
     if "techniques" in include:
         yield from _components(chosen)
+        for n, hidden in enumerate(chosen.hidden):
+            title = "\n## Components without code\n\n" * (n == 0)
+            yield Step("components without code", (_HIDDEN, n), title + chosen.without_code(hidden))
     elif "code" in include and chosen.code:
         for n, technique in enumerate(chosen.code):
             line = f"- {chosen.name(technique)} {chosen.key(technique)}: {_level(chosen, technique)}"
@@ -92,6 +95,7 @@ def _coverage(chosen: Chosen) -> str:
     return (
         f"\nCode for {len(chosen.code)} of {len(chosen.techniques)} components"
         + (f": {by_level}" if by_level else "")
+        + (f"; {len(chosen.hidden)} more ha{'ve' if len(chosen.hidden) > 1 else 's'} none" if chosen.hidden else "")
         + f".{partial}"
     )
 
@@ -166,17 +170,9 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
         title = "\n## Repositories\n\n" * (n == 0)
         named = inline(repository.url or repository.id, 300)
         yield Step("repositories", (_REPOSITORIES, n), f"{title}- {', '.join(filter(None, [named, *facts]))}")
-    symbols = {s.id: s for s in bundle.symbols}
-    located: dict[str, list[str]] = {}
-    for location in sorted(bundle.locations, key=lambda x: x.rank):
-        symbol = symbols[location.symbol]
-        best = location.focus[0] if location.focus else symbol
-        doubt = " (doubtful)" if location.doubtful else ""
-        place = f"{inline(symbol.path, 120)}:{best.start_line}-{best.end_line}{doubt}"
-        located.setdefault(location.technique, []).append(place)
     for n, technique in enumerate(chosen.techniques if "techniques" in chosen.include else ()):
-        if places := located.get(technique.id, [])[:_MOST_PLACES]:
-            text = f"{indent(chosen.depth(technique.id) + 1)}in {', '.join(places)}"
+        if places := chosen.places(technique.id):
+            text = f"{indent(chosen.depth(technique.id) + 1)}in {places}"
             yield Step("lines in the repository", (_TREE, n, 2), text)
 
 

@@ -8,6 +8,7 @@ from xkg.model import paper_of
 from xkg.serve.answers.references import paper_id, resolved
 from xkg.serve.answers.types import MORE_ROWS, Quoting
 from xkg.store.graph_store import Link, Snapshot, TechniqueView
+from xkg.store.index_entries import entries
 from xkg.value import Value
 
 MOST_PAIRS = 5
@@ -108,15 +109,15 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
 
 def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
     """Ids of the visible techniques of a paper."""
-    ids = [technique.id for technique in snapshot.bundle(paper).techniques]
+    ids = [entry.technique.id for entry in entries(snapshot.bundle(paper))]
     known = snapshot.facts(ids)
     return [technique for technique in ids if technique in known]
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """The second of each pair, where it is still there."""
+    """The second of each pair, where it is still there and shown."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
-    return {view.technique.id: view for view in snapshot.techniques(partners)}
+    return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 
 
 def _place(view: TechniqueView) -> float:

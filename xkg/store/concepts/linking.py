@@ -16,7 +16,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING
 
 from xkg.store.concepts.decisions import judged, text_hash
-from xkg.store.concepts.names import Names, names
+from xkg.store.concepts.names import NO_NAMES, Names, names
 from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import Entry
 
@@ -37,13 +37,15 @@ MOST_NAMESAKES = 20
 
 @dataclass(frozen=True)
 class Concept:
-    """A published technique as it is linked: `row` in the vectors, and the text that a decision is about."""
+    """A technique as it is linked: `row` in the vectors, and the text that a decision is about. A hidden one is linked
+    with none."""
 
     row: int
     paper: int
     id: str
     names: Names
     judged: str
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,9 @@ class RowLink:
 def concept(row: int, paper: int, entry: Entry) -> Concept:
     """A technique in `row` of the vectors, of the paper with this number."""
     technique = entry.technique
-    return Concept(row, paper, technique.id, names(technique.name, technique.aliases), text_hash(technique))
+    hidden = technique.hidden is not None
+    forms = NO_NAMES if hidden else names(technique.name, technique.aliases)
+    return Concept(row, paper, technique.id, forms, text_hash(technique), hidden)
 
 
 def link(
@@ -91,6 +95,8 @@ def link(
             found[pair] = "name" if score(pair) >= TERSE else OPEN_PAIR
     for one, other in near:
         pair = _ordered(concepts, one, other)
+        if concepts[one].hidden or concepts[other].hidden:
+            continue
         if pair not in found and score(pair) >= OPEN:
             found[pair] = "vectors" if score(pair) >= NEAR_DUPLICATE else OPEN_PAIR
     _decide(concepts, found, decisions, among)
@@ -110,7 +116,7 @@ def _decide(
     among: frozenset[int] | None,
 ) -> None:
     """Sets every pair that was decided as it was decided, whatever else speaks for or against it."""
-    by_id = {c.id: c for c in concepts}
+    by_id = {c.id: c for c in concepts if not c.hidden}
     for decision in decisions.values():
         first, second = by_id.get(decision.first), by_id.get(decision.second)
         if first is None or second is None or decision.judged != judged(first.judged, second.judged):

@@ -51,6 +51,9 @@ class Names:
         return bool(self.telling and other.telling) and not self.telling & other.telling
 
 
+NO_NAMES = Names(frozenset(), frozenset())
+
+
 def names(name: str, aliases: Iterable[str] = ()) -> Names:
     """The forms of a name and its aliases."""
     telling: set[str] = set()

@@ -34,6 +34,13 @@ _LINKS = (
     "SELECT a.id, b.id, l.score, l.how FROM link l "
     "JOIN technique a ON a.row = l.first JOIN technique b ON b.row = l.second"
 )
+_CHILDREN = (
+    "WITH RECURSIVE below (child, row) AS (SELECT row, row FROM technique WHERE parent = ? "
+    "UNION ALL SELECT below.child, t.row FROM below JOIN technique t ON t.parent = below.row) "
+    "SELECT t.body, count(c.technique) FROM below JOIN technique t ON t.row = below.child "
+    "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
+)
+"""Each component, and how much code there is in it and below it."""
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 
 
@@ -115,22 +122,24 @@ class Catalogue:
     def technique(self, technique: str) -> TechniqueView | None:
         return self._views(technique)
 
-    def _view(self, technique: str) -> TechniqueView | None:
+    def _view(self, technique_id: str) -> TechniqueView | None:
         found = self._all(
             "SELECT t.row, t.body, t.path, p.title, c.body FROM technique t JOIN paper p ON p.number = t.paper "
             "LEFT JOIN code c ON c.technique = t.row WHERE t.id = ?",
-            (id_key(technique),),
+            (id_key(technique_id),),
         )
         if not found:
             return None
         row, body, path, title, code = found[0]
-        children = self._all("SELECT body FROM technique WHERE parent = ? ORDER BY row", (row,))
+        children = [(_technique(child), bool(has_code)) for child, has_code in self._all(_CHILDREN, (row,))]
+        technique = _technique(body)
         return TechniqueView(
-            technique=_technique(body),
+            technique=technique,
             paper_title=json.loads(title),
             path=tuple(json.loads(path)),
-            children=tuple(_technique(child) for (child,) in children),
+            children=tuple(child for child, _ in children if child.hidden is None or technique.hidden is not None),
             code=None if code is None else _code(code),
+            without_code=tuple(child.name for child, has_code in children if not has_code),
         )
 
     def code(self, code: str) -> Code | None:
@@ -261,9 +270,10 @@ class Catalogue:
         return _links(sorted({*ends[0], *ends[1]}))
 
     def counts(self) -> dict[str, int]:
-        return {
-            table: int(self._all(f"SELECT count(*) FROM {table}")[0][0]) for table in ("paper", "technique", "code")
-        }
+        """Rows of each table, and of the techniques those that are `shown`."""
+        tables = {name: f"SELECT count(*) FROM {name}" for name in ("paper", "technique", "code")}
+        shown = {"shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL"}
+        return {name: int(self._all(statement)[0][0]) for name, statement in (tables | shown).items()}
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
         """The rows of a statement with `IN ({})` for these values, batch by batch."""

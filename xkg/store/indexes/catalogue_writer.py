@@ -51,7 +51,7 @@ class CatalogueWriter:
         self.rows = rows
 
     def add(self, bundle: PaperBundle, file: BundleFile, entries: Sequence[tuple[Entry, bytes]]) -> list[int]:
-        """Adds a paper with its visible techniques and the hashes of their vector texts; gives their rows."""
+        """Adds a paper with the techniques that are searched and the hashes of their vector texts; gives their rows."""
         paper = self.papers
         self.papers += 1
         self._db.execute(

@@ -14,7 +14,7 @@ from xkg.model import PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decisions
-from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.index_entries import Entry, searched_entries, vector_text
 from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
@@ -56,7 +56,7 @@ def build_files(
         for bundle, file in stored:
             indexed = index_paper(catalogue, text, bundle, file)
             if writer is not None:
-                writer.add(bundle, indexed.entries)
+                writer.add(bundle, indexed.visible)
             texts += indexed.texts
             hashes += indexed.hashes
             concepts += indexed.concepts
@@ -78,9 +78,9 @@ def build_files(
 
 
 class IndexedPaper(NamedTuple):
-    """The visible techniques of a paper, and the text of each vector with its hash."""
+    """The visible techniques of a paper, and of each that is searched the text of its vector with the hash."""
 
-    entries: list[Entry]
+    visible: list[Entry]
     texts: list[str]
     hashes: list[bytes]
     concepts: list[Concept]
@@ -89,13 +89,14 @@ class IndexedPaper(NamedTuple):
 def index_paper(catalogue: CatalogueWriter, text: TextWriter, bundle: PaperBundle, file: BundleFile) -> IndexedPaper:
     """Adds a paper to the catalogue and the text index."""
     paper = catalogue.papers
-    visible = list(entries(bundle))
-    texts: list[str] = [vector_text(entry) for entry in visible]
+    searched = searched_entries(bundle)
+    texts: list[str] = [vector_text(entry) for entry in searched]
     hashes = [hashlib.sha256(text.encode("utf-8")).digest() for text in texts]
-    rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
-    for row, entry in zip(rows, visible, strict=True):
+    rows = catalogue.add(bundle, file, list(zip(searched, hashes, strict=True)))
+    for row, entry in zip(rows, searched, strict=True):
         text.add(row, paper, entry)
-    concepts = [concept(row, paper, entry) for row, entry in zip(rows, visible, strict=True)]
+    concepts = [concept(row, paper, entry) for row, entry in zip(rows, searched, strict=True)]
+    visible = [entry for entry in searched if entry.technique.hidden is None]
     return IndexedPaper(visible, texts, hashes, concepts)
 
 

@@ -64,7 +64,7 @@ def _count_problems(opened: Generation) -> list[str]:
     counted = {
         "papers of the manifest": (len(manifest.bundles), in_catalogue["paper"]),
         "text documents": (len(TextIndex(opened.folder / TEXT)), techniques),
-        "techniques of the graph": (manifest.counts.get("Technique", 0), techniques),
+        "techniques of the graph": (manifest.counts.get("Technique", 0), in_catalogue["shown"]),
         "code of the graph": (manifest.counts.get("Code", 0), in_catalogue["code"]),
     }
     if manifest.vectors is not None:

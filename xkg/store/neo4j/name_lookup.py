@@ -31,7 +31,7 @@ _NAMED: LiteralString = "MATCH (n:XkgName {key: $key}) RETURN n.technique ORDER 
 
 
 def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:
-    """The names and aliases that the visible techniques of a paper are looked up by."""
+    """The names and aliases that the techniques of a paper are looked up by."""
     paper = rows.key(bundle.paper.id)
     found: list[NameRow] = []
     for order, entry in enumerate(entries):

@@ -14,7 +14,7 @@ from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, TechniqueView
-from xkg.store.index_entries import encodable, entries
+from xkg.store.index_entries import encodable, searched_entries
 from xkg.store.indexes.catalogue import begins_with, name_key
 from xkg.store.neo4j import name_lookup
 from xkg.store.unknown_id import unknown_id
@@ -224,21 +224,34 @@ def _facts(view: TechniqueView) -> Facts:
 
 
 class _PaperViews:
-    """A paper's bundle with the views of its visible techniques, by id and in order."""
+    """A paper's bundle with the views of the techniques that are searched, by id and in order."""
 
     def __init__(self, bundle: PaperBundle) -> None:
         self.bundle = bundle
-        visible_entries = list(entries(bundle))
-        visible = [entry.technique for entry in visible_entries]
+        searched = searched_entries(bundle)
+        with_code: set[str | None] = set()
+        for entry in sorted(searched, key=lambda e: -len(e.path)):  # components before what they are part of
+            if entry.code is not None or entry.technique.id in with_code:
+                with_code |= {entry.technique.id, entry.technique.parent}
         self.of = {
             entry.technique.id: TechniqueView(
                 technique=entry.technique,
                 paper_title=bundle.paper.title,
                 path=entry.path,
-                children=tuple(t for t in visible if t.parent == entry.technique.id),
+                children=tuple(
+                    e.technique
+                    for e in searched
+                    if e.technique.parent == entry.technique.id
+                    and (e.technique.hidden is None or entry.technique.hidden is not None)
+                ),
                 code=entry.code,
+                without_code=tuple(
+                    e.technique.name
+                    for e in searched
+                    if e.technique.parent == entry.technique.id and e.technique.id not in with_code
+                ),
             )
-            for entry in visible_entries
+            for entry in searched
         }
 
 

@@ -17,7 +17,7 @@ from xkg.errors import ModelMismatchError, StoreError
 from xkg.model import PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
-from xkg.store.index_entries import entries
+from xkg.store.index_entries import entries, searched_entries
 from xkg.store.neo4j import name_lookup, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
@@ -76,7 +76,7 @@ def replace(
     names: list[NameRow] = []
     for bundle in new:
         visible = list(entries(bundle))
-        names += name_rows(bundle, visible)
+        names += name_rows(bundle, searched_entries(bundle))
         for row in paper_rows(bundle, visible):
             rows.add(row)
         stored.append(_bundle_row(bundle, frozenset(entry.technique.id for entry in visible), state.generation))

@@ -32,21 +32,9 @@ class _Caption:
     text: str
 
 
-def asides_in(
-    text: str,
-    span: tuple[int, int],
-    environments: Sequence[Environment],
-    algorithms: Sequence[Algorithm],
-    theorems: dict[str, Theorem],
-    printed: Printed,
-    definitions: Iterable[tuple[int, int]],
-    render: Render,
-) -> list[Aside]:
-    """The asides between two offsets, in order. What belongs to an algorithm is none."""
-    return _Asides(text, span, environments, algorithms, theorems, printed, definitions, render).run()
+class AsideReader:
+    """Reads the asides between two offsets. What belongs to an algorithm is none."""
 
-
-class _Asides:
     def __init__(
         self,
         text: str,
@@ -79,7 +67,8 @@ class _Asides:
             e for e in inside if (e.name in theorems or e.name.startswith("restatable")) and not within.holds(e.start)
         )
 
-    def run(self) -> list[Aside]:
+    def asides(self) -> list[Aside]:
+        """The asides, in order."""
         captions = sorted(self._captions(), key=attrgetter("start"))
         footnotes = list(self._footnotes())
         tables = [

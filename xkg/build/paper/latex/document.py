@@ -10,7 +10,7 @@ from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
 from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
-from xkg.build.paper.latex.asides import asides_in
+from xkg.build.paper.latex.asides import AsideReader
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
@@ -91,7 +91,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         return latex_text(source, table, defaults, keep_algorithms=inside, cited_as=cited_as, labels=names.labels)
 
     read_from = structure.abstract[0] if structure.abstract else scan.start
-    asides = asides_in(
+    asides = AsideReader(
         text,
         (read_from, scan.end),
         scan.environment_list,
@@ -100,7 +100,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         names,
         macros.definitions,
         render,
-    )
+    ).asides()
     document = Document(
         format="latex",
         title=title or posixpath.splitext(posixpath.basename(main))[0],
