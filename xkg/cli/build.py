@@ -23,7 +23,9 @@ def build(
     context: typer.Context,
     paper: Annotated[
         list[str] | None,
-        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
+        typer.Option(
+            help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; arXiv id or address; or title."
+        ),
     ] = None,
     repo: Annotated[
         list[str] | None,
@@ -37,6 +39,9 @@ def build(
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Papers of --papers that are built at the same time.")] = 1,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Build papers of --papers anew that failed before.")
+    ] = False,
+    first: Annotated[
+        bool, typer.Option("--first", help="Of several papers that have the title given as a paper, take the best.")
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report of --papers as a page, to this file.")] = None,
     llm: Annotated[
@@ -86,7 +91,16 @@ def build(
                 "--within": within is not None,
             },
         )
-        _build_list(settings, papers, jobs, retry_failed=retry_failed, blacklist=blacklist, html=html, as_json=as_json)
+        _build_list(
+            settings,
+            papers,
+            jobs,
+            retry_failed=retry_failed,
+            blacklist=blacklist,
+            first=first,
+            html=html,
+            as_json=as_json,
+        )
         return
     for_lists = {"--jobs": jobs != 1, "--retry-failed": retry_failed, "--html": html is not None}
     _refuse(context, "belongs to --papers", for_lists)
@@ -100,7 +114,7 @@ def build(
     roots = None if within is None else [Path(folder) for folder in within if folder]
     if curated:
         pairs += curated_pairs(settings, paper, blacklist, paper_id)
-    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json)
+    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json, first=first)
 
 
 def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:
@@ -117,6 +131,7 @@ def _build_list(
     *,
     retry_failed: bool,
     blacklist: Path | None,
+    first: bool,
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -128,7 +143,7 @@ def _build_list(
     for line, first in listed.repeated.items():
         print_text(f"note: line {line} repeats line {first}", err=True)
     with display(len(listed.papers) + len(listed.broken), jobs) as notify:
-        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, notify=notify)
+        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify)
     if html is not None:
         page(report, html)
     if as_json:

@@ -25,6 +25,7 @@ from xkg.commands.open import (
     language_model,
     open_store,
     outbox_when_unreachable,
+    paper_sources,
     require_folder,
     runner_in_force,
     stored_paper,
@@ -136,14 +137,15 @@ class Builder(AbstractContextManager["Builder"]):
         notify: "Callable[[object], None]" = lambda _: None,
         roots: Sequence[Path] | None = None,
         blacklist: Path | None = None,
+        *,
+        first: bool = False,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
-        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused.
-        Raises `ModelUnavailableError` where a model is wanted and no key is there, and `StoreError` for a graph that
+        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused;
+        of several papers with a title that names one, `first` takes the best. Raises `ModelUnavailableError` where a model is wanted and no key is there, and `StoreError` for a graph that
         cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
-        from xkg.build.sources.arxiv import ArxivSource
         from xkg.sandbox.packages.environments import UvEnvironments
 
         self._settings = settings
@@ -157,7 +159,7 @@ class Builder(AbstractContextManager["Builder"]):
             environments = (
                 UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
             )
-            sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+            sources = paper_sources(settings, parsers, first=first)
             model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
             embed = opened.enter_context(embedder(settings))
             self._guard = blacklist_guard(settings, blacklist)
@@ -230,9 +232,10 @@ def build(
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
     blacklist: Path | None = None,
+    first: bool = False,
 ) -> BuildResult:
     """Builds one paper and publishes it: `Builder` for a single one. Raises as that does."""
-    with Builder(settings, notify, roots, blacklist) as builder:
+    with Builder(settings, notify, roots, blacklist, first=first) as builder:
         return builder.build(paper, repository, paper_id)
 
 
@@ -243,7 +246,6 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import open_paper
-    from xkg.build.sources.arxiv import ArxivSource
     from xkg.commands.costs import costs
 
     if settings.llm.model == "none":
@@ -254,7 +256,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
         raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
     require_folder(settings.kg)
     with embedder(settings) as embed, Parsers() as parsers:
-        sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+        sources = paper_sources(settings, parsers)
         context = BuildContext(settings, embed, runner_in_force(settings), None, sources=sources, parsers=parsers)
         opened, _ = open_paper(paper, repository, context, paper_id)
         stages = planned(opened, context)
