@@ -86,6 +86,8 @@ def open_paper(
         _refuse(str(paper), context.guard.paper(document.arxiv_id, document.doi, document.title))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
+    if context.claims is not None:
+        identity = context.claims.claim(document, identity, chosen=given_id is not None)
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)

@@ -23,9 +23,7 @@ def build(
     context: typer.Context,
     paper: Annotated[
         list[str] | None,
-        typer.Option(
-            help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; arXiv id or address; or title."
-        ),
+        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; arXiv id or address; or title."),
     ] = None,
     repo: Annotated[
         list[str] | None,
@@ -140,8 +138,8 @@ def _build_list(
     from xkg.commands.batch.run import run
 
     listed = read_list(papers)
-    for line, first in listed.repeated.items():
-        print_text(f"note: line {line} repeats line {first}", err=True)
+    for line, earlier in listed.repeated.items():
+        print_text(f"note: line {line} repeats line {earlier}", err=True)
     with display(len(listed.papers) + len(listed.broken), jobs) as notify:
         report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify)
     if html is not None:

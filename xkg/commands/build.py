@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -141,9 +141,9 @@ class Builder(AbstractContextManager["Builder"]):
         first: bool = False,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
-        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused;
-        of several papers with a title that names one, `first` takes the best. Raises `ModelUnavailableError` where a model is wanted and no key is there, and `StoreError` for a graph that
-        cannot be written."""
+        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused; of
+        several papers with a title that names one, `first` takes the best. Raises `ModelUnavailableError` where a model
+        is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
@@ -180,22 +180,32 @@ class Builder(AbstractContextManager["Builder"]):
 
         Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.build.pipeline import build_paper
+        from xkg.commands.claims import Claims, SamePaperError
+        from xkg.sandbox.select import warmed
+
+        context = self._context
+        if paper_id is not None:
+            require_paper_id(paper_id)
+        with Claims(self._settings) as claims:
+            with ExitStack() as opened:
+                if context.model is not None and context.runner is not None:
+                    context = replace(context, runner=opened.enter_context(warmed(context.runner)))
+                notes: tuple[str, ...] = ()
+                if repository == AUTO:
+                    repository, notes = self._own_repository(paper)
+                try:
+                    built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
+                except SamePaperError as same:
+                    return self._stored(same.paper, str(same))
+                built = replace(built, notes=(*notes, *claims.notes, *built.notes))
+            return self._publish(built, claims.fences, keep_proven=keep_proven)
+
+    def _publish(self, built: "Built", fences: Mapping[str, int], *, keep_proven: bool) -> BuildResult:
         from xkg.build.proven_code import with_proven
         from xkg.build.prune import pruned
         from xkg.build.verify import apply, newer_evidence
-        from xkg.sandbox.select import warmed
 
-        settings, context = self._settings, self._context
-        if paper_id is not None:
-            require_paper_id(paper_id)
-        with ExitStack() as opened:
-            if context.model is not None and context.runner is not None:
-                context = replace(context, runner=opened.enter_context(warmed(context.runner)))
-            notes: tuple[str, ...] = ()
-            if repository == AUTO:
-                repository, notes = self._own_repository(paper)
-            built = build_paper(paper, repository, context, given_id=paper_id)
-            built = replace(built, notes=(*notes, *built.notes))
+        settings = self._settings
         with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
             known = stored_paper(store, built.bundle.paper.id)
             if known is not None:
@@ -211,7 +221,14 @@ class Builder(AbstractContextManager["Builder"]):
                 built = replace(built, bundle=bundle)
                 if known[1] == bundle:
                     return _result(built, known[0], published=False)
-            return _result(built, store.publish([built.bundle]), published=True)
+            return _result(built, store.publish([built.bundle], fences), published=True)
+
+    def _stored(self, paper: str, note: str) -> BuildResult:
+        """The result for a paper that the graph has already."""
+        from xkg.build.context import Built
+
+        with open_store(self._settings) as store, store.snapshot() as snapshot:
+            return _result(Built(snapshot.bundle(paper), (), (note,)), snapshot.generation, published=False)
 
     def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
         """The repository that is shown to be the paper's own, and notes."""

@@ -11,6 +11,7 @@ DROP INDEX xkg_name_paper IF EXISTS;
 CREATE CONSTRAINT xkg_internal_meta IF NOT EXISTS FOR (n:XkgMeta) REQUIRE n.id IS UNIQUE;
 CREATE CONSTRAINT xkg_internal_bundle IF NOT EXISTS FOR (n:XkgBundle) REQUIRE n.id IS UNIQUE;
 CREATE CONSTRAINT xkg_internal_decision IF NOT EXISTS FOR (n:XkgDecision) REQUIRE n.id IS UNIQUE;
+CREATE CONSTRAINT xkg_internal_lease IF NOT EXISTS FOR (n:XkgLease) REQUIRE n.id IS UNIQUE;
 CREATE CONSTRAINT xkg_cited_work IF NOT EXISTS FOR (n:CitedWork) REQUIRE n.id IS UNIQUE;
 CREATE INDEX xkg_internal_bundle_generation IF NOT EXISTS FOR (n:XkgBundle) ON (n.generation);
 CREATE INDEX xkg_internal_decision_generation IF NOT EXISTS FOR (n:XkgDecision) ON (n.generation);

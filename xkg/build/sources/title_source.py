@@ -67,9 +67,7 @@ class TitleSource:
         nearest = [match for match in matches if match.similarity >= _DOUBTFUL]
         if nearest and self._first:
             return nearest[0]
-        near = (
-            f"; nearest: {'; '.join(map(str, nearest[:_LISTED]))} (--first takes the first)" if nearest else ""
-        )
+        near = f"; nearest: {'; '.join(map(str, nearest[:_LISTED]))} (--first takes the first)" if nearest else ""
         raise InputError(
             f"no file of this name is here, and {self._index.name} has no paper with the title {title!r}{near}; give a "
             "file or an arXiv id"

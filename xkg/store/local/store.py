@@ -5,7 +5,7 @@ dies, or fills the disk, changes nothing: the next one removes what it left.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,9 +57,13 @@ class EmbeddedStore:
         message names the command that repairs it."""
         return self._generations.snapshot()
 
-    def publish(self, new: Sequence[PaperBundle]) -> int:
+    def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
+        """Holds nothing: a folder is one machine's, whose batches divide their papers among themselves."""
+        return nullcontext(0)
+
+    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:  # noqa: ARG002
         """Adds or replaces papers in one step, and gives the number of the generation that has them: a new one, if they
-        are not all stored as they are.
+        are not all stored as they are. There are no leases, so `fences` are not compared.
 
         Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
         `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
