@@ -80,11 +80,16 @@ def test_other_authors_make_another_paper(settings: Settings, tmp_path: Path) ->
     assert len(papers(settings)) == 2
 
 
-def test_without_authors_only_a_person_can_know(settings: Settings, tmp_path: Path) -> None:
+def test_without_authors_a_long_title_decides_and_a_short_one_is_a_question(
+    settings: Settings, arxiv: Arxiv, tmp_path: Path
+) -> None:
     build(settings, NUMBER, None)
-    with pytest.raises(InputError, match=rf"id arxiv:{NUMBER} .*else title:sorted-filters"):
-        build(settings, file_of(tmp_path, authors=""), None)
-    assert papers(settings) == [f"arxiv:{NUMBER}"]
+    assert not build(settings, file_of(tmp_path, authors=""), None).published
+    arxiv.publish("2401.00002", source=tarball({"main.tex": (TEX % ("Sorting", "")).encode()}), title="Sorting")
+    build(settings, "2401.00002", None)
+    with pytest.raises(InputError, match=r"id arxiv:2401\.00002 .*else title:sorting"):
+        build(settings, file_of(tmp_path, "Sorting", authors=""), None)
+    assert papers(settings) == ["arxiv:2401.00002", f"arxiv:{NUMBER}"]
 
 
 def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, tmp_path: Path) -> None:

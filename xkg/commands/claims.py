@@ -21,6 +21,10 @@ _ALIKE = 0.5
 """The share of the shorter list of authors that both forms of a paper have at least."""
 
 
+_TELLING = 20
+"""From so many letters on one title names one work; shorter ones name several ("Deep Learning")."""
+
+
 class SamePaperError(InputError):
     """A file is another form of a paper that the graph has from a better source; `paper` is its id."""
 
@@ -72,13 +76,15 @@ class Claims(AbstractContextManager["Claims"]):
         return identity
 
     def _is_same(self, document: "Document", stored: Paper, identity: str) -> bool:
-        """Raises `InputError` where authors, which would decide it, are not known."""
+        """Raises `InputError` for a short title without the authors that would decide it."""
         if stored.origin != "build" or title_similarity(stored.title, document.title) < 1:
             return False
         if stored.arxiv_id and document.arxiv_id:
             return stored.arxiv_id == document.arxiv_id
         surnames = [_surnames(authors) for authors in (stored.authors, document.authors)]
         if not all(surnames):
+            if len(re.findall(r"\w", document.title)) >= _TELLING:
+                return True
             raise InputError(
                 f"the graph has a paper of this title, {stored.id}, and the authors that would show whether it is the "
                 f"same are not known: if it is, give it the id {stored.id} (--id, or the list's third column), "
@@ -91,7 +97,7 @@ class Claims(AbstractContextManager["Claims"]):
         if document.arxiv_version is None:
             raise SamePaperError(
                 stored.id,
-                f"by its title and authors this is another form of {stored.id}, which the graph has: it was not built; "
+                f"by its title this is another form of {stored.id}, which the graph has: it was not built; "
                 "give it that id (--id, or the list's third column) to build it from this form",
             )
         self.notes.append(f"the graph has this paper as {stored.id}, from another form: it was built under that id")
