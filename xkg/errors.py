@@ -32,6 +32,14 @@ class StoreBusyError(StoreError):
     """Another process is writing to it."""
 
 
+class LeaseHeldError(StoreBusyError):
+    """Another machine is building the same paper."""
+
+
+class LeaseLostError(StoreBusyError):
+    """The lease on a paper ran out while it was built, and another machine took it."""
+
+
 class StoreUnreachableError(StoreError):
     """The server that holds it does not answer, or does not let us in."""
 

@@ -61,7 +61,8 @@ class Excerpt(Node):
 
 class Paper(Node):
     """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
-    model (keys, values, orders of its own), kept for export."""
+    model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
+    `v2`, None where the paper was not fetched from arXiv."""
 
     id: str
     title: str
@@ -69,11 +70,12 @@ class Paper(Node):
     authors: tuple[str, ...] = ()
     year: int | None = None
     arxiv_id: str | None = None
+    arxiv_version: str | None = None
     references: tuple[Reference, ...] | None = None
     code_files: tuple[str, ...] = ()
     code_overview: str = ""
     origin: Literal["build", "import"]
-    state: Literal["complete", "partial", "stub"] = "complete"
+    state: Literal["complete", "partial"] = "complete"
     incomplete: tuple[str, ...] = ()
     source_sha256: str | None = None
     pipeline_version: str | None = None
@@ -203,11 +205,14 @@ class Code(Node):
 
 
 class Repository(Node):
+    """`reference` is the branch, tag or commit that was asked for, None for the default branch."""
+
     id: str
     url: str
     commit: str | None = None
     license: str | None = None
     is_official: bool = False
+    reference: str | None = None
 
 
 class Symbol(Node):

@@ -7,7 +7,7 @@
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher citation-paths --param paper=arxiv:1608.04471 --param other=arxiv:1312.6114
 
-MATCH path = (a:Paper {id: $paper})-[:CITES* ALL SHORTEST 1..6]-(b:Paper {id: $other})
+MATCH path = (a:Paper|CitedWork {id: $paper})-[:CITES* ALL SHORTEST 1..6]-(b:Paper|CitedWork {id: $other})
 RETURN length(path) AS steps, list_to_string(' -- ', properties(nodes(path), 'id')) AS ids,
   list_to_string(' -- ', properties(nodes(path), 'title')) AS titles
 ORDER BY steps, ids

@@ -1,13 +1,14 @@
-// Papers that a paper cites (direction: cites) and that cite it (direction: cited by).
+// Papers that a paper cites (direction: cites) and that cite it (direction: cited by). The
+// state of works that were not built is cited.
 //
 // Group: citations
 // Parameters:
 //   paper: string -- id of the paper, such as arxiv:1608.04471
 // Example: xkg cypher citations --param paper=arxiv:1608.04471
 
-MATCH (p:Paper {id: $paper})-[:CITES]-(other:Paper)
+MATCH (p:Paper|CitedWork {id: $paper})-[:CITES]-(other:Paper|CitedWork)
 WITH DISTINCT p, other
-RETURN other.id AS paper_id, other.title AS paper, other.year AS year, other.state AS state,
+RETURN other.id AS paper_id, other.title AS paper, other.year AS year, coalesce(other.state, 'cited') AS state,
   CASE WHEN NOT EXISTS {MATCH (p)-[:CITES]->(other)} THEN 'cited by'
     WHEN EXISTS {MATCH (other)-[:CITES]->(p)} THEN 'both' ELSE 'cites' END AS direction
 ORDER BY direction, paper_id

@@ -6,8 +6,9 @@
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher co-cited --param paper=arxiv:1608.04471
 
-MATCH (p:Paper {id: $paper})<-[:CITES]-(citing:Paper)-[:CITES]->(other:Paper)
+MATCH (p:Paper|CitedWork {id: $paper})<-[:CITES]-(citing:Paper)-[:CITES]->(other:Paper|CitedWork)
 WHERE other.id <> $paper
-RETURN other.id AS paper_id, other.title AS paper, other.state AS state, count(DISTINCT citing.id) AS cited_together
+RETURN other.id AS paper_id, other.title AS paper, coalesce(other.state, 'cited') AS state,
+  count(DISTINCT citing.id) AS cited_together
 ORDER BY cited_together DESC, paper_id
 LIMIT $limit

@@ -7,7 +7,7 @@
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher coupled-papers --param paper=arxiv:1608.04471
 
-MATCH (p:Paper {id: $paper})-[:CITES]->(work:Paper)<-[:CITES]-(other:Paper)
+MATCH (p:Paper {id: $paper})-[:CITES]->(work:Paper|CitedWork)<-[:CITES]-(other:Paper)
 WHERE other.id <> $paper
 WITH other.id AS paper_id, other.title AS paper, count(DISTINCT work.id) AS works
 WHERE works >= $works

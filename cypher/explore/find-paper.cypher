@@ -1,4 +1,4 @@
-// Papers whose title or authors hold a text, with their ids; a stub is cited but was not built.
+// Papers whose title or authors hold a text, with their ids. Works that are cited and were not built have the state cited.
 //
 // Group: papers
 // Parameters:
@@ -6,7 +6,7 @@
 // Example: xkg cypher find-paper --param text=stein
 
 WITH toLower($text) AS wanted
-MATCH (p:Paper)
+MATCH (p:Paper|CitedWork)
 WHERE toLower(p.title) CONTAINS wanted OR any(author IN p.authors WHERE toLower(author) CONTAINS wanted)
-RETURN p.id AS paper_id, p.title AS paper, p.year AS year, p.state AS state
+RETURN p.id AS paper_id, p.title AS paper, p.year AS year, coalesce(p.state, 'cited') AS state
 ORDER BY paper_id

@@ -5,11 +5,10 @@
 // Parameters: none
 // Example: xkg cypher isolated-papers
 
-MATCH (p:Paper) WHERE p.state <> 'stub'
-  AND NOT EXISTS {MATCH (p)-[:CITES]-(q:Paper) WHERE q.state <> 'stub'}
+MATCH (p:Paper) WHERE NOT EXISTS {MATCH (p)-[:CITES]-(q:Paper)}
 OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
 OPTIONAL MATCH (t)-[s:SAME_CONCEPT]-(u:Technique)
 WITH p, count(DISTINCT t.id) AS techniques, count(u) AS shared
 WHERE shared = 0
-RETURN p.id AS paper_id, p.title AS paper, techniques, COUNT {MATCH (p)-[:CITES]->(work:Paper)} AS works
+RETURN p.id AS paper_id, p.title AS paper, techniques, COUNT {MATCH (p)-[:CITES]->(work:CitedWork)} AS works
 ORDER BY paper_id

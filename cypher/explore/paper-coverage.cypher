@@ -5,7 +5,7 @@
 // Parameters: none
 // Example: xkg cypher paper-coverage
 
-MATCH (p:Paper) WHERE p.state <> 'stub'
+MATCH (p:Paper)
 OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
 OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
 RETURN p.id AS paper_id, p.title AS paper, p.state AS state, count(t) AS techniques,

@@ -5,7 +5,7 @@
 // Parameters: none
 // Example: xkg cypher papers-by-year
 
-MATCH (p:Paper) WHERE p.state <> 'stub'
+MATCH (p:Paper)
 OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
 OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
 RETURN p.year AS year, count(DISTINCT p.id) AS papers, count(t) AS techniques, count(c) AS coded

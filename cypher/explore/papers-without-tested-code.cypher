@@ -4,7 +4,7 @@
 // Parameters: none
 // Example: xkg cypher papers-without-tested-code
 
-MATCH (p:Paper) WHERE p.state <> 'stub'
+MATCH (p:Paper)
 OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
 OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
 WITH p.id AS paper_id, p.title AS paper, count(t) AS techniques, count(c) AS coded,

@@ -2,15 +2,16 @@
 
 CREATE NODE TABLE Paper (
     id STRING PRIMARY KEY, title STRING, abstract STRING, authors STRING[], year INT64, arxiv_id STRING,
-    `references` STRING, code_files STRING[], code_overview STRING, origin STRING, state STRING,
+    arxiv_version STRING, `references` STRING, code_files STRING[], code_overview STRING, origin STRING, state STRING,
     incomplete STRING[], source_sha256 STRING, pipeline_version STRING, built_at STRING, cost_usd DOUBLE
 );
+CREATE NODE TABLE CitedWork (id STRING PRIMARY KEY, title STRING, year INT64, arxiv_id STRING);
 CREATE NODE TABLE Technique (
     id STRING PRIMARY KEY, name STRING, aliases STRING[], kind STRING, definition STRING, depth INT64,
     weight DOUBLE, grounding STRING, excerpts STRING
 );
 CREATE NODE TABLE Code (
-    id STRING PRIMARY KEY, implementation STRING, test STRING, documentation STRING, language STRING,
+    id STRING PRIMARY KEY, name STRING, implementation STRING, test STRING, documentation STRING, language STRING,
     packages STRING[], level STRING, evidence STRING, claims STRING
 );
 CREATE NODE TABLE Symbol (
@@ -32,7 +33,7 @@ CREATE REL TABLE LOCATED_AT (
 CREATE REL TABLE DERIVED_FROM (FROM Code TO Symbol);
 CREATE REL TABLE HAS_REPOSITORY (FROM Paper TO Repository);
 CREATE REL TABLE DEFINES (FROM Repository TO Symbol);
-CREATE REL TABLE CITES (FROM Paper TO Paper);
+CREATE REL TABLE CITES (FROM Paper TO Paper, FROM Paper TO CitedWork);
 CREATE REL TABLE SAME_CONCEPT (FROM Technique TO Technique, score DOUBLE, how STRING);
 CREATE REL TABLE REPORTS (FROM Paper TO Finding);
 CREATE REL TABLE RELEASES (FROM Paper TO Resource);

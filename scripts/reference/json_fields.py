@@ -11,7 +11,7 @@ from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import audit, build, copy, costs, doctor, graphs, link, verify
+from xkg.commands import audit, build, copy, costs, diff, doctor, graphs, link, update, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -29,6 +29,8 @@ PRINTED: Mapping[str, str] = {
     "build --dry-run": "BuildPlan; a list of these for several papers",
     "curate": "CuratedSet",
     "audit": "AuditResult",
+    "update": "UpdateResult",
+    "diff": "DiffResult",
     "verify": "VerifyResult",
     "costs": "Costs",
     "link": "LinkResult",
@@ -59,6 +61,8 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     build.BuildPlan,
     CuratedSet,
     audit.AuditResult,
+    update.UpdateResult,
+    diff.DiffResult,
     verify.VerifyResult,
     costs.Costs,
     link.LinkResult,

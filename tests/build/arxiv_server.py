@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import tarfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -71,18 +72,34 @@ class Arxiv:
                 fault(handler)
                 return
         if parts.path == "/api/query":
-            reply(handler, 200, self._feed(parse_qs(parts.query)["id_list"][0]).encode())
+            asked = parse_qs(parts.query)
+            found = (
+                self._by_ids(asked["id_list"][0]) if "id_list" in asked else self._by_titles(asked["search_query"][0])
+            )
+            most = int(asked.get("max_results", ["10"])[0])
+            reply(handler, 200, FEED.format(count=len(found[:most]), entry="".join(found[:most])).encode())
         elif parts.path in self.files:
             reply(handler, 200, self.files[parts.path])
         else:
             reply(handler, 404, b"No paper here")
 
-    def _feed(self, asked: str) -> str:
-        number, _, version = asked.partition("v")
-        paper = self.listed.get(number)
-        if paper is None or int(version or 1) > paper.version:
-            return FEED.format(count=0, entry="")
-        return FEED.format(count=1, entry=paper.entry(int(version or paper.version)))
+    def _by_ids(self, asked: str) -> list[str]:
+        found = []
+        for each in asked.split(","):
+            number, _, version = each.partition("v")
+            paper = self.listed.get(number)
+            if paper is not None and int(version or 1) <= paper.version:
+                found.append(paper.entry(int(version or paper.version)))
+        return found
+
+    def _by_titles(self, query: str) -> list[str]:
+        """Papers whose title holds a phrase of the query, `ti:"…"`, as arXiv finds them."""
+        phrases = [" ".join(words.casefold().split()) for words in re.findall(r'ti:"([^"]*)"', query)]
+        return [
+            paper.entry(paper.version)
+            for paper in self.listed.values()
+            if any(phrase in " ".join(re.findall(r"\w+", paper.title.casefold())) for phrase in phrases)
+        ]
 
 
 @contextmanager

@@ -221,7 +221,7 @@ def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     assert "  component-tree\n    The techniques of a paper as a tree" in listed.out
     assert "    limit: integer = 20  (at most so many rows)\n" in listed.out
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
-    assert {query["name"] for query in known} >= {"component-tree", "most-cited-stubs", "costs-by-month"}
+    assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
     assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
 
 
@@ -349,9 +349,12 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),
-        (["build", "--paper", str(EXAMPLE / "paper"), "--repo", f"{EXAMPLE / 'code'}@0123456"], "0123456"),
+        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
+        (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),
+        (
+            ["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", f"{EXAMPLE / 'code'}@0123456"],
+            "0123456",
+        ),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
     ],

@@ -65,7 +65,7 @@ def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repositor
         (place / ".git" / "HEAD").write_text("garbage")
     before = stored(graph)
     with pytest.raises(InputError, match=repository) as refused:
-        build.build(settings(graph), EXAMPLE / "paper", str(place))
+        build.build(settings(graph), EXAMPLE / "paper", str(place), paper_id=EXAMPLE_ID)
     assert "\n" not in str(refused.value)
     assert stored(graph) == before
 

@@ -45,7 +45,7 @@ from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
 from xkg.serve.search.candidates import parts
 from xkg.serve.verification.task_steps import by_structure
-from xkg.store.concepts.citations import stubs_and_citations
+from xkg.store.concepts.citations import works_and_citations
 from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard
 from xkg.store.indexes.text import words
@@ -143,7 +143,7 @@ def _peer(data: bytes) -> None:
 
 def citations(text: str) -> None:
     references = (Reference(title=text), Reference(title="b", text=text))
-    stubs_and_citations([Paper(id="title:a", title=text or "x", origin="import", references=references)])
+    works_and_citations([Paper(id="title:a", title=text or "x", origin="import", references=references)])
 
 
 def stored_words(text: str) -> None:

@@ -30,11 +30,18 @@ class Guard(Protocol):
     def copy(self, checkout: Checkout) -> str | None: ...
 
 
+class Claims(Protocol):
+    """Under which id a paper is built, and that nobody else builds it (`xkg.commands.claims`)."""
+
+    def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
+
+
 @dataclass(frozen=True)
 class BuildContext:
     """The services of a build. Without a `runner` no code can be run, so that the highest level is `parsed`; without
     `environments` code has only the standard library, without `sources` papers are files, and without a `model` the
-    build is static analysis. With `roots`, folders must be under them. A `guard` keeps papers and repositories out."""
+    build is static analysis. With `roots`, folders must be under them. A `guard` keeps papers and repositories out,
+    `claims` decide under which id a paper is built."""
 
     settings: Settings
     embedder: Embedder
@@ -46,6 +53,7 @@ class BuildContext:
     parsers: Parsers = field(default_factory=Parsers)
     roots: Sequence[Path] | None = None
     guard: Guard | None = None
+    claims: Claims | None = None
 
     def environment(
         self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None

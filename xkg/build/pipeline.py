@@ -50,7 +50,8 @@ def build_paper(
             "code": [c.model_dump_json() for c in contents.nodes.code],
             "overview": contents.overview,
             "incomplete": list(contents.incomplete),
-            "said": [document.title, document.authors, document.year],
+            "said": [document.title, document.authors, document.year, document.arxiv_version],
+            "asked": opened.codebase.repository.reference if opened.codebase else None,
             "runner": context.runner is not None,
             "min_level": context.settings.prune.min_level,
         },
@@ -85,6 +86,8 @@ def open_paper(
         _refuse(str(paper), context.guard.paper(document.arxiv_id, document.doi, document.title))
     parsing = time.perf_counter() - started
     identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
+    if context.claims is not None:
+        identity = context.claims.claim(document, identity, chosen=given_id is not None)
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
@@ -133,7 +136,7 @@ def _repository(
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
         ),
     )
-    return checkout, codebase
+    return checkout, codebase.model_copy(update={"repository": checkout.repository})
 
 
 def _visible_counts(bundle: PaperBundle) -> str:
@@ -156,6 +159,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             authors=document.authors,
             year=document.year,
             arxiv_id=document.arxiv_id,
+            arxiv_version=document.arxiv_version,
             references=document.references,
             code_files=codebase.files if codebase else (),
             code_overview=contents.overview or (codebase.readme if codebase else ""),

@@ -4,7 +4,7 @@ import shutil
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -43,19 +43,24 @@ def verify(
     limits: Limits,
     *,
     jobs: int = 1,
+    only: Set[str] | None = None,
     notify: Callable[[NodeResult], None] = lambda _: None,
 ) -> list[NodeResult]:
-    """Proves every code node of these papers, `jobs` runs at a time; results are in the order of the nodes, and
-    `notify` is called with each as it finishes. A composite follows its components, since it is judged on what those
-    of them do not have that are `tested` now.
+    """Proves every code node of these papers, or those with ids in `only`, `jobs` runs at a time; results are in the
+    order of the nodes, and `notify` is called with each as it finishes. A composite follows its components, since it is
+    judged on what those of them do not have that are `tested` now, or were when they ran last.
 
     Results are stored in `folder` until `forget`, so that a run after a kill continues from there; not stored are
     results with a registry that was down, a killed run, or an unsettled proof. An unsettled node keeps its earlier
     level, if that is higher. After an interrupt, running proofs finish, but are not stored. Raises
     `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot be written."""
-    nodes = [code for bundle in bundles for code in bundle.code]
-    environments = environments_for(bundles, maker)
-    by_id = {code.id: code for code in nodes}
+    by_id = {code.id: code for bundle in bundles for code in bundle.code}
+    chosen = [
+        bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
+        for bundle in bundles
+    ]
+    nodes = [code for bundle in chosen for code in bundle.code]
+    environments = environments_for([bundle for bundle in chosen if bundle.code], maker)
     parts = _parts(bundles)
     slots = RunSlots(jobs)
     stop, lock = threading.Event(), threading.Lock()
@@ -65,9 +70,7 @@ def verify(
         code = by_id[identity]
         environment = environments[identity]
         components = sorted(
-            by_id[part].implementation
-            for part in parts.get(identity, ())
-            if results[part].evidence.level.rank >= Level.TESTED.rank and results[part].cause is Cause.PASSES
+            by_id[part].implementation for part in parts.get(identity, ()) if _stands(results.get(part), by_id[part])
         )
         proof = StageCache(_folder(folder, code.id)).stage(
             "verify",
@@ -104,6 +107,13 @@ def verify(
             stop.set()
             raise
     return [results[code.id] for code in nodes]
+
+
+def _stands(result: NodeResult | None, code: Code) -> bool:
+    """Whether code is `tested`, by its result, or as it is stored where it is not run again."""
+    if result is None:
+        return code.level.rank >= Level.TESTED.rank
+    return result.level.rank >= Level.TESTED.rank and result.cause is Cause.PASSES
 
 
 def _parts(bundles: Sequence[PaperBundle]) -> dict[str, list[str]]:

@@ -23,7 +23,7 @@ def build(
     context: typer.Context,
     paper: Annotated[
         list[str] | None,
-        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; or an arXiv id or address."),
+        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; arXiv id or address; or title."),
     ] = None,
     repo: Annotated[
         list[str] | None,
@@ -37,6 +37,9 @@ def build(
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Papers of --papers that are built at the same time.")] = 1,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Build papers of --papers anew that failed before.")
+    ] = False,
+    first: Annotated[
+        bool, typer.Option("--first", help="Of several papers that have the title given as a paper, take the best.")
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report of --papers as a page, to this file.")] = None,
     llm: Annotated[
@@ -86,7 +89,16 @@ def build(
                 "--within": within is not None,
             },
         )
-        _build_list(settings, papers, jobs, retry_failed=retry_failed, blacklist=blacklist, html=html, as_json=as_json)
+        _build_list(
+            settings,
+            papers,
+            jobs,
+            retry_failed=retry_failed,
+            blacklist=blacklist,
+            first=first,
+            html=html,
+            as_json=as_json,
+        )
         return
     for_lists = {"--jobs": jobs != 1, "--retry-failed": retry_failed, "--html": html is not None}
     _refuse(context, "belongs to --papers", for_lists)
@@ -100,7 +112,7 @@ def build(
     roots = None if within is None else [Path(folder) for folder in within if folder]
     if curated:
         pairs += curated_pairs(settings, paper, blacklist, paper_id)
-    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json)
+    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json, first=first)
 
 
 def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:
@@ -117,6 +129,7 @@ def _build_list(
     *,
     retry_failed: bool,
     blacklist: Path | None,
+    first: bool,
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -125,10 +138,10 @@ def _build_list(
     from xkg.commands.batch.run import run
 
     listed = read_list(papers)
-    for line, first in listed.repeated.items():
-        print_text(f"note: line {line} repeats line {first}", err=True)
+    for line, earlier in listed.repeated.items():
+        print_text(f"note: line {line} repeats line {earlier}", err=True)
     with display(len(listed.papers) + len(listed.broken), jobs) as notify:
-        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, notify=notify)
+        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify)
     if html is not None:
         page(report, html)
     if as_json:
@@ -143,12 +156,14 @@ def verify(
     context: typer.Context,
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
+    stale: Annotated[str | None, typer.Option(help="Only code that ran last longer ago, such as 90d.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
     from xkg.commands import verify
 
-    result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node)
+    age = None if stale is None else verify.age(stale)
+    result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node, stale=age)
     for note in result.notes:
         print_text(f"note: {note}", err=True)
     print_result(result, as_json)

@@ -19,6 +19,8 @@ def build_each(
     roots: Sequence[Path] | None,
     blacklist: Path | None,
     as_json: bool,
+    *,
+    first: bool = False,
 ) -> None:
     """Builds papers one after the other and prints the results. `paper_id` is that of the first. Raises `InputError`
     where one failed or is partial, and what a single build raises."""
@@ -38,6 +40,7 @@ def build_each(
                         notify=notify,
                         roots=roots,
                         blacklist=blacklist,
+                        first=first,
                     )
                 )
             except XkgError as error:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, curate, query, serve, store
+from xkg.cli import build, curate, evolution, query, serve, store
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -35,6 +35,8 @@ for command in (
     query.ablations,
     store.import_,
     store.export,
+    evolution.update,
+    evolution.diff,
     build.verify,
     build.costs,
     build.link,

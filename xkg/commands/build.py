@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from xkg.commands.open import (
     language_model,
     open_store,
     outbox_when_unreachable,
+    paper_sources,
     require_folder,
     runner_in_force,
     stored_paper,
@@ -136,14 +137,15 @@ class Builder(AbstractContextManager["Builder"]):
         notify: "Callable[[object], None]" = lambda _: None,
         roots: Sequence[Path] | None = None,
         blacklist: Path | None = None,
+        *,
+        first: bool = False,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
-        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused.
-        Raises `ModelUnavailableError` where a model is wanted and no key is there, and `StoreError` for a graph that
-        cannot be written."""
+        lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused; of
+        several papers with a title that names one, `first` takes the best. Raises `ModelUnavailableError` where a model
+        is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
-        from xkg.build.sources.arxiv import ArxivSource
         from xkg.sandbox.packages.environments import UvEnvironments
 
         self._settings = settings
@@ -157,7 +159,7 @@ class Builder(AbstractContextManager["Builder"]):
             environments = (
                 UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
             )
-            sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+            sources = paper_sources(settings, parsers, first=first)
             model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
             embed = opened.enter_context(embedder(settings))
             self._guard = blacklist_guard(settings, blacklist)
@@ -169,36 +171,64 @@ class Builder(AbstractContextManager["Builder"]):
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def build(self, paper: str | Path, repository: str | None, paper_id: str | None = None) -> BuildResult:
+    def build(
+        self, paper: str | Path, repository: str | None, paper_id: str | None = None, *, keep_proven: bool = False
+    ) -> BuildResult:
         """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-        that, or holds it whole and this build was stopped. Later verification results of the same code stay.
+        that, or holds it whole and this build was stopped. Later verification results of the same code stay. With
+        `keep_proven` code of the stored paper stays where the new code has a lower level (`xkg.build.proven_code`).
 
         Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.build.pipeline import build_paper
-        from xkg.build.verify import apply, newer_evidence
+        from xkg.commands.claims import Claims, SamePaperError
         from xkg.sandbox.select import warmed
 
-        settings, context = self._settings, self._context
+        context = self._context
         if paper_id is not None:
             require_paper_id(paper_id)
-        with ExitStack() as opened:
-            if context.model is not None and context.runner is not None:
-                context = replace(context, runner=opened.enter_context(warmed(context.runner)))
-            notes: tuple[str, ...] = ()
-            if repository == AUTO:
-                repository, notes = self._own_repository(paper)
-            built = build_paper(paper, repository, context, given_id=paper_id)
-            built = replace(built, notes=(*notes, *built.notes))
+        with Claims(self._settings) as claims:
+            with ExitStack() as opened:
+                if context.model is not None and context.runner is not None:
+                    context = replace(context, runner=opened.enter_context(warmed(context.runner)))
+                notes: tuple[str, ...] = ()
+                if repository == AUTO:
+                    repository, notes = self._own_repository(paper)
+                try:
+                    built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
+                except SamePaperError as same:
+                    return self._stored(same.paper, str(same))
+                built = replace(built, notes=(*notes, *claims.notes, *built.notes))
+            return self._publish(built, claims.fences, keep_proven=keep_proven)
+
+    def _publish(self, built: "Built", fences: Mapping[str, int], *, keep_proven: bool) -> BuildResult:
+        from xkg.build.proven_code import with_proven
+        from xkg.build.prune import pruned
+        from xkg.build.verify import apply, newer_evidence
+
+        settings = self._settings
         with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
             known = stored_paper(store, built.bundle.paper.id)
             if known is not None:
                 if built.stopped is not None and known[1].paper.state == "complete":
                     return _result(built, known[0], published=False)
                 bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
+                if keep_proven:
+                    bundle, kept = with_proven(known[1], bundle)
+                    bundle = pruned(bundle, settings.prune.min_level)
+                    names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+                    notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
+                    built = replace(built, notes=(*built.notes, *notes))
                 built = replace(built, bundle=bundle)
                 if known[1] == bundle:
                     return _result(built, known[0], published=False)
-            return _result(built, store.publish([built.bundle]), published=True)
+            return _result(built, store.publish([built.bundle], fences), published=True)
+
+    def _stored(self, paper: str, note: str) -> BuildResult:
+        """The result for a paper that the graph has already."""
+        from xkg.build.context import Built
+
+        with open_store(self._settings) as store, store.snapshot() as snapshot:
+            return _result(Built(snapshot.bundle(paper), (), (note,)), snapshot.generation, published=False)
 
     def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
         """The repository that is shown to be the paper's own, and notes."""
@@ -219,9 +249,10 @@ def build(
     notify: "Callable[[object], None]" = lambda _: None,
     roots: Sequence[Path] | None = None,
     blacklist: Path | None = None,
+    first: bool = False,
 ) -> BuildResult:
     """Builds one paper and publishes it: `Builder` for a single one. Raises as that does."""
-    with Builder(settings, notify, roots, blacklist) as builder:
+    with Builder(settings, notify, roots, blacklist, first=first) as builder:
         return builder.build(paper, repository, paper_id)
 
 
@@ -232,7 +263,6 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import open_paper
-    from xkg.build.sources.arxiv import ArxivSource
     from xkg.commands.costs import costs
 
     if settings.llm.model == "none":
@@ -243,7 +273,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
         raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
     require_folder(settings.kg)
     with embedder(settings) as embed, Parsers() as parsers:
-        sources = (ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers),)
+        sources = paper_sources(settings, parsers)
         context = BuildContext(settings, embed, runner_in_force(settings), None, sources=sources, parsers=parsers)
         opened, _ = open_paper(paper, repository, context, paper_id)
         stages = planned(opened, context)

@@ -17,6 +17,8 @@ from xkg.files import private_folder
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
+    from xkg.build.parsing.parsers import Parsers
+    from xkg.build.sources.paper_source import Source
     from xkg.embeddings.base import Embedder
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.llm.client import LanguageModel
@@ -75,6 +77,17 @@ def blacklist_guard(
         return None
     folder = settings.kg / "curation" / "blacklist"
     return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
+
+
+def paper_sources(settings: Settings, parsers: "Parsers", *, first: bool = False) -> "tuple[Source, ...]":
+    """Where papers are found that are no files: by their arXiv ids and addresses, then by titles; `first` as in
+    `TitleSource`."""
+    from xkg.build.sources.arxiv import ArxivSource
+    from xkg.build.sources.arxiv_index import ArxivIndex
+    from xkg.build.sources.title_source import TitleSource
+
+    papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
+    return papers, TitleSource(ArxivIndex(settings.arxiv.url), papers, first=first)
 
 
 def require_folder(folder: Path) -> None:

@@ -1,11 +1,14 @@
 """`xkg verify`: runs the code nodes of a graph again, and publishes their present levels."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from xkg.config import Settings
+from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.types import short
 from xkg.value import Value
@@ -69,9 +72,11 @@ def verify(
     papers: Sequence[str],
     jobs: int,
     notify: "Callable[[NodeResult], None]" = lambda _: None,
+    stale: timedelta | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
-    keep their new nodes. Interrupted, it leaves the graph unchanged.
+    keep their new nodes. With `stale`, only code that ran last longer ago than that. Interrupted, it leaves the graph
+    unchanged.
 
     Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
     `xkg.build.verify` and `GraphStore.publish` raise."""
@@ -88,8 +93,11 @@ def verify(
     with open_store(settings) as store, ExitStack() as opened:
         with store.snapshot() as snapshot:
             bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
+        only = None if stale is None else _ran_before(bundles, datetime.now(UTC) - stale)
+        if only is not None:
+            bundles = [bundle for bundle in bundles if any(code.id in only for code in bundle.code)]
         runner, limits = opened.enter_context(warmed(runner)), limits_for(settings.sandbox)
-        results = run(bundles, folder, runner, environments, limits, jobs=jobs, notify=notify)
+        results = run(bundles, folder, runner, environments, limits, jobs=jobs, only=only, notify=notify)
         evidence = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
         hidden: Counter[bool] = Counter()
 
@@ -112,6 +120,30 @@ def verify(
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden)),
     )
+
+
+def _ran_before(bundles: "Sequence[PaperBundle]", time: datetime) -> set[str]:
+    """Ids of the code whose last run was before a time."""
+    return {
+        code.id
+        for bundle in bundles
+        for code in bundle.code
+        if code.evidence and code.evidence[-1].runner and _when(code.evidence[-1].checked_at) < time
+    }
+
+
+def _when(checked_at: str | None) -> datetime:
+    """A time of evidence; the earliest where none was noted."""
+    when = datetime.fromisoformat(checked_at) if checked_at else datetime.min
+    return when if when.tzinfo else when.replace(tzinfo=UTC)
+
+
+def age(text: str) -> timedelta:
+    """A duration such as `90d`, `12h`, `6w`. Raises `InputError`."""
+    match = re.fullmatch(r"([0-9]{1,6})([hdw])", text.strip())
+    if match is None:
+        raise InputError(f"{text[:40]!a} is no age: give a number with h, d or w, such as 90d")
+    return int(match[1]) * {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}[match[2]]
 
 
 def _node(result: "NodeResult") -> VerifiedNode:

@@ -84,7 +84,12 @@ def sha256(bundle: PaperBundle) -> str:
 
 
 def _payload(bundle: PaperBundle) -> bytes:
-    return json.dumps(bundle.model_dump(), separators=(",", ":")).encode("ascii")
+    fields = bundle.model_dump()
+    # Left out where they are None, so that bundles of versions without these fields have the hash that they had.
+    for node, name in [(fields["paper"], "arxiv_version"), *((node, "reference") for node in fields["repositories"])]:
+        if node[name] is None:
+            del node[name]
+    return json.dumps(fields, separators=(",", ":")).encode("ascii")
 
 
 def newest(folder: Path) -> tuple[list[PaperBundle], list[str]]:

@@ -192,10 +192,16 @@ class GraphStore(Protocol):
     place: str
 
     def snapshot(self) -> AbstractContextManager[Snapshot]: ...
-    def publish(self, new: Sequence[PaperBundle]) -> int:
+    def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
+        """Holds a paper for one builder while the context lasts, and gives the fence that `publish` compares. `holder`
+        is what another is told. Raises `LeaseHeldError` where another has it, and `StoreUnreachableError`."""
+        ...
+
+    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:
         """Adds or replaces these papers; gives the number of the generation that has them, the current one where all
-        are stored as they are. Raises `InputError` for a bundle that
-        contradicts itself, and `StoreError` where it cannot be written."""
+        are stored as they are. `fences` are those of leases, by paper. Raises `InputError` for a bundle that
+        contradicts itself, `LeaseLostError` where another has taken a lease meanwhile, and `StoreError` where it cannot
+        be written."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
@@ -216,6 +222,14 @@ class GraphStore(Protocol):
 
     def remove(self, papers: Sequence[str]) -> int: ...
     def rollback(self) -> int: ...
+    def differences(
+        self, first: int | None, second: int | None
+    ) -> "Iterator[tuple[PaperBundle | None, PaperBundle | None]]":
+        """The papers that differ between two generations, in id order, each as it is in both; None for one that is not
+        there. `second` None is the current generation, `first` None the one before `second`. Raises `StoreError` where
+        one of them is not kept."""
+        ...
+
     def rebuild(self) -> tuple[int, list[str]]:
         """Makes all derived data anew; gives the generation's number and notes, a line each."""
         ...

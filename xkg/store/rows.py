@@ -9,22 +9,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from xkg.model import Paper, PaperBundle
-from xkg.store.concepts.citations import Stub, stubs_and_citations
+from xkg.store.concepts.citations import works_and_citations
 from xkg.store.index_entries import Entry, encodable
 
 Value = str | int | float | bool | tuple[str, ...] | None
 
 NODES = {
-    "Paper": "id title abstract authors[] year arxiv_id references code_files[] code_overview origin state "
-    "incomplete[] source_sha256 pipeline_version built_at cost_usd",
+    "Paper": "id title abstract authors[] year arxiv_id arxiv_version references code_files[] code_overview origin "
+    "state incomplete[] source_sha256 pipeline_version built_at cost_usd",
+    "CitedWork": "id title year arxiv_id",
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
-    "Code": "id implementation test documentation language packages[] level evidence claims",
+    "Code": "id name implementation test documentation language packages[] level evidence claims",
     "Symbol": "id kind path qualified_name start_line end_line signature",
     "Repository": "id url commit license is_official",
     "Finding": "id name description",
     "Resource": "id name description",
 }
-"""The properties of each label, in the order of a row's values; `[]` marks lists of strings."""
+"""The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` is cited and
+was not built; the name of `Code` is that of its technique."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -34,22 +36,25 @@ EDGES = {
     "DERIVED_FROM": ("Code", "Symbol", ""),
     "HAS_REPOSITORY": ("Paper", "Repository", ""),
     "DEFINES": ("Repository", "Symbol", ""),
-    "CITES": ("Paper", "Paper", ""),
+    "CITES": ("Paper", "Paper|CitedWork", ""),
     "SAME_CONCEPT": ("Technique", "Technique", "score how"),
     "REPORTS": ("Paper", "Finding", ""),
     "RELEASES": ("Paper", "Resource", ""),
 }
-"""Labels of both ends and the properties of each type; the values of a row are both ids, then the properties."""
+"""Labels of both ends and the properties of each type; the values of a row are both ids, then the properties. `|` joins
+the labels that an end may have."""
 
 LONGEST_KEY = 1500
 """In characters: Neo4j indexes no string above 8 KB."""
 
 
 class Row(NamedTuple):
-    """A node or an edge: `table` is its label or type."""
+    """A node or an edge: `table` is its label or type. `to` is the label of an edge's second end where its type has
+    several."""
 
     table: str
     values: tuple[Value, ...]
+    to: str = ""
 
 
 def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
@@ -61,7 +66,7 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
         "Paper",
         (
             own, encodable(paper.title), encodable(paper.abstract), texts(paper.authors), paper.year,
-            _text(paper.arxiv_id),
+            _text(paper.arxiv_id), _text(paper.arxiv_version),
             None if paper.references is None else nested([r.model_dump() for r in paper.references]),
             texts(paper.code_files), encodable(paper.code_overview), paper.origin, paper.state,
             texts(paper.incomplete), _text(paper.source_sha256), _text(paper.pipeline_version),
@@ -107,22 +112,13 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
 
 
 def citation_rows(papers: Iterable[Paper]) -> Iterator[Row]:
-    """The stubs of papers that are cited and not among `papers`, then who cites whom."""
-    stubs, edges = stubs_and_citations(papers)
-    for stub in stubs:
-        yield stub_row(stub)
-    for citing, meant in edges:
-        yield Row("CITES", (key(citing), key(meant)))
-
-
-def stub_row(stub: Stub) -> Row:
-    return Row(
-        "Paper",
-        (
-            key(stub.id), encodable(stub.title), "", (), stub.year, _text(stub.arxiv_id), None, (), "", None, "stub",
-            (), None, None, None, 0.0,
-        ),
-    )  # fmt: skip
+    """The works that are cited and are not among `papers`, then who cites whom."""
+    works, edges = works_and_citations(papers)
+    for work in works:
+        yield Row("CitedWork", (key(work.id), encodable(work.title), work.year, _text(work.arxiv_id)))
+    outside = {work.id for work in works}
+    for citing, cited in edges:
+        yield Row("CITES", (key(citing), key(cited)), "CitedWork" if cited in outside else "Paper")
 
 
 def same_concept_row(first: str, second: str, score: float, how: str) -> Row:
@@ -159,8 +155,8 @@ def _technique(paper: str, entry: Entry) -> Iterator[Row]:
         yield Row(
             "Code",
             (
-                key(code.id), encodable(code.implementation), encodable(code.test), encodable(code.documentation),
-                encodable(code.language), texts(code.packages), code.level.value,
+                key(code.id), encodable(technique.name), encodable(code.implementation), encodable(code.test),
+                encodable(code.documentation), encodable(code.language), texts(code.packages), code.level.value,
                 nested([e.model_dump() for e in code.evidence]), nested(code.claims),
             ),
         )  # fmt: skip

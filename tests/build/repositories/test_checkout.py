@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.build.repositories.git_server import GitServer, serving
+from xkg.build.parsing.parsers import Parsers
 from xkg.build.repositories import checkout as sources
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.repositories.clone import clone
@@ -224,3 +225,45 @@ def test_empty_folders_and_repositories(tmp_path: Path) -> None:
 )
 def test_licences_that_are_evident(text: str, name: str) -> None:
     assert spdx(text) == name
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "ab" * 32 + "\nsize 500000000\n"
+
+
+def test_pointers_submodules_and_bulk_are_listed_and_not_fetched(
+    tmp_path: Path, parsers: Parsers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A repository as they are: weights in LFS, a notebook and a module too, a submodule that is nowhere, and 24 MB."""
+    part, folder = tmp_path / "part", tmp_path / "whole"
+    for each in (part, folder):
+        git(tmp_path, "init", "-q", str(each))
+    (part / "inner.py").write_text("inner = 1\n")
+    git(part, "add", "-A")
+    git(part, "commit", "-qm", "part")
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "vendor")
+    for name in ("weights.bin", "demo.ipynb", "pointed.py"):
+        (folder / name).write_text(POINTER)
+    (folder / "data.bin").write_bytes(os.urandom(24_000_000))
+    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "whole")
+    with serving(monkeypatch) as server:
+        checkout = fetch_repository(server.add(folder), tmp_path / "cache")
+    kinds = {file.path: (file.kind, file.size) for file in checkout.files}
+    assert kinds["vendor"][0] == "submodule"
+    assert content(checkout, "data.bin") is None
+    fetched = sum(path.stat().st_size for path in (tmp_path / "cache").rglob("*") if path.is_file())
+    assert fetched < 2_000_000
+    codebase = parsers.repository(checkout)
+    assert [symbol.symbol.qualified_name for symbol in codebase.symbols().values() if symbol.symbol.qualified_name] == [
+        "step"
+    ]
+
+
+def test_an_empty_and_a_missing_repository_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q", str(tmp_path / "empty"))
+    with serving(monkeypatch) as server:
+        with pytest.raises(InputError, match="is empty"):
+            fetch_repository(server.add(tmp_path / "empty"), tmp_path / "cache")
+        with pytest.raises(InputError, match="cannot be reached"):
+            fetch_repository(f"{server.url}/nobody/nothing", tmp_path / "cache")

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.model import Paper, Reference
-from xkg.store.concepts.citations import stubs_and_citations
+from xkg.store.concepts.citations import works_and_citations
 
 
 def paper(number: int, title: str, *references: Reference, authors: tuple[str, ...] = (), **more: str) -> Paper:
@@ -28,7 +28,7 @@ TARGET = "Sparse Gates: Learning Which β-Units of a Network to Keep"
     ],
 )
 def test_a_reference_finds_its_paper(reference: Reference) -> None:
-    stubs, edges = stubs_and_citations(
+    stubs, edges = works_and_citations(
         [paper(1, "The one that cites"), paper(9, TARGET), paper(2, "Another", reference)]
     )
     assert stubs == []
@@ -44,7 +44,7 @@ def test_a_reference_finds_its_paper(reference: Reference) -> None:
     ],
 )
 def test_a_reference_to_something_else_becomes_a_stub(reference: Reference) -> None:
-    stubs, edges = stubs_and_citations([paper(9, TARGET), paper(2, "Another", reference)])
+    stubs, edges = works_and_citations([paper(9, TARGET), paper(2, "Another", reference)])
     assert edges == [("arxiv:2101.00002", stubs[0].id)]
     assert stubs[0].id != "arxiv:2101.00009"
 
@@ -53,11 +53,11 @@ def test_a_short_title_needs_an_author() -> None:
     book = paper(9, "Deep Learning", authors=("Ada Hypatia",))
     by_her = paper(2, "Two", Reference(title="Deep learning", text="A. Hypatia, Deep learning, 2019"))
     by_another = paper(3, "Three", Reference(title="Deep learning", text="B. Zeno, Deep learning, 2016"))
-    stubs, edges = stubs_and_citations([book, by_her, by_another])
+    stubs, edges = works_and_citations([book, by_her, by_another])
     assert edges == [("arxiv:2101.00002", "arxiv:2101.00009"), ("arxiv:2101.00003", "title:deep-learning")]
     assert [stub.id for stub in stubs] == ["title:deep-learning"]
     named = paper(9, "Deep Learning", id="title:deep-learning")
-    assert stubs_and_citations([named, by_another]) == ([], []), "no stub takes the id of a paper that is here"
+    assert works_and_citations([named, by_another]) == ([], []), "no stub takes the id of a paper that is here"
 
 
 def test_one_cited_paper_is_one_stub_by_its_best_id() -> None:
@@ -68,21 +68,21 @@ def test_one_cited_paper_is_one_stub_by_its_best_id() -> None:
         paper(3, "Three", Reference(title=title, arxiv_id="1912.12345")),
         paper(4, "Four", Reference(title=None, text="illegible")),
     ]
-    stubs, edges = stubs_and_citations(citing)
+    stubs, edges = works_and_citations(citing)
     assert [(stub.id, stub.arxiv_id) for stub in stubs] == [("arxiv:1912.12345", "1912.12345")]
     assert [source for source, _ in edges] == [p.id for p in citing[:3]]
 
 
 def test_one_short_title_with_two_ids_is_two_stubs() -> None:
     refs = [Reference(title="Deep learning", doi="10.1000/a"), Reference(title="Deep Learning", arxiv_id="1912.00001")]
-    stubs, _ = stubs_and_citations([paper(1, "One", Reference(title="Deep learning")), paper(2, "Two", *refs)])
+    stubs, _ = works_and_citations([paper(1, "One", Reference(title="Deep learning")), paper(2, "Two", *refs)])
     assert [stub.id for stub in stubs] == ["arxiv:1912.00001", "doi:10.1000/a", "title:deep-learning"]
 
 
 def test_two_papers_with_one_subtitle_are_not_guessed_between() -> None:
     subtitle = "A Study of Gates in Deep Networks"
     both = [paper(8, f"Alpha: {subtitle}"), paper(9, f"Omega: {subtitle}")]
-    stubs, _ = stubs_and_citations([*both, paper(1, "One", Reference(title=subtitle))])
+    stubs, _ = works_and_citations([*both, paper(1, "One", Reference(title=subtitle))])
     assert len(stubs) == 1
 
 
@@ -99,8 +99,8 @@ references = st.builds(
 def test_the_order_of_papers_changes_nothing_and_every_edge_has_its_ends(lists: list[list[Reference]]) -> None:
     titles = [TARGET, "Deep Learning", "Another Paper with a Title", "Deep Learning"]
     papers = [paper(n, titles[n], *found) for n, found in enumerate(lists)]
-    stubs, edges = stubs_and_citations(papers)
-    assert stubs_and_citations(papers[::-1]) == (stubs, edges)
+    stubs, edges = works_and_citations(papers)
+    assert works_and_citations(papers[::-1]) == (stubs, edges)
     held = {p.id for p in papers}
     assert not held & {stub.id for stub in stubs}
     assert {end for edge in edges for end in edge} <= held | {stub.id for stub in stubs}
@@ -111,13 +111,13 @@ def test_the_order_of_papers_changes_nothing_and_every_edge_has_its_ends(lists: 
 @pytest.mark.parametrize("author", [", Ada", " ", "", ","])
 def test_an_author_without_a_surname_harms_nothing(author: str) -> None:
     short = paper(3, "Sparse Gates", authors=(author,))
-    _, edges = stubs_and_citations([short, paper(2, "Another", Reference(title="Sparse Gates"))])
+    _, edges = works_and_citations([short, paper(2, "Another", Reference(title="Sparse Gates"))])
     assert ("arxiv:2101.00002", short.id) not in edges
 
 
 @pytest.mark.parametrize("title", ["PMLR", "In In", "Advances", "Efficient optimization with gradient approxi-"])
 def test_a_fragment_of_a_bibliography_is_no_paper(title: str) -> None:
-    stubs, edges = stubs_and_citations([paper(1, "The one that cites", Reference(title=title, text=title))])
+    stubs, edges = works_and_citations([paper(1, "The one that cites", Reference(title=title, text=title))])
     assert (stubs, edges) == ([], [])
     by_id = Reference(title=title, arxiv_id="2101.00042")
-    assert [s.id for s in stubs_and_citations([paper(1, "The one that cites", by_id)])[0]] == ["arxiv:2101.00042"]
+    assert [s.id for s in works_and_citations([paper(1, "The one that cites", by_id)])[0]] == ["arxiv:2101.00042"]

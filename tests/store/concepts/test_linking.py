@@ -242,7 +242,6 @@ def test_a_partial_paper_says_in_the_graph_why_it_is(tmp_path: Path) -> None:
     store.publish([whole.model_copy(update={"paper": partial})])
     found = rows(store, "MATCH (p:Paper) WHERE p.state = 'partial' RETURN p.incomplete")
     assert found == [[list(reasons)]]
-    assert rows(store, "MATCH (p:Paper {state: 'stub'}) RETURN DISTINCT p.incomplete") == [[[]]]
 
 
 def test_a_name_that_a_paper_gives_to_very_many_techniques_links_nothing() -> None:

@@ -85,12 +85,12 @@ ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
     ],
     "citations": [
         [WARM_UP, "Notes on warm-up", 2024, "partial", "cited by"],
-        [ADAM, f"The paper {ADAM}", None, "stub", "cites"],
-        [SVGD, f"The paper {SVGD}", None, "stub", "cites"],
+        [ADAM, f"The paper {ADAM}", None, "cited", "cites"],
+        [SVGD, f"The paper {SVGD}", None, "cited", "cites"],
         [AMORTISED, "Amortised flows", 2023, "complete", "cites"],
     ],
     "co-cited": [
-        [ADAM, f"The paper {ADAM}", "stub", 1],
+        [ADAM, f"The paper {ADAM}", "cited", 1],
         [AMORTISED, "Amortised flows", "complete", 1],
     ],
     "code-by-level": [
@@ -140,7 +140,7 @@ ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
         ["Linear warm-up", LINEAR, "Notes on warm-up", 1, 1, 1],
     ],
     "licenses": [["MIT", 1, 1, 2], [None, 1, 1, 1]],
-    "most-cited-stubs": [
+    "most-cited-works": [
         [ADAM, f"The paper {ADAM}", None, "1412.6980", 3],
         [SVGD, f"The paper {SVGD}", None, "1608.04471", 2],
     ],

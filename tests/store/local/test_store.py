@@ -1,3 +1,5 @@
+import hashlib
+import json
 import threading
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
 from tests.store.test_bundles import any_bundle
-from xkg.errors import InputError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.model import Level, PaperBundle, Reference
 from xkg.store.concepts.citations import citations_among
 from xkg.store.graph_store import Facts
@@ -293,18 +295,20 @@ def test_the_graph_holds_every_node_and_edge_of_the_design(tmp_path: Path) -> No
     }
     for pattern, count in counts.items():
         assert rows(store, f"MATCH {pattern} RETURN count(*)") == [[count]], pattern
-    assert rows(store, "MATCH (p:Paper)-[:CITES]->(c:Paper) RETURN p.title, c.id, c.state") == [
-        ["Paper 1", "arxiv:1706.03762", "stub"],
-        ["Paper 1", "title:paper-2", "stub"],
-        ["Paper 2", "arxiv:1706.03762", "stub"],
+    assert rows(store, "MATCH (p:Paper)-[:CITES]->(c:CitedWork) RETURN p.title, c.id") == [
+        ["Paper 1", "arxiv:1706.03762"],
+        ["Paper 1", "title:paper-2"],
+        ["Paper 2", "arxiv:1706.03762"],
     ]
+    assert rows(store, "MATCH (p:Paper) RETURN p.title") == [["Paper 1"], ["Paper 2"]]
+    assert rows(store, "MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN DISTINCT c.name = t.name") == [[True]]
     found = rows(
         store, "MATCH (t:Technique {name: 'Layer normalisation'})-->(c:Code) RETURN t.aliases, c.packages, c.claims"
     )
     assert found == [[["LayerNorm", "LN"], ["numpy"], '{"pass_exec": null}']] * 2
 
 
-def test_a_stub_is_absorbed_when_its_paper_comes(tmp_path: Path) -> None:
+def test_a_cited_work_is_a_paper_once_it_is_here(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     paper = a_paper(1).paper.model_copy(
         update={
@@ -318,8 +322,8 @@ def test_a_stub_is_absorbed_when_its_paper_comes(tmp_path: Path) -> None:
         }
     )
     store.publish([a_paper(1).model_copy(update={"paper": paper})])
-    cited = "MATCH (:Paper)-[:CITES]->(c:Paper) RETURN c.id, c.state"
-    assert rows(store, cited) == [["arxiv:2101.00002", "stub"], ["doi:10.1000/xyz", "stub"]]
+    cited = "MATCH (:Paper)-[:CITES]->(c:Paper|CitedWork) RETURN c.id, c.state"
+    assert rows(store, cited) == [["arxiv:2101.00002", None], ["doi:10.1000/xyz", None]]
     store.publish([a_paper(2)])
     assert ["arxiv:2101.00002", "complete"] in rows(store, cited)
 
@@ -386,3 +390,20 @@ def test_threads_read_while_another_writes(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert problems == []
+
+
+def test_a_graph_of_the_format_before_is_refused_with_the_command_that_keeps_exactly_its_papers(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.publish([a_paper(1), a_paper(2)])
+    store.remove([a_paper(2).paper.id])
+    store.close()
+    current = json.loads((tmp_path / "CURRENT").read_bytes())
+    path = tmp_path / "generations" / str(current["generation"]) / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"format": 5}))
+    current["manifest_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / "CURRENT").write_text(json.dumps(current))
+    with pytest.raises(CorruptStoreError, match="xkg index rebuild"):
+        list(store.bundles())
+    assert store.rebuild()[1] == []
+    assert list(store.bundles()) == [a_paper(1)], "what was removed stays so"
+    store.close()

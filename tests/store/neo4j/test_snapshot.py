@@ -114,6 +114,6 @@ def test_without_an_index_names_alone_are_found(graph: Graph) -> None:
 
 def test_names_are_looked_up_not_scanned(graph: Graph) -> None:
     plan = graph.connection.driver.execute_query(
-        "EXPLAIN MATCH (n:Name {key: 'x'}) RETURN n.technique", database_="neo4j"
+        "EXPLAIN MATCH (n:XkgName {key: 'x'}) RETURN n.technique", database_="neo4j"
     ).summary.plan
     assert "NodeIndexSeek" in str(plan)

@@ -134,7 +134,7 @@ def test_any_bundle_comes_back_from_the_graph(store: Neo4jStore, bundle: PaperBu
     store.publish([bundle])
     assert list(store.bundles()) == [bundle]
     store.remove([bundle.paper.id])
-    assert not nodes(store).keys() - {"Meta", "Bundle"}
+    assert not nodes(store).keys() - {"XkgMeta", "XkgBundle"}
 
 
 def test_hostile_texts_come_back(store: Neo4jStore) -> None:
@@ -218,13 +218,13 @@ def test_what_cannot_be_a_bundle_is_named_and_can_be_replaced(store: Neo4jStore)
     rows(store, "MATCH (t:Technique {id: $id}) SET t.depth = 'deep'", id=f"{FIRST.paper.id}#method")
     with pytest.raises(CorruptStoreError, match=f"{FIRST.paper.id}.*depth"):
         list(store.bundles())
-    rows(store, "MATCH (b:Bundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
+    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
     with pytest.raises(CorruptStoreError, match="build or import it again"):
         list(store.bundles())
     assert any(FIRST.paper.id in line for line in store.check())
     store.publish([FIRST])
     assert list(store.bundles()) == [FIRST, SECOND]
-    rows(store, "MATCH (b:Bundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
+    rows(store, "MATCH (b:XkgBundle {id: $id}) SET b.rest = $rest", id=FIRST.paper.id, rest=b"no zlib")
     store.remove([FIRST.paper.id])
     store.connect()
     assert list(store.bundles()) == [SECOND]
@@ -237,11 +237,11 @@ def test_a_paper_without_a_part_leaves_nothing_of_it(store: Neo4jStore) -> None:
     bare = PaperBundle(paper=FIRST.paper, techniques=FIRST.techniques[:1])
     store.publish([bare])
     assert list(store.bundles()) == [bare]
-    assert nodes(store).keys() == {"Meta", "Bundle", "Paper", "Technique", "Name"}
+    assert nodes(store).keys() == {"XkgMeta", "XkgBundle", "Paper", "Technique", "XkgName"}
     store.publish([FIRST])
     assert nodes(store) == whole
     store.remove([FIRST.paper.id])
-    assert nodes(store) == {"Meta": 1, "Bundle": 1}
+    assert nodes(store) == {"XkgMeta": 1, "XkgBundle": 1}
 
 
 def test_repositories_and_symbols_stay_while_a_paper_has_them(store: Neo4jStore) -> None:
@@ -267,24 +267,26 @@ def test_repositories_and_symbols_stay_while_a_paper_has_them(store: Neo4jStore)
         assert rows(store, official) == [(False,)]
         assert list(store.bundles()) == [SECOND]
         store.remove([SECOND.paper.id])
-        assert nodes(store).keys() == {"Meta", "Bundle"}
+        assert nodes(store).keys() == {"XkgMeta", "XkgBundle"}
 
 
-def test_a_paper_that_others_cite_is_a_stub_when_it_is_gone(store: Neo4jStore) -> None:
+def test_a_paper_that_others_cite_is_a_cited_work_when_it_is_gone(store: Neo4jStore) -> None:
     cited = FIRST.model_copy(
         update={"paper": FIRST.paper.model_copy(update={"arxiv_id": "1706.03762", "id": "arxiv:1706.03762"})}
     )
     cited = PaperBundle(paper=cited.paper)
     store.publish([SECOND])
     store.connect()
-    stub = "MATCH (:Paper {id: $id})-[:CITES]->(p:Paper {id: 'arxiv:1706.03762'}) RETURN p.state"
-    assert rows(store, stub, id=SECOND.paper.id) == [("stub",)]
+    meant = "MATCH (:Paper {id: $id})-[:CITES]->(p {id: 'arxiv:1706.03762'}) RETURN labels(p), p.state"
+    assert rows(store, meant, id=SECOND.paper.id) == [(["CitedWork"], None)]
     store.publish([cited])
-    assert rows(store, stub, id=SECOND.paper.id) == [("complete",)]
+    assert rows(store, meant, id=SECOND.paper.id) == [(["Paper"], "complete")]
     store.connect()
+    assert rows(store, meant, id=SECOND.paper.id) == [(["Paper"], "complete")]
+    assert store.check() == []
     store.remove([cited.paper.id])
     store.connect()
-    assert rows(store, stub, id=SECOND.paper.id) == [("stub",)]
+    assert rows(store, meant, id=SECOND.paper.id) == [(["CitedWork"], None)]
     assert store.check() == []
 
 
@@ -352,7 +354,7 @@ def test_changes_lead_from_one_position_to_the_next(store: Neo4jStore) -> None:
     before = store.position()
     store.rebuild()
     assert store.changes(before).whole, "a graph that was rebuilt is copied anew"
-    assert nodes(store)["Bundle"] == 1, "tombstones are gone"
+    assert nodes(store)["XkgBundle"] == 1, "tombstones are gone"
 
 
 def test_another_embedding_model_is_refused_until_the_graph_is_rebuilt(

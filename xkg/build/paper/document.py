@@ -94,6 +94,7 @@ class Document(Value):
     authors: tuple[str, ...] = ()
     year: int | None = None
     arxiv_id: str | None = None
+    arxiv_version: str | None = None
     doi: str | None = None
     abstract_span: tuple[int, int] | None = None
     sections: tuple[Section, ...] = ()

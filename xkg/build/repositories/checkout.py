@@ -149,8 +149,9 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     name = place.netloc.lower() + place.path
     if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
-    folder, commit = clone(url, commit, cache)
-    return _checkout_of_clone(folder, commit, f"{name}@{commit}", url, spec)
+    folder, found = clone(url, commit, cache)
+    checkout = _checkout_of_clone(folder, found, f"{name}@{found}", url, spec)
+    return replace(checkout, repository=checkout.repository.model_copy(update={"reference": commit or None}))
 
 
 def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:

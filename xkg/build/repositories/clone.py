@@ -15,12 +15,12 @@ from xkg.model import slug
 
 MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
 
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
     """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and its full commit."""
-    commit = reference if reference and _COMMIT.fullmatch(reference) else _remote_commit(url, reference)
+    commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache)).is_dir():
         return known, commit
     private_folder(cache)
@@ -44,8 +44,9 @@ def clone_path(url: str, commit: str, cache: Path) -> Path:
     return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
 
 
-def _remote_commit(url: str, reference: str | None) -> str | None:
-    """The present commit of a remote name; None for an abbreviated commit, which only a full fetch can resolve."""
+def remote_commit(url: str, reference: str | None) -> str | None:
+    """The present commit of a branch or tag (None: the default branch) at `url`; None for an abbreviated commit, which
+    only a full fetch can resolve. Raises `InputError` where it is not reachable, is empty, or has no such name."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):

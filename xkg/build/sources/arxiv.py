@@ -116,6 +116,11 @@ class ArxivSource:
                 f"cannot write {self._folder}: {error.strerror}; free space or rights are needed"
             ) from error
 
+    def stored_version(self, number: str) -> str | None:
+        """The newest version of a paper that is stored, None where none is; makes no request."""
+        known = self._stored(ArxivId(number, ""))
+        return known.version if known is not None else None
+
     def _record(self, requested: ArxivId) -> _Record:
         unknown = InputError(f"arXiv has no paper {requested}; check the id and the version")
         try:
@@ -200,6 +205,7 @@ class ArxivSource:
             abstract=record.abstract,
             year=record.year,
             arxiv_id=record.number,
+            arxiv_version=record.version,
             doi=record.doi,
             notes=notes,
         )

@@ -76,6 +76,7 @@ def _found(entry: arxiv.Result) -> FoundPaper | None:
         comment=" ".join((entry.comment or "").split()),
         published=entry.published.date().isoformat() if entry.published.year > 1 else None,
         arxiv_id=known.number,
+        arxiv_version=known.version or None,
         doi=doi.group() if doi else None,
     )
 

@@ -8,7 +8,8 @@ from xkg.value import Value
 
 class FoundPaper(Value):
     """A paper as an index describes it ('' or None for what it does not say). `source` is the index, `arxiv_id` is
-    without a version, `published` a day (YYYY-MM-DD); `comment` is the authors' own, as arXiv has it."""
+    without a version, `arxiv_version` the newest (`v2`), `published` a day (YYYY-MM-DD); `comment` is the authors' own,
+    as arXiv has it."""
 
     source: str
     title: str
@@ -17,6 +18,7 @@ class FoundPaper(Value):
     comment: str = ""
     published: str | None = None
     arxiv_id: str | None = None
+    arxiv_version: str | None = None
     doi: str | None = None
 
     @property

@@ -12,7 +12,7 @@ from xkg.value import Value
 class PaperFile(Value):
     """A paper on disk, ready to be parsed, with its source's metadata ('' or None where there is none).
 
-    `arxiv_id` is without a version. `notes` explain the choice to a person, one line each."""
+    `arxiv_id` is without a version, `arxiv_version` as in `v2`. `notes` explain the choice to a person, a line each."""
 
     path: Path
     title: str = ""
@@ -20,6 +20,7 @@ class PaperFile(Value):
     abstract: str = ""
     year: int | None = None
     arxiv_id: str | None = None
+    arxiv_version: str | None = None
     doi: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -31,6 +32,7 @@ class PaperFile(Value):
             "abstract": document.abstract or self.abstract,
             "year": self.year or document.year,
             "arxiv_id": self.arxiv_id or document.arxiv_id,
+            "arxiv_version": self.arxiv_version,
             "doi": self.doi or document.doi,
             "warnings": (*document.warnings, *self.notes),
         }

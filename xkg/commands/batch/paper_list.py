@@ -18,8 +18,8 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 
 class ListedPaper(Value):
-    """A paper of a list: a path, an arXiv id or an address; its repository and its id, if they are given. `line` is
-    1-based."""
+    """A paper of a list: a path, an arXiv id or an address, or a title; its repository and its id, if they are given.
+    `line` is 1-based."""
 
     line: int
     paper: str

@@ -111,7 +111,7 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     return _digest([decided, _files(listed.paper), repository, listed.paper_id])
 
 
-def deciding_settings(settings: Settings, blacklist: Path | None) -> str:
+def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:
     """A digest of the settings, the code, the prompts and the blacklist that decide what a build gives."""
     from xkg.build.stage_cache import pipeline_version
 
@@ -121,7 +121,7 @@ def deciding_settings(settings: Settings, blacklist: Path | None) -> str:
     store = [str(settings.store.url), settings.store.database]
     rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
     excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
-    return _digest([pipeline_version(), models, prompts, store, rest, excluded])
+    return _digest([pipeline_version(), models, prompts, store, rest, excluded, *([first] if first else [])])
 
 
 def _prompts() -> Path:

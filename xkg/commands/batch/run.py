@@ -46,18 +46,20 @@ def run(
     *,
     retry_failed: bool = False,
     blacklist: Path | None = None,
+    first: bool = False,
     notify: Callable[[Event], None] = lambda _: None,
 ) -> Report:
     """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers whose
     inputs failed before are not built again unless `retry_failed` (a server or a process that failed is no such input);
-    what `blacklist` names is refused. `notify` receives, from several threads, a listed paper with each of its events,
-    and with its row at the end. Raises `StoreError` where the graph's folder cannot be written, and `NoBuilderError`
-    where no paper can be built; an interrupt ends all builds, and the next run goes on from there."""
+    what `blacklist` names is refused; `first` as in `Builder`. `notify` receives, from several threads, a listed paper
+    with each of its events, and with its row at the end. Raises `StoreError` where the graph's folder cannot be
+    written, and `NoBuilderError` where no paper can be built; an interrupt ends all builds, and the next run goes on
+    from there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
     records.compact()
-    decided = deciding_settings(settings, blacklist)
+    decided = deciding_settings(settings, blacklist, first=first)
     present = _stored(settings, [record for listed in papers.papers if (record := records.of(listed))])
     rows: dict[int, Row] = {
         line.line: Row(line=line.line, name=line.text, state="failed", reason=line.reason) for line in papers.broken
@@ -90,7 +92,7 @@ def run(
                     records.enter([Record(key=key(listed), inputs=digest, row=row, lasting=lasting)])
                 notify((listed, row))
 
-    workers = [Worker(settings, blacklist) for _ in range(min(jobs, waiting.qsize()))]
+    workers = [Worker(settings, blacklist, first=first) for _ in range(min(jobs, waiting.qsize()))]
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
     try:
         for thread in threads:

@@ -40,9 +40,10 @@ class Worker(AbstractContextManager["Worker"]):
     """Builds papers in a process of its own, which is started for the first one, anew after it died, and anew after
     25."""
 
-    def __init__(self, settings: Settings, blacklist: Path | None) -> None:
+    def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool = False) -> None:
         self._settings = settings
         self._blacklist = blacklist
+        self._first = first
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._papers = 0
@@ -83,7 +84,9 @@ class Worker(AbstractContextManager["Worker"]):
         self._ended()
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
-        self._process = spawn.Process(target=_work, args=(self._settings, self._blacklist, other), name="xkg build")
+        self._process = spawn.Process(
+            target=_work, args=(self._settings, self._blacklist, self._first, other), name="xkg build"
+        )
         self._process.start()
         other.close()
         return self._pipe
@@ -109,7 +112,7 @@ class _Failure(NamedTuple):
     of_all: bool = False
 
 
-def _work(settings: Settings, blacklist: Path | None, pipe: Connection) -> None:
+def _work(settings: Settings, blacklist: Path | None, first: bool, pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and ends this process
     signal.signal(signal.SIGTERM, _stop)
     builder: Builder | None = None
@@ -123,7 +126,7 @@ def _work(settings: Settings, blacklist: Path | None, pipe: Connection) -> None:
                 listed = pipe.recv()
                 try:
                     if builder is None:
-                        builder = opened.enter_context(Builder(settings, send, blacklist=blacklist))
+                        builder = opened.enter_context(Builder(settings, send, blacklist=blacklist, first=first))
                     send(builder.build(listed.paper, listed.repository, listed.paper_id))
                 except XkgError as error:
                     lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)

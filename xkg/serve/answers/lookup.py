@@ -267,13 +267,14 @@ def _patterns(schema_text: str) -> str:
     """The tables as Cypher matches them, types only where they are not strings."""
     patterns = []
     for kind, name, inside in _TABLE.findall(schema_text):
-        ends = _ENDS.search(inside)
+        ends = _ENDS.findall(inside)
         columns = " ".join(_ENDS.sub("", inside).split())
         columns = re.sub(r" STRING\b(?!\[)( PRIMARY KEY)?", "", columns)
         if kind == "NODE":
             patterns.append(f"(:{name} {{{columns}}})")
-        elif ends is not None:
-            patterns.append(f"(:{ends[1]})-[:{name}{f' {{{columns}}}' if columns else ''}]->(:{ends[2]})")
+        else:
+            first, second = ("|".join(dict.fromkeys(labels)) for labels in zip(*ends, strict=True))
+            patterns.append(f"(:{first})-[:{name}{f' {{{columns}}}' if columns else ''}]->(:{second})")
     return "\n".join(patterns)
 
 

@@ -1,5 +1,5 @@
-"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited paper that is not in the graph is a stub;
-a reference without an id whose title is a fragment gives none.
+"""`CITES`: which paper a reference cites, by arXiv id, DOI, or title. A cited work that is not in the graph becomes
+a `CitedWork`; a reference without an id whose title is a fragment gives none.
 
 Titles are compared without case, punctuation, spaces and LaTeX, since bibliographies lose the colon, the hyphen, or
 the capital that a brace kept ("B ayesian"). A short title names several works ("Deep Learning"), so it needs an author
@@ -27,8 +27,8 @@ _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?
 
 
 @dataclass(frozen=True)
-class Stub:
-    """A cited paper that is not here, by the first reference to it."""
+class Work:
+    """A cited work that is not here, by the first reference to it."""
 
     id: str
     title: str
@@ -36,8 +36,9 @@ class Stub:
     year: int | None
 
 
-def stubs_and_citations(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple[str, str]]]:
-    """The stubs, by id, and the edges (citing, cited), each once, ordered. No paper cites itself."""
+def works_and_citations(papers: Iterable[Paper]) -> tuple[list[Work], list[tuple[str, str]]]:
+    """The cited works that are not here, by id, and the edges (citing, cited), each once, ordered. No paper cites
+    itself."""
     index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
     edges: set[tuple[str, str]] = set()
     missing: list[tuple[str, _Citation]] = []
@@ -54,27 +55,27 @@ def stubs_and_citations(papers: Iterable[Paper]) -> tuple[list[Stub], list[tuple
                     by_title[citation.title] = min(by_title.get(citation.title, citation.ids[0]), citation.ids[0])
             elif target != paper.id:
                 edges.add((paper.id, target))
-    stubs: dict[str, Stub] = {}
+    works: dict[str, Work] = {}
     for citing, citation in missing:
         if citation.ids:
-            stub = by_title[citation.title] if len(citation.title) >= _SHORTEST_TITLE else citation.ids[0]
+            work = by_title[citation.title] if len(citation.title) >= _SHORTEST_TITLE else citation.ids[0]
         elif citation.title and is_title(citation.reference.title or ""):
-            stub = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
+            work = by_title.setdefault(citation.title, "title:" + slug(citation.reference.title or ""))
         else:
             continue
         # The id of a short title can be that of a paper here, which it need not mean.
-        if stub not in index:
-            if stub not in stubs:
-                arxiv_id = stub.removeprefix("arxiv:") if stub.startswith("arxiv:") else None
-                stubs[stub] = Stub(stub, citation.reference.title or "", arxiv_id, citation.reference.year)
-            edges.add((citing, stub))
-    return [stubs[stub] for stub in sorted(stubs)], sorted(edges)
+        if work not in index:
+            if work not in works:
+                arxiv_id = work.removeprefix("arxiv:") if work.startswith("arxiv:") else None
+                works[work] = Work(work, citation.reference.title or "", arxiv_id, citation.reference.year)
+            edges.add((citing, work))
+    return [works[work] for work in sorted(works)], sorted(edges)
 
 
 def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:
     """The edges (citing, cited) between these papers."""
     known = {paper.id for paper in papers}
-    return tuple(edge for edge in stubs_and_citations(papers)[1] if edge[1] in known)
+    return tuple(edge for edge in works_and_citations(papers)[1] if edge[1] in known)
 
 
 def citations_of(edges: Iterable[tuple[str, str]], paper: str) -> tuple[set[str], set[str]]:

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
@@ -28,7 +29,9 @@ from xkg.store.concepts import decisions
 from xkg.store.indexes.vectors import VectorsInfo
 from xkg.value import Value
 
-FORMAT = 5
+FORMAT = 6
+READABLE = (5, FORMAT)
+"""Formats whose manifests name bundles and decisions as this one does, so that a rebuild keeps exactly those."""
 RETAINED = 2
 """How many generations before the current one are kept for `rollback`."""
 CATALOGUE, VECTORS, TEXT, GRAPH = "catalogue.sqlite", "vectors.faiss", "text/", "graph.lbug"
@@ -216,14 +219,14 @@ def _check_size(path: Path, stamp: FileStamp) -> None:
         raise CorruptStoreError(f"{path} has {size} bytes and should have {stamp.size}: {REBUILD}")
 
 
-def _parse_manifest(path: Path, data: bytes, sha256: str | None) -> Manifest:
+def _parse_manifest(path: Path, data: bytes, sha256: str | None, formats: Sequence[int] = (FORMAT,)) -> Manifest:
     if sha256 is not None and hashlib.sha256(data).hexdigest() != sha256:
         raise CorruptStoreError(f"{path} is not what was written: {REBUILD}")
     try:
         manifest = _manifest(data)
     except (ValueError, ValidationError) as error:
         raise CorruptStoreError(f"{path} was written by another version of xkg: {REBUILD}") from error
-    if manifest.format != FORMAT:
+    if manifest.format not in formats:
         raise CorruptStoreError(f"{path} has format {manifest.format}, this xkg reads {FORMAT}: {REBUILD}")
     return manifest
 
@@ -289,14 +292,15 @@ def switch(root: Path, current: Current) -> None:
     write_whole(root / "CURRENT", json.dumps(current.model_dump()).encode("ascii"))
 
 
-def read_manifest(root: Path, number: int, sha256: str | None = None) -> Manifest:
-    """The manifest of a generation, held against its hash where that is given. Raises `CorruptStoreError`."""
+def read_manifest(root: Path, number: int, sha256: str | None = None, formats: Sequence[int] = READABLE) -> Manifest:
+    """The manifest of a generation, held against its hash where that is given. Raises `CorruptStoreError`, also for
+    another format than these."""
     path = generation_folder(root, number) / "manifest.json"
     try:
         data = path.read_bytes()
     except OSError as error:
         raise CorruptStoreError(f"{path} cannot be read ({error.strerror}): {REBUILD}") from error
-    return _parse_manifest(path, data, sha256)
+    return _parse_manifest(path, data, sha256, formats)
 
 
 def numbers(root: Path) -> list[int]:

@@ -83,7 +83,7 @@ def _graph_counts(path: Path) -> dict[str, int]:
 
     with ladybug.Database(path, read_only=True) as database, ladybug.Connection(database) as connection:
         counts = {}
-        for table in ("Paper", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource"):
+        for table in ("Paper", "CitedWork", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource"):
             result: Any = connection.execute(f"MATCH (n:{table}) RETURN count(*)")
             counts[table] = int(result.get_next()[0])
         return counts

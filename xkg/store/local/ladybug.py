@@ -39,7 +39,7 @@ class GraphWriter:
 
     def __init__(self, scratch: Path) -> None:
         self._scratch = scratch
-        self._files: dict[str, IO[str]] = {}
+        self._files: dict[tuple[str, str], IO[str]] = {}
         self._counts: dict[str, int] = {}
         self._shared: set[str] = set()
         self._repositories: dict[Value, Row] = {}
@@ -73,7 +73,7 @@ class GraphWriter:
             self._row(row)
         for file in self._files.values():
             file.close()
-        size = sum((self._scratch / f"{table}.csv").stat().st_size for table in self._files)
+        size = sum(self._path(table, to).stat().st_size for table, to in self._files)
         # One transaction and one checkpoint: each costs a few writes to disk, whatever it holds.
         database = ladybug.Database(
             path,
@@ -85,9 +85,9 @@ class GraphWriter:
         with database, ladybug.Connection(database) as connection:
             connection.execute("BEGIN TRANSACTION")
             connection.execute(embedded_schema())
-            for table in (*NODES, *EDGES):
-                if table in self._files:
-                    connection.execute(self._copy(table))
+            tables = [*NODES, *EDGES]
+            for table, to in sorted(self._files, key=lambda name: tables.index(name[0])):
+                connection.execute(self._copy(table, to))
             connection.execute("COMMIT")
             connection.execute("CHECKPOINT")
         return dict(self._counts)
@@ -97,17 +97,20 @@ class GraphWriter:
             file.close()
 
     def _row(self, row: Row) -> None:
-        table, values = row
-        if table not in self._files:
-            path = self._scratch / f"{table}.csv"
-            self._files[table] = path.open("w", encoding="utf-8", newline="", buffering=1 << 18)
-        self._files[table].write(",".join(map(_cell, values)) + "\n")
-        self._counts[table] = self._counts.get(table, 0) + 1
+        file = (row.table, row.to)
+        if file not in self._files:
+            self._files[file] = self._path(*file).open("w", encoding="utf-8", newline="", buffering=1 << 18)
+        self._files[file].write(",".join(map(_cell, row.values)) + "\n")
+        self._counts[row.table] = self._counts.get(row.table, 0) + 1
 
-    def _copy(self, table: str) -> str:
+    def _path(self, table: str, to: str) -> Path:
+        return self._scratch / (f"{table}-{to}.csv" if to else f"{table}.csv")
+
+    def _copy(self, table: str, to: str) -> str:
         # The engine takes the name as a pattern.
-        name = glob.escape(str((self._scratch / f"{table}.csv").absolute())).replace("\\", "\\\\").replace("'", "\\'")
-        options = "(HEADER=false, PARALLEL=false, AUTO_DETECT=false, DELIM=',', QUOTE='\"', ESCAPE='\"')"
+        name = glob.escape(str(self._path(table, to).absolute())).replace("\\", "\\\\").replace("'", "\\'")
+        ends = f", from='{EDGES[table][0]}', to='{to}'" if to else ""
+        options = f"(HEADER=false, PARALLEL=false, AUTO_DETECT=false, DELIM=',', QUOTE='\"', ESCAPE='\"'{ends})"
         columns = NODES[table] if table in NODES else f"from to {EDGES[table][2]}"
         if "[]" not in columns:
             return f"COPY {table} FROM '{name}' {options}"

@@ -79,7 +79,7 @@ class EmbeddedSnapshot:
         return self._opened.manifest.position if self._opened else None
 
     def papers(self) -> Sequence[Paper]:
-        """All papers in id order; stubs of cited papers are only in the graph."""
+        """All papers in id order; cited works are only in the graph."""
         with self._turn:
             if self._papers is None:
                 self._papers = self._catalogue.papers() if self._catalogue else []

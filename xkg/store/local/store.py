@@ -5,7 +5,7 @@ dies, or fills the disk, changes nothing: the next one removes what it left.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
 from xkg.store.graph_store import Decision, Table
 from xkg.store.local import generation
-from xkg.store.local.generation import REBUILD, Current, Generation
+from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.local.generations import Generations, one_line
 from xkg.store.local.snapshot import EmbeddedSnapshot
 
@@ -57,9 +57,13 @@ class EmbeddedStore:
         message names the command that repairs it."""
         return self._generations.snapshot()
 
-    def publish(self, new: Sequence[PaperBundle]) -> int:
+    def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:  # noqa: ARG002
+        """Holds nothing: a folder is one machine's, whose batches divide their papers among themselves."""
+        return nullcontext(0)
+
+    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:  # noqa: ARG002
         """Adds or replaces papers in one step, and gives the number of the generation that has them: a new one, if they
-        are not all stored as they are.
+        are not all stored as they are. There are no leases, so `fences` are not compared.
 
         Raises `InputError` for a bundle that contradicts itself, `StoreBusyError` when another writer does not finish,
         `ModelMismatchError` when the indexes are of another model, `CorruptStoreError` when another paper's bundle is
@@ -137,6 +141,35 @@ class EmbeddedStore:
                 bundles.read(self._generations.bundles / file.name, paper)
             generation.switch(self.folder, target)
             return target.generation
+
+    def differences(
+        self, first: int | None, second: int | None
+    ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
+        """The papers that differ between two generations that are kept (`GraphStore.differences`). Their bundles are
+        read from disk as they are asked for; a writer may clean them up meanwhile."""
+        self._require_content("compare")
+        if second is None:
+            second = generation.read_current(self.folder).generation
+        after = self._manifest(second)
+        before = self._manifest(after.previous if first is None and after is not None else first or 0)
+        olds, news = ({} if manifest is None else manifest.bundles for manifest in (before, after))
+        for paper in sorted(olds.keys() | news.keys()):
+            old, new = olds.get(paper), news.get(paper)
+            if old != new:
+                yield self._bundle(paper, old), self._bundle(paper, new)
+
+    def _manifest(self, number: int) -> Manifest | None:
+        """The manifest of a generation that is kept; None for 0, the empty graph that each begins as."""
+        known = generation.numbers(self.folder)
+        if number == 0:
+            return None
+        if number not in known:
+            kept = ", ".join(map(str, known)) or "none"
+            raise StoreError(f"generation {number} of {self.folder} is not kept; kept are {kept}")
+        return generation.read_manifest(self.folder, number)
+
+    def _bundle(self, paper: str, file: BundleFile | None) -> PaperBundle | None:
+        return None if file is None else bundles.read(self._generations.bundles / file.name, paper)
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Builds all derived files anew with the embedding model in force, and gives the new generation's number.

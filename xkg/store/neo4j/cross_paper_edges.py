@@ -1,8 +1,8 @@
 """`CITES` and `SAME_CONCEPT`, which follow from all papers together: updated after papers were written.
 
 The edges are computed from a snapshot beside the graph, as in the embedded store, and the difference is written only
-if the graph has not changed meanwhile. `(:Meta).connected` is the commit up to which the edges are drawn, so the next
-writer completes what one that died left undone.
+if the graph has not changed meanwhile. `(:XkgMeta).connected` is the commit up to which the edges are drawn, so the
+next writer completes what one that died left undone.
 """
 
 from collections.abc import Callable
@@ -21,24 +21,23 @@ from xkg.store.neo4j.db.migrations import read_state
 from xkg.store.rows import NODES, citation_rows, same_concept_row
 
 _ATTEMPTS = 20
-_STUBS = (
-    "MATCH (p:Paper) WHERE p.state = 'stub' AND NOT EXISTS { MATCH (b:Bundle {id: p.id}) WHERE NOT b.removed } "
-    "RETURN p.id AS id, properties(p) AS properties"
-)
-_CITES = "MATCH (a:Paper)-[:CITES]->(b:Paper) RETURN a.id AS a, b.id AS b"
+_WORKS = "MATCH (w:CitedWork) RETURN w.id AS id, properties(w) AS properties"
+_CITES = "MATCH (a:Paper)-[:CITES]->(b:{label}) RETURN a.id AS a, b.id AS b"
+_CITED = ("Paper", "CitedWork")
 _SAME = (
     "MATCH (a:Technique)-[e:SAME_CONCEPT]->(b:Technique) RETURN a.id AS a, b.id AS b, e.score AS score, e.how AS how"
 )
-_REACHED = "MATCH (m:Meta {id: 'graph'}) WHERE m.generation = $generation SET m.connected = $generation RETURN m.id"
+_REACHED = "MATCH (m:XkgMeta {id: 'graph'}) WHERE m.generation = $generation SET m.connected = $generation RETURN m.id"
 
 Edge = tuple[str, str]
 
 
 class Drawing(NamedTuple):
-    """Stubs by key, citations, and `SAME_CONCEPT` with the score and origin of each edge."""
+    """Cited works by key, citations by the label of what is cited, and `SAME_CONCEPT` with the score and origin of each
+    edge."""
 
-    stubs: dict[str, dict[str, Any]]
-    cites: frozenset[Edge]
+    works: dict[str, dict[str, Any]]
+    cites: dict[str, frozenset[Edge]]
     same: dict[Edge, tuple[float, str]]
 
 
@@ -77,27 +76,25 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
 
 
 def _wanted(snapshot: Snapshot) -> Drawing:
-    stubs: dict[str, dict[str, Any]] = {}
-    cites = set()
-    names = [name.removesuffix("[]") for name in NODES["Paper"].split()]
+    works: dict[str, dict[str, Any]] = {}
+    cites: dict[str, set[Edge]] = {label: set() for label in _CITED}
+    names = NODES["CitedWork"].split()
     for row in citation_rows(snapshot.papers()):
-        if row.table == "Paper":
-            properties = {
-                name: list(v) if isinstance(v, tuple) else v for name, v in zip(names, row.values, strict=True)
-            }
-            stubs[str(row.values[0])] = {name: value for name, value in properties.items() if value is not None}
+        if row.table == "CitedWork":
+            properties = zip(names, row.values, strict=True)
+            works[str(row.values[0])] = {name: value for name, value in properties if value is not None}
         else:
-            cites.add((str(row.values[0]), str(row.values[1])))
+            cites[row.to].add((str(row.values[0]), str(row.values[1])))
     same: dict[Edge, tuple[float, str]] = {}
     for link in snapshot.links():
         if link.how != OPEN_PAIR:
             first, second, *_ = same_concept_row(link.first, link.second, link.score, link.how).values
             same[str(first), str(second)] = (link.score, link.how)
-    return Drawing(stubs, frozenset(cites), same)
+    return Drawing(works, {label: frozenset(edges) for label, edges in cites.items()}, same)
 
 
-def _pair(label: str) -> str:
-    return f"{seek('a', label, 'row.a')} {seek('b', label, 'row.b')}"
+def _pair(first: str, second: str) -> str:
+    return f"{seek('a', first, 'row.a')} {seek('b', second, 'row.b')}"
 
 
 def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: int) -> int:
@@ -108,14 +105,15 @@ def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: in
     if stored == wanted:
         raise _Drawn
     run = transaction.run
-    uncited = sorted(stored.stubs.keys() - wanted.stubs.keys())
-    run(f"UNWIND $ids AS id {seek('p', 'Paper', 'id')} DETACH DELETE p", ids=uncited)
-    changed = [stub for stub_key, stub in sorted(wanted.stubs.items()) if stored.stubs.get(stub_key) != stub]
-    run("UNWIND $rows AS row MERGE (p:Paper {id: row.id}) SET p = row", rows=changed)
-    pair = _pair("Paper")
-    run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(stored.cites - wanted.cites))
-    run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(wanted.cites - stored.cites))
-    pair = _pair("Technique")
+    uncited = sorted(stored.works.keys() - wanted.works.keys())
+    run(f"UNWIND $ids AS id {seek('w', 'CitedWork', 'id')} DETACH DELETE w", ids=uncited)
+    changed = [work for work_key, work in sorted(wanted.works.items()) if stored.works.get(work_key) != work]
+    run("UNWIND $rows AS row MERGE (w:CitedWork {id: row.id}) SET w = row", rows=changed)
+    for label in _CITED:
+        pair, there, here = _pair("Paper", label), stored.cites[label], wanted.cites[label]
+        run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:CITES]->(b) DELETE e", rows=_pairs(there - here))
+        run(f"UNWIND $rows AS row {pair} CREATE (a)-[:CITES]->(b)", rows=_pairs(here - there))
+    pair = _pair("Technique", "Technique")
     outdated = frozenset(edge for edge, link in stored.same.items() if wanted.same.get(edge) != link)
     run(f"UNWIND $rows AS row {pair} MATCH (a)-[e:SAME_CONCEPT]->(b) DELETE e", rows=_pairs(outdated))
     new = [
@@ -130,8 +128,8 @@ def _draw(transaction: neo4j.ManagedTransaction, wanted: Drawing, generation: in
 
 def _stored(transaction: neo4j.ManagedTransaction) -> Drawing:
     return Drawing(
-        dict(iter(transaction.run(_STUBS))),
-        frozenset((a, b) for a, b in transaction.run(_CITES)),
+        dict(iter(transaction.run(_WORKS))),
+        {label: frozenset((a, b) for a, b in transaction.run(_CITES.replace("{label}", label))) for label in _CITED},
         {(a, b): (score, how) for a, b, score, how in transaction.run(_SAME)},
     )
 

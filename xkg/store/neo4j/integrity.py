@@ -7,6 +7,7 @@ from xkg.store.neo4j.db.migrations import read_state, require_schema
 from xkg.store.rows import NODES, key
 
 _ORPHANS = {
+    "CitedWork": "NOT EXISTS { ()-[:CITES]->(n) }",
     "Technique": "NOT EXISTS { ()-[:PROPOSES|HAS_COMPONENT]->(n) }",
     "Code": "NOT EXISTS { ()-[:IMPLEMENTED_BY]->(n) }",
     "Symbol": "NOT EXISTS { ()-[:DEFINES]->(n) }",
@@ -23,7 +24,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
-    counts = dict.fromkeys(NODES, 0)
+    counts = dict.fromkeys((label for label in NODES if label != "CitedWork"), 0)
     known = set()
     shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
     for _, paper_key in read.papers(connection):
@@ -60,10 +61,7 @@ def problems(connection: Connection, model: str) -> list[str]:
 
 def _count_problems(connection: Connection, wanted: dict[str, int]) -> list[str]:
     statement = "\nUNION ALL ".join(
-        f"MATCH (n:{label}) "
-        + ("WHERE EXISTS { MATCH (b:Bundle {id: n.id}) WHERE NOT b.removed } " if label == "Paper" else "")
-        + f"RETURN '{label}' AS label, count(n) AS number"
-        for label in NODES
+        f"MATCH (n:{label}) RETURN '{label}' AS label, count(n) AS number" for label in wanted
     )
     have = dict(connection.read(lambda transaction: transaction.run(statement).values("label", "number")))
     return [

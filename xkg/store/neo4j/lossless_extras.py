@@ -20,7 +20,11 @@ from xkg.store.rows import NODES, key, nested, texts
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
 _LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
 _COLUMNS = {
-    label: [(column.removesuffix("[]"), column.endswith("[]")) for column in columns.split()[1:]]
+    label: [
+        (column.removesuffix("[]"), column.endswith("[]"))
+        for column in columns.split()[1:]
+        if (label, column) != ("Code", "name")  # its technique's, no field of its own
+    ]
     for label, columns in NODES.items()
 }
 

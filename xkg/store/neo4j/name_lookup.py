@@ -1,5 +1,5 @@
-"""Techniques by their names, without a scan: bookkeeping nodes `(:Name {key, technique, paper, order})`, one for each
-different name of a technique.
+"""Techniques by their names, without a scan: bookkeeping nodes `(:XkgName {key, technique, paper, order})`, one for
+each different name of a technique.
 
 Neo4j indexes no lists and no string above 8 KB, which a name may exceed: `key` is the hash of the name without case,
 spaces and punctuation. `technique` is the id as an ASCII JSON string, since an id may hold what no engine stores.
@@ -21,13 +21,13 @@ from xkg.store.neo4j.db.index_hints import seek
 NameRow = dict[str, str | int]
 
 WRITE = (
-    f"UNWIND $all.papers AS paper {seek('n', 'Name', 'paper', by='paper')} DELETE n",
+    f"UNWIND $all.papers AS paper {seek('n', 'XkgName', 'paper', by='paper')} DELETE n",
     "UNWIND $all.names AS row "
-    "CREATE (:Name {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
+    "CREATE (:XkgName {key: row.key, technique: row.technique, paper: row.paper, order: row.order})",
 )
 """Parts of the statement that writes papers: `names` replace all names of `papers`, which are keys."""
 
-_NAMED: LiteralString = "MATCH (n:Name {key: $key}) RETURN n.technique ORDER BY n.paper, n.order"
+_NAMED: LiteralString = "MATCH (n:XkgName {key: $key}) RETURN n.technique ORDER BY n.paper, n.order"
 
 
 def name_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> list[NameRow]:

@@ -29,10 +29,10 @@ _PAUSES = (0.02, 0.1, 0.1, 0.2, 0.4, 0.8)
 _LONG_PAUSE = 0.1
 
 _BUNDLES = (
-    f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
+    f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} RETURN id, b.removed AS removed, b.paper AS paper, "
     "b.generation AS generation, b.sha256 AS sha256, b.rest AS rest"
 )
-_WRITTEN = f"UNWIND $keys AS id {seek('b', 'Bundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
+_WRITTEN = f"UNWIND $keys AS id {seek('b', 'XkgBundle', 'id')} WHERE NOT b.removed RETURN id, b.sha256 AS sha256"
 _NODES = ("Paper", "Technique", "Code", "Finding", "Resource")
 _PLACES = {"LOCATED_AT": "Technique", "DERIVED_FROM": "Code"}
 # As in `write`: one plan, whatever the sizes. One record a kind: the driver takes longer for thousands of small records
@@ -50,11 +50,11 @@ _PARTS = "CYPHER replan=skip\n" + "\nUNION ALL ".join(
     ]
 )
 _CHANGED = (
-    "MATCH (b:Bundle) WHERE b.generation > $since "
+    "MATCH (b:XkgBundle) WHERE b.generation > $since "
     "RETURN b.id AS id, b.paper AS paper, b.generation AS generation, b.removed AS removed"
 )
-_DECIDED = "MATCH (d:Decision) WHERE d.generation > $since RETURN d.generation AS generation, d.said AS said"
-_NEWEST = "MATCH (m:Meta {id: 'graph'}) RETURN m.newest AS newest"
+_DECIDED = "MATCH (d:XkgDecision) WHERE d.generation > $since RETURN d.generation AS generation, d.said AS said"
+_NEWEST = "MATCH (m:XkgMeta {id: 'graph'}) RETURN m.newest AS newest"
 
 
 class Stored(NamedTuple):
@@ -82,8 +82,8 @@ def position(connection: Connection) -> Position:
 
 
 def papers(connection: Connection) -> list[tuple[str, str]]:
-    """The id and the key of every paper, by key; without stubs."""
-    statement = "MATCH (b:Bundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
+    """The id and the key of every paper, by key."""
+    statement = "MATCH (b:XkgBundle) WHERE NOT b.removed RETURN b.paper AS paper, b.id AS id ORDER BY id"
     rows = connection.read(lambda transaction: transaction.run(statement).values("paper", "id"))
     return [(json.loads(paper), paper_key) for paper, paper_key in rows]
 

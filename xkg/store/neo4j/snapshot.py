@@ -35,9 +35,9 @@ _MOST_NAMES = 10_000
 _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 """The end of a key that `rows.key` makes for an id that no engine holds."""
 
-_IDS: LiteralString = "MATCH (b:Bundle) WHERE b.removed = false RETURN b.paper"
+_IDS: LiteralString = "MATCH (b:XkgBundle) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
-    "MATCH (b:Bundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
+    "MATCH (b:XkgBundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
 )
 _LINKS: LiteralString = (
     "MATCH (a:Technique)-[s:SAME_CONCEPT]->(b:Technique) RETURN a.id, b.id, s.score, s.how ORDER BY a.id, b.id"

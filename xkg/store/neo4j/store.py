@@ -6,7 +6,7 @@ copy with its indexes beside the graph, which follows it.
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import neo4j
@@ -18,7 +18,7 @@ from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision, Snapshot, Table
 from xkg.store.local.replica import Replica
-from xkg.store.neo4j import cross_paper_edges, read, write
+from xkg.store.neo4j import cross_paper_edges, leases, read, write
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.snapshot import RemoteSnapshot
@@ -60,18 +60,24 @@ class Neo4jStore:
         with self._replica().snapshot() as snapshot:
             yield self._direct(self.position()) if snapshot is None else snapshot
 
-    def publish(self, new: Sequence[PaperBundle]) -> int:
+    def lease(self, paper: str, holder: str) -> AbstractContextManager[int]:
+        """`leases.held`, in a graph that is made where there is none."""
+        self._prepare()
+        return leases.held(self.connection, paper, holder)
+
+    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:
         """Adds or replaces papers, and gives the number of the commit, that of the last one where all are stored as
         they are. A batch that is too large for one transaction is written in several, each of whole papers.
 
-        Raises `InputError` for a bundle that contradicts itself, `StoreUnreachableError`, `SchemaVersionError`,
+        Raises `InputError` for a bundle that contradicts itself, `LeaseLostError` where another has taken the lease on
+        one of them since its fence in `fences`, `StoreUnreachableError`, `SchemaVersionError`,
         `ModelMismatchError` where the graph is linked with another model, and `StoreError`."""
         if len({bundle.paper.id for bundle in new}) != len(new):
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
             bundles.validate(bundle)
         self._prepare()
-        done = [self._replace(part, ()) for part in _parts(new)]
+        done = [self._replace(part, (), fences or {}) for part in _parts(new)]
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
@@ -146,6 +152,17 @@ class Neo4jStore:
         raise StoreError(
             f"the Neo4j at {self.place} keeps no earlier generations: restore a backup of the database, or build or "
             "import the paper again"
+        )
+
+    def differences(
+        self,
+        first: int | None,  # noqa: ARG002
+        second: int | None,  # noqa: ARG002
+    ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
+        """Raises `StoreError`: there are no earlier generations here."""
+        raise StoreError(
+            f"the Neo4j at {self.place} keeps no earlier generations: compare with a folder of `xkg export --format "
+            "bundle`, or see what `xkg update` prints"
         )
 
     def rebuild(self) -> tuple[int, list[str]]:
@@ -236,9 +253,15 @@ class Neo4jStore:
     def _begin(self, transaction: neo4j.ManagedTransaction) -> migrations.State:
         return migrations.require_schema(write.begin(transaction), self.connection)
 
-    def _replace(self, new: Sequence[PaperBundle], removed: Sequence[str]) -> int:
+    def _replace(
+        self, new: Sequence[PaperBundle], removed: Sequence[str], fences: Mapping[str, int] | None = None
+    ) -> int:
+        own = {bundle.paper.id: fences[bundle.paper.id] for bundle in new if fences and bundle.paper.id in fences}
+
         def work(transaction: neo4j.ManagedTransaction) -> int:
             state = self._begin(transaction)
+            if own:
+                leases.require(transaction, own)
             if not write.replace(transaction, state, new, removed, self._model):
                 raise _Unchanged(state.generation - 1)
             return state.generation

@@ -1,6 +1,6 @@
 """Writing papers to the graph, in one transaction that may be repeated.
 
-It begins with the counter on `(:Meta)`, whose lock serialises all writers, so what it reads then holds until it
+It begins with the counter on `(:XkgMeta)`, whose lock serialises all writers, so what it reads then holds until it
 commits. A paper's nodes are merged, so edges from other papers to them stay; its own edges are drawn anew; nodes that
 it no longer has are removed, unless another paper has them too.
 """
@@ -27,17 +27,19 @@ from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
 _COUNT = (
-    "MATCH (m:Meta {id: 'graph'}) SET m.generation = m.generation + 1 "
+    "MATCH (m:XkgMeta {id: 'graph'}) SET m.generation = m.generation + 1 "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
 # One property, so it is never half visible: a reader counts whether it sees all of the newest commit.
-_STAMP = "MATCH (m:Meta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
-_EARLIER = f"UNWIND $papers AS key {seek('b', 'Bundle', 'key')} RETURN key, b.rest AS rest"
+_STAMP = (
+    "MATCH (m:XkgMeta {id: 'graph'}) SET m.newest = $all.newest, m.model = $all.model, m.connected = $all.connected"
+)
+_EARLIER = f"UNWIND $papers AS key {seek('b', 'XkgBundle', 'key')} RETURN key, b.rest AS rest"
 _BY_PREFIX = "UNWIND $prefixes AS prefix MATCH (n:{label}) WHERE n.id STARTS WITH prefix RETURN n.id AS id"
 _SHARERS = (
     "UNWIND $repositories AS id MATCH (r:Repository {id: id})<-[:HAS_REPOSITORY]-(p:Paper) "
-    "WHERE NOT p.id IN $papers MATCH (b:Bundle {id: p.id}) RETURN id, b.id AS bundle, id IN b.official AS official"
+    "WHERE NOT p.id IN $papers MATCH (b:XkgBundle {id: p.id}) RETURN id, b.id AS bundle, id IN b.official AS official"
 )
 
 
@@ -103,16 +105,16 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
         }
         for decision in decisions
     ]
-    transaction.run("UNWIND $rows AS row MERGE (d:Decision {id: row.id}) SET d = row", rows=rows)
+    transaction.run("UNWIND $rows AS row MERGE (d:XkgDecision {id: row.id}) SET d = row", rows=rows)
     stamp(transaction, state, len(rows))
 
 
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
     """Marks all papers as not linked yet, with an embedding model, and gives the graph another name, so that every copy
     is rebuilt; tombstones, which no copy needs then, are deleted."""
-    transaction.run("MATCH (b:Bundle) WHERE b.removed DELETE b")
+    transaction.run("MATCH (b:XkgBundle) WHERE b.removed DELETE b")
     transaction.run(
-        "MATCH (m:Meta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
+        "MATCH (m:XkgMeta {id: 'graph'}) SET m.graph = $graph, m.forgotten = m.generation", graph=uuid.uuid4().hex
     )
     stamp(transaction, state, 0, model=model, connected=0)
 
@@ -177,22 +179,28 @@ def _write_statement() -> str:
         f"UNWIND $all.{rows} {seek('n', label, one, f'-[e:{edges}]->()')} DELETE e"
         for rows, (label, one, edges) in own.items()
     ]
-    for label in NODES:
+    for label in (label for label in NODES if label != "CitedWork"):  # drawn with the citations
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
-            "MATCH (n)<-[:HAS_REPOSITORY]-(p:Paper) MATCH (b:Bundle {id: p.id}) "
+            "MATCH (n)<-[:HAS_REPOSITORY]-(p:Paper) MATCH (b:XkgBundle {id: p.id}) "
             "WHERE n.id IN b.official AND NOT p.id IN $all.papers }"
             if label == "Repository"
             else ""
         )
         parts.append(f"UNWIND $all.{label} AS row MERGE (n:{label} {{id: row.id}}){keep} SET n = row")
+    # A cited work that is built now becomes a paper for all that cite it.
+    work = f"UNWIND $all.Paper AS row {seek('w', 'CitedWork', 'row.id')}"
+    parts += [
+        f"{work} MATCH (a:Paper)-[:CITES]->(w) {seek('p', 'Paper', 'row.id')} CREATE (a)-[:CITES]->(p)",
+        f"{work} DETACH DELETE w",
+    ]
     for edge, (first, second, columns) in EDGES.items():
         if edge in ("CITES", "SAME_CONCEPT"):
             continue
         properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.replace("[]", "").split())
         drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{properties}}}]->(b)"
         parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
-    parts += ["UNWIND $all.bundles AS row MERGE (b:Bundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
+    parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)
 

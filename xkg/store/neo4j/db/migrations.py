@@ -25,23 +25,24 @@ MIGRATE = "run `xkg store migrate`"
 _AWAIT_SECONDS = 600
 _AT_ONCE = 20
 _STATE = (
-    "MATCH (m:Meta {id: 'graph'}) "
+    "MATCH (m:{label} {id: 'graph'}) "
     "RETURN m.graph AS graph, m.generation AS generation, m.schema AS schema, m.model AS model, "
     "m.connected AS connected, m.forgotten AS forgotten"
 )
 # Two concurrent migrations draw two names, of which the constraint admits one.
 _RECORD = (
-    "MERGE (m:Meta {id: 'graph'}) "
+    "MERGE (m:XkgMeta {id: 'graph'}) "
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
     "WITH m SET m.schema = CASE WHEN m.schema < $schema THEN $schema ELSE m.schema END"
 )
-_OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'Bundle'))}) RETURN n.id AS id LIMIT 1"
+_ANY_PAPER = "MATCH (b:XkgBundle|Bundle) RETURN b LIMIT 1"
+_OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMIT 1"
 
 
 class State(NamedTuple):
-    """The node `(:Meta)`: the graph's name, the numbers of its last commit and last migration, the embedding model that
-    it is linked with, the commit up to which it is linked, and the one since which there are tombstones. All zero and
-    empty in a database without a graph."""
+    """The node `(:XkgMeta)`: the graph's name, the numbers of its last commit and last migration, the embedding model
+    that it is linked with, the commit up to which it is linked, and the one since which there are tombstones. All zero
+    and empty in a database without a graph."""
 
     graph: str = ""
     generation: int = 0
@@ -69,8 +70,11 @@ def migrations(folder: Path | None = None) -> tuple[Migration, ...]:
 
 
 def read_state(transaction: neo4j.ManagedTransaction) -> State:
-    record = transaction.run(_STATE).single()
-    return State() if record is None else State(**record.data())
+    for label in ("XkgMeta", "Meta"):  # the second until schema 2
+        record = transaction.run(_STATE.replace("{label}", label)).single()
+        if record is not None:
+            return State(**record.data())
+    return State()
 
 
 def require_schema(state: State, connection: Connection, folder: Path | None = None) -> State:
@@ -130,7 +134,7 @@ def prepare(connection: Connection, folder: Path | None = None) -> State:
 
 
 def _has_no_papers(connection: Connection) -> bool:
-    return connection.read(lambda transaction: transaction.run("MATCH (b:Bundle) RETURN b LIMIT 1").single() is None)
+    return connection.read(lambda transaction: transaction.run(_ANY_PAPER).single() is None)
 
 
 def _apply(connection: Connection, migration: Migration) -> None:

@@ -1,0 +1,211 @@
+"""New versions of papers and new commits of repositories: a real arXiv client and git against loopback servers."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.build import arxiv_server
+from tests.build.arxiv_server import Arxiv, tarball
+from tests.build.repositories import git_server
+from tests.build.repositories.git_server import GitServer
+from xkg.commands import build, diff
+from xkg.commands.graphs import export_graphs
+from xkg.commands.open import open_store
+from xkg.commands.update import UpdateResult, update
+from xkg.commands.verify import verify
+from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.errors import InputError, StoreError
+from xkg.model import Level, PaperBundle
+
+NUMBER = "2401.01234"
+PAPER = f"arxiv:{NUMBER}"
+TEX = r"""\documentclass{{article}}\title{{Sorted filters}}\begin{{document}}\maketitle
+\section{{Method}}\subsection{{Sorted smoothing}}
+We propose sorted smoothing, which averages each window of a signal after it was sorted, so that spikes are lost.
+{more}
+\end{{document}}"""
+MORE = r"""\subsection{Folded median}
+We propose the folded median, which folds a window of the signal over and takes the median of what is left of it."""
+CODE = '''"""Filters."""
+{imports}
+
+def sorted_smoothing(signal, width):
+    """Sorted smoothing: average each window of the signal after it was sorted, without its spikes."""
+    smoothed = []
+    for start in range(len(signal) - width + 1):
+        window = sorted(signal[start : start + width])
+        kept = window[1:-1]
+        {result}
+    return smoothed
+'''
+GOOD = CODE.format(imports="", result="smoothed.append(sum(kept) / len(kept))")
+MOVED = CODE.format(imports="\nLIMIT = 3\n\n", result="smoothed.append(sum(kept) / len(kept))")
+NEEDY = CODE.format(imports="import absent_here", result="smoothed.append(absent_here.mean(kept))")
+
+
+class Sources:
+    """A paper on arXiv and its repository, and a graph that both were built into."""
+
+    def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
+        self.arxiv, self.folder = arxiv, folder / "code"
+        self.folder.mkdir()
+        self.settings = Settings(
+            kg=folder / "kg",
+            llm=LlmSettings(model="none"),
+            arxiv=ArxivSettings(url=arxiv.url),
+            environment=EnvironmentSettings(max_mb=0),
+            prune=PruneSettings(min_level=Level.PARSED),
+        )
+        self.git("init", "-q", "-b", "main")
+        self.commit(GOOD)
+        self.url = git.add(self.folder)
+        self.publish(1)
+
+    def git(self, *arguments: str) -> None:
+        identity = {f"GIT_{who}_{what}": "x@y" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        subprocess.run(["git", *arguments], cwd=self.folder, check=True, env={**identity, "PATH": os.environ["PATH"]})
+
+    def commit(self, code: str) -> None:
+        (self.folder / "filters.py").write_text(code)
+        self.git("add", ".")
+        self.git("commit", "-qm", "A change")
+
+    def publish(self, version: int, more: str = "") -> None:
+        source = tarball({"main.tex": TEX.format(more=more).encode()})
+        self.arxiv.publish(NUMBER, source=source, version=version, title="Sorted filters")
+
+    def build(self, reference: str = "") -> None:
+        build.build(self.settings, NUMBER, self.url + reference)
+
+    def update(self, *, check: bool = False) -> UpdateResult:
+        return update(self.settings, check=check)
+
+    def stored(self) -> PaperBundle:
+        with open_store(self.settings) as store, store.snapshot() as snapshot:
+            return snapshot.bundle(PAPER)
+
+    def level(self) -> Level:
+        [code] = self.stored().code
+        return code.level
+
+
+@pytest.fixture
+def sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Sources]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+    with arxiv_server.serving() as arxiv, git_server.serving(monkeypatch) as git:
+        yield Sources(arxiv, git, tmp_path)
+
+
+def test_a_new_version_and_a_new_commit_are_built_and_what_changed_is_listed(sources: Sources) -> None:
+    sources.build()
+    assert sources.stored().paper.arxiv_version == "v1"
+    [unchanged] = sources.update().papers
+    assert (unchanged.state, unchanged.news) == ("current", ())
+    sources.publish(2, MORE)
+    sources.commit(MOVED)
+    [newer] = sources.update(check=True).papers
+    assert newer.state == "newer"
+    assert "arXiv has v2, and v1 was built" in newer.news
+    assert sources.stored().paper.arxiv_version == "v1"
+    [updated] = sources.update().papers
+    assert updated.state == "updated"
+    assert updated.change is not None
+    assert "arxiv version: v1 -> v2" in updated.change.sources
+    assert [each.after for each in updated.change.techniques] == ["Folded median"]
+    assert any(place.moved for place in updated.change.places)
+    assert sources.stored().paper.arxiv_version == "v2"
+    assert sources.update().papers[0].state == "current"
+    between = diff.diff(sources.settings)
+    assert between.papers == (updated.change,)
+    assert "+ Folded median" in str(between)
+
+
+def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> None:
+    sources.build()
+    proven = sources.stored()
+    assert sources.level() is Level.IMPORTED
+    sources.commit(NEEDY)
+    [updated] = sources.update().papers
+    assert updated.state == "updated"
+    assert any(proven.code[0].id in note for note in updated.notes)
+    kept = sources.stored()
+    assert kept.code == proven.code
+    assert len(kept.repositories) == 2
+    assert verify(sources.settings, (), 1).levels == {"imported": 1}
+    sources.commit(MOVED)
+    [again] = sources.update().papers
+    assert again.state == "updated"
+    assert sources.level() is Level.IMPORTED
+    after = sources.stored()
+    assert len(after.repositories) == 1
+    assert after.derivations != proven.derivations
+    with open_store(sources.settings) as store:
+        assert store.check() == []
+
+
+def test_a_pinned_commit_is_not_followed_and_a_branch_is(sources: Sources) -> None:
+    first = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=sources.folder, text=True).strip()
+    sources.build(f"@{first}")
+    sources.commit(MOVED)
+    assert sources.update().papers[0].state == "current"
+    sources.build("@main")
+    assert sources.stored().repositories[0].reference == "main"
+    sources.commit(GOOD)
+    assert sources.update(check=True).papers[0].state == "newer"
+    assert sources.update().papers[0].state == "updated"
+    assert sources.stored().repositories[0].reference == "main"
+
+
+def test_what_cannot_be_asked_fails_alone_and_leaves_what_was_stored(sources: Sources) -> None:
+    sources.build()
+    before = sources.stored()
+    sources.folder.rename(sources.folder.with_name("gone"))
+    [lost] = sources.update().papers
+    assert lost.state == "failed"
+    assert sources.url in lost.reason
+    sources.folder.with_name("gone").rename(sources.folder)
+    sources.arxiv.publish(NUMBER, version=2, comment="This paper has been withdrawn")
+    [withdrawn] = sources.update().papers
+    assert withdrawn.state == "failed"
+    assert "withdrawn" in withdrawn.reason
+    assert sources.stored() == before
+
+
+def test_papers_from_files_are_named_not_built(sources: Sources, tmp_path: Path) -> None:
+    (tmp_path / "own.tex").write_text(TEX.format(more=""))
+    build.build(sources.settings, tmp_path / "own.tex", sources.url, paper_id="title:own")
+    sources.commit(MOVED)
+    [named] = sources.update().papers
+    assert named.state == "by hand"
+    assert "file" in named.reason
+
+
+def test_only_code_that_ran_long_ago_runs_again(sources: Sources) -> None:
+    sources.build()
+    assert verify(sources.settings, (), 1, stale=timedelta(days=90)).nodes == ()
+    assert len(verify(sources.settings, (), 1, stale=timedelta(0)).nodes) == 1
+
+
+def test_generations_exports_and_papers_are_compared(sources: Sources, tmp_path: Path) -> None:
+    sources.build()
+    export_graphs(sources.settings, (), tmp_path / "before", "bundle")
+    sources.publish(2, MORE)
+    sources.update()
+    by_folder = diff.diff(sources.settings, str(tmp_path / "before"))
+    assert by_folder.papers == diff.diff(sources.settings).papers
+    assert diff.diff(sources.settings, "2", "2").papers == ()
+    [new] = diff.diff(sources.settings, "0", "1").papers
+    assert new.sources == ("the paper is new",)
+    with pytest.raises(StoreError, match=r"generation 7 .* kept are 1, 2"):
+        diff.diff(sources.settings, "7", "2")
+    with pytest.raises(InputError, match="generation"):
+        diff.diff(sources.settings, "1", PAPER)
+    (tmp_path / "own.tex").write_text(TEX.format(more=""))
+    build.build(sources.settings, tmp_path / "own.tex", None, paper_id="title:own")
+    [papers] = diff.diff(sources.settings, "title:own", PAPER).papers
+    assert "id: title:own -> arxiv:2401.01234" in papers.sources

@@ -1,0 +1,74 @@
+"""Titles as names of papers: the paper of arXiv that has the title."""
+
+import re
+from typing import NamedTuple
+
+from xkg.build.sources.paper_index import FoundPaper, PaperIndex
+from xkg.build.sources.paper_source import PaperFile, Source
+from xkg.errors import InputError
+from xkg.text.titles import title_similarity
+
+ALIKE = 0.9
+"""From this similarity on (`title_similarity`) a paper is one of those that a title may mean."""
+
+_DOUBTFUL = 0.5
+_LISTED = 5
+_LONGEST = 400  # characters: no title is longer, and arXiv takes no longer query
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FILE = re.compile(r"\.(?:tex|ltx|md|markdown|pdf|html?|xhtml|txt|zip|gz|tgz|tar|bz2|xz)$", re.I)
+
+
+class _Match(NamedTuple):
+    similarity: float
+    paper: FoundPaper
+
+    def __str__(self) -> str:
+        by = f", {self.paper.authors[0]}" if self.paper.authors else ""
+        year = f", {self.paper.year}" if self.paper.year else ""
+        return f"{self.paper.arxiv_id} {self.paper.title[:120]}{by}{year}"
+
+
+class TitleSource:
+    """Papers by their titles, looked up in `index` and taken from `papers`. Several that may be meant are an error that
+    lists them; with `first` the most similar is taken, the first of equals in the order of `index`."""
+
+    def __init__(self, index: PaperIndex, papers: Source, *, first: bool = False) -> None:
+        self._index, self._papers, self._first = index, papers, first
+
+    def names(self, spec: str) -> bool:
+        """Whether `spec` can be a title: a word or more that is no path and no address."""
+        text = spec.strip()
+        if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
+            return False
+        return bool(_WORD.search(text)) and not re.search(r"[/\\]\S|^[.~-]|^[a-z]+:\S", text)
+
+    def paper(self, spec: str) -> PaperFile:
+        """As `Source.paper`; also raises `InputError` for a title that no paper, or several, may have."""
+        title = " ".join(spec.split())
+        match = self._match(title)
+        found = self._papers.paper(match.paper.arxiv_id or "")
+        note = f"the title {title!r} was taken for arXiv:{match} (similarity {match.similarity:.2f})"
+        return found.model_copy(update={"notes": (*found.notes, note)})
+
+    def _match(self, title: str) -> _Match:
+        known = {paper.arxiv_id: paper for paper in self._index.by_titles([title]) if paper.arxiv_id}
+        matches = [_Match(title_similarity(title, paper.title), paper) for paper in known.values()]
+        matches = sorted(matches, key=lambda match: -match.similarity)
+        for least in (1.0, ALIKE):
+            alike = [match for match in matches if match.similarity >= least]
+            if len(alike) == 1 or (alike and self._first):
+                return alike[0]
+            if alike:
+                listed = "; ".join(map(str, alike[:_LISTED]))
+                raise InputError(
+                    f"{len(alike)} papers of {self._index.name} have the title {title!r}: {listed}; give the id of the "
+                    "one you mean, or --first"
+                )
+        nearest = [match for match in matches if match.similarity >= _DOUBTFUL]
+        if nearest and self._first:
+            return nearest[0]
+        near = f"; nearest: {'; '.join(map(str, nearest[:_LISTED]))} (--first takes the first)" if nearest else ""
+        raise InputError(
+            f"no file of this name is here, and {self._index.name} has no paper with the title {title!r}{near}; give a "
+            "file or an arXiv id"
+        )

@@ -1,0 +1,114 @@
+"""The claim of a build on its paper: under which id it is built, and that nobody else builds it at the same time."""
+
+import os
+import re
+import socket
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import TYPE_CHECKING, Self
+
+from xkg.commands.open import open_store
+from xkg.config import Settings
+from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError
+from xkg.model import Paper
+from xkg.text.titles import title_similarity
+
+if TYPE_CHECKING:
+    from xkg.build.paper.document import Document
+    from xkg.store.graph_store import GraphStore
+
+_ALIKE = 0.5
+"""The share of the shorter list of authors that both forms of a paper have at least."""
+
+
+_TELLING = 20
+"""From so many letters on one title names one work; shorter ones name several ("Deep Learning")."""
+
+
+class SamePaperError(InputError):
+    """A file is another form of a paper that the graph has from a better source; `paper` is its id."""
+
+    def __init__(self, paper: str, message: str) -> None:
+        super().__init__(message)
+        self.paper = paper
+
+
+class Claims(AbstractContextManager["Claims"]):
+    """The claim of one build, held until the context ends. `fences` are for `GraphStore.publish`, `notes` for a
+    person. A store that cannot be reached is no obstacle: the paper waits in the outbox then."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._opened = ExitStack()
+        self.fences: dict[str, int] = {}
+        self.notes: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
+        """The id that a paper is built under: `identity`, if a person has `chosen` it or no other paper of the graph is
+        the same one, else the other's. Raises `SamePaperError`, `InputError` where only a person can know, and
+        `LeaseHeldError` where another machine builds it."""
+        try:
+            store = self._opened.enter_context(open_store(self._settings))
+            if not chosen:
+                identity = self._known_as(store, document, identity)
+            self.fences[identity] = self._opened.enter_context(store.lease(identity, _me()))
+        except StoreUnreachableError as error:
+            self.notes.append(f"whether another machine builds it is not known: {error}")
+        return identity
+
+    def _known_as(self, store: "GraphStore", document: "Document", identity: str) -> str:
+        with store.snapshot() as snapshot:
+            if snapshot.headings([identity]) or not document.title:
+                return identity
+            for candidate in snapshot.called(document.title):
+                try:
+                    stored = snapshot.bundle(candidate).paper
+                except CorruptStoreError:
+                    continue
+                if self._is_same(document, stored, identity):
+                    return self._other_form(document, stored)
+        return identity
+
+    def _is_same(self, document: "Document", stored: Paper, identity: str) -> bool:
+        """Raises `InputError` for a short title without the authors that would decide it."""
+        if stored.origin != "build" or title_similarity(stored.title, document.title) < 1:
+            return False
+        if stored.arxiv_id and document.arxiv_id:
+            return stored.arxiv_id == document.arxiv_id
+        surnames = [_surnames(authors) for authors in (stored.authors, document.authors)]
+        if not all(surnames):
+            if len(re.findall(r"\w", document.title)) >= _TELLING:
+                return True
+            raise InputError(
+                f"the graph has a paper of this title, {stored.id}, and the authors that would show whether it is the "
+                f"same are not known: if it is, give it the id {stored.id} (--id, or the list's third column), "
+                f"else {identity}"
+            )
+        shared = len(surnames[0] & surnames[1])
+        return shared >= _ALIKE * min(map(len, surnames))
+
+    def _other_form(self, document: "Document", stored: Paper) -> str:
+        if document.arxiv_version is None:
+            raise SamePaperError(
+                stored.id,
+                f"by its title this is another form of {stored.id}, which the graph has: it was not built; "
+                "give it that id (--id, or the list's third column) to build it from this form",
+            )
+        self.notes.append(f"the graph has this paper as {stored.id}, from another form: it was built under that id")
+        return stored.id
+
+
+def _me() -> str:
+    return f"{socket.gethostname()}, process {os.getpid()}"
+
+
+def _surnames(authors: Sequence[str]) -> set[str]:
+    """Last names without case: of `Ada Writer` and of `Writer, Ada`."""
+    names = (author.partition(",")[0] if "," in author else author for author in authors)
+    return {words[-1].casefold() for name in names if (words := re.findall(r"[^\W\d_]{2,}", name))}

@@ -1,0 +1,226 @@
+"""`xkg update`: looks for new versions of papers and new commits of repositories, and builds those papers again."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from xkg.commands.build import Builder
+from xkg.commands.open import chosen_papers, open_store, stored_paper
+from xkg.config import Settings
+from xkg.errors import XkgError
+from xkg.store.bundle_changes import PaperChange, paper_change
+from xkg.value import Value
+
+if TYPE_CHECKING:
+    from xkg.model import Paper, PaperBundle, Repository
+
+_AT_ONCE = 100
+"""Papers that arXiv is asked about in one request."""
+
+State = Literal["current", "newer", "updated", "by hand", "failed"]
+
+
+class UpdatedPaper(Value):
+    """One paper: `current`, `newer` (there is a new version or commit, and it was not to be built), `updated`, `by
+    hand` (there is something new, and only a person has its other files), or `failed`. `news` says in a line each what
+    is new, `reason` why it was not built; `change` is what differs now."""
+
+    paper: str
+    title: str
+    state: State
+    news: tuple[str, ...] = ()
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+    change: PaperChange | None = None
+
+
+class UpdateResult(Value):
+    """The papers that were looked at. `generation` is the one that holds the result."""
+
+    papers: tuple[UpdatedPaper, ...]
+    generation: int
+
+    @property
+    def failed(self) -> int:
+        return sum(paper.state == "failed" for paper in self.papers)
+
+    def __str__(self) -> str:
+        lines = []
+        for paper in self.papers:
+            if paper.state == "current":
+                continue
+            lines += [f"{paper.state}: {paper.title} ({paper.paper})", *(f"  {line}" for line in paper.news)]
+            lines += [f"  {paper.reason}"] if paper.reason else []
+            if paper.change is not None:
+                lines += [f"  {line}" for line in str(paper.change).splitlines()[2:]]
+            lines += [f"  note: {line}" for line in paper.notes]
+        states = [paper.state for paper in self.papers]
+        counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+        return "\n".join(
+            [*lines, f"{len(states)} papers: {counts or 'none'}; the graph is generation {self.generation}"]
+        )
+
+
+def update(
+    settings: Settings,
+    papers: Sequence[str] = (),
+    *,
+    check: bool = False,
+    blacklist: Path | None = None,
+    notify: Callable[[object], None] = lambda _: None,
+) -> UpdateResult:
+    """Looks at the named papers (none: all that were built), and builds those again of which arXiv has a newer version
+    or whose repository has a newer commit on the branch that was built; with `check`, only says so. Each is published
+    as it is done; code that was proven stays until the new code is proven as far. What fails for one paper does not
+    keep the others. Raises `UnknownIdError`, `StoreError`, and what `Builder` raises."""
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
+    looked_at = _News(settings).of([bundle for bundle in bundles if bundle.paper.origin == "build"])
+    outcomes = []
+    builder: Builder | None = None
+    try:
+        for found in looked_at:
+            if found.state != "newer" or check:
+                outcomes.append(_outcome(found))
+                continue
+            if builder is None:
+                builder = Builder(settings, notify, blacklist=blacklist)
+            outcomes.append(_updated(settings, builder, found))
+    finally:
+        if builder is not None:
+            builder.__exit__(None, None, None)
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        return UpdateResult(papers=tuple(outcomes), generation=snapshot.generation)
+
+
+class _Found(NamedTuple):
+    """What is new of a paper, and how it is built again: the specs of paper and repository."""
+
+    bundle: "PaperBundle"
+    state: State
+    news: tuple[str, ...] = ()
+    reason: str = ""
+    paper: str = ""
+    repository: str | None = None
+
+
+def _outcome(found: _Found, **update: object) -> UpdatedPaper:
+    paper = found.bundle.paper
+    outcome = UpdatedPaper(paper=paper.id, title=paper.title, state=found.state, news=found.news, reason=found.reason)
+    return outcome.model_copy(update=update)
+
+
+def _updated(settings: Settings, builder: Builder, found: _Found) -> UpdatedPaper:
+    identity = found.bundle.paper.id
+    try:
+        result = builder.build(found.paper, found.repository, identity, keep_proven=True)
+    except XkgError as error:
+        return _outcome(found, state="failed", reason=f"{error}; what was stored is as it was")
+    if result.stopped is not None and not result.published:
+        return _outcome(found, state="failed", reason=result.unfinished)
+    with open_store(settings) as store:
+        known = stored_paper(store, identity)
+    change = paper_change(found.bundle, known[1] if known is not None else None)
+    state = "updated" if result.published else "current"
+    return _outcome(found, state=state, change=change, notes=result.notes)
+
+
+class _News:
+    """Asks arXiv and the repositories' servers, each thing once."""
+
+    def __init__(self, settings: Settings) -> None:
+        from xkg.build.sources.arxiv import ArxivSource
+
+        self._settings = settings
+        self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url)
+        self._commits: dict[tuple[str, str | None], str | XkgError] = {}
+
+    def of(self, bundles: "Sequence[PaperBundle]") -> Iterator[_Found]:
+        versions = {bundle.paper.id: self._version(bundle.paper) for bundle in bundles}
+        newest = self._newest([each.paper.arxiv_id or "" for each in bundles if versions[each.paper.id]])
+        for bundle in bundles:
+            yield self._look(bundle, versions[bundle.paper.id], newest)
+
+    def _version(self, paper: "Paper") -> str | None:
+        """The version that was built: papers of before its record were fetched to here, or came from files."""
+        if paper.arxiv_id is None:
+            return None
+        return paper.arxiv_version or self._fetched.stored_version(paper.arxiv_id)
+
+    def _newest(self, ids: Sequence[str]) -> Mapping[str, str | XkgError]:
+        """The newest version of each arXiv id, or why it is not known."""
+        from xkg.build.sources.arxiv_index import ArxivIndex
+
+        index = ArxivIndex(self._settings.arxiv.url)
+        newest: dict[str, str | XkgError] = {}
+        for start in range(0, len(ids), _AT_ONCE):
+            some = ids[start : start + _AT_ONCE]
+            try:
+                found = index.by_arxiv_ids(some)
+            except XkgError as error:
+                newest |= dict.fromkeys(some, error)
+            else:
+                newest |= {
+                    paper.arxiv_id: paper.arxiv_version for paper in found if paper.arxiv_id and paper.arxiv_version
+                }
+        return newest
+
+    def _look(self, bundle: "PaperBundle", version: str | None, newest: Mapping[str, str | XkgError]) -> _Found:
+        paper = bundle.paper
+        arxiv_id = paper.arxiv_id or ""
+        latest = newest.get(arxiv_id) if version is not None else None
+        problems = [f"{latest}"] if isinstance(latest, XkgError) else []
+        news = []
+        spec = f"{arxiv_id}{version}"
+        if version is not None and isinstance(latest, str) and _number(latest) > _number(version):
+            news.append(f"arXiv has {latest}, and {version} was built")
+            spec = f"{arxiv_id}{latest}"
+        followed = [each for each in bundle.repositories if _is_followed(each)]
+        head = followed[0] if followed else None
+        if head is not None:
+            commit = self._commit(head)
+            if isinstance(commit, XkgError):
+                problems.append(str(commit))
+            elif commit is not None and commit != head.commit:
+                news.append(f"{head.url} is at {commit[:12]}, and {(head.commit or '')[:12]} was built")
+            elif len({each.url for each in bundle.repositories}) < len(bundle.repositories):
+                news.append("code of an earlier commit is shown, until the new code is proven as far")
+        if problems:
+            return _Found(bundle, "failed", tuple(news), "; ".join(problems))
+        if not news:
+            return _Found(bundle, "current")
+        here = next((each for each in bundle.repositories if not each.url or each.id.startswith("local:")), None)
+        if version is None or (here is not None and head is None):
+            what = "paper" if version is None else "repository"
+            return _Found(bundle, "by hand", tuple(news), f"its {what} was a file or folder: build it again from there")
+        return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories))
+
+    def _commit(self, repository: "Repository") -> str | XkgError | None:
+        """The commit that its branch has now, or why it is not known; None for one that was pinned."""
+        from xkg.build.repositories.clone import COMMIT, remote_commit
+
+        asked = repository.url, repository.reference
+        if asked[1] is not None and COMMIT.fullmatch(asked[1]):
+            return None
+        if asked not in self._commits:
+            try:
+                self._commits[asked] = remote_commit(*asked) or repository.commit or ""
+            except XkgError as error:
+                self._commits[asked] = error
+        return self._commits[asked]
+
+
+def _is_followed(repository: "Repository") -> bool:
+    return repository.url.startswith("https://") and not repository.id.startswith("local:")
+
+
+def _spec(repositories: "Sequence[Repository]") -> str | None:
+    """The repository as it was given."""
+    if not repositories:
+        return None
+    first = repositories[0]
+    return first.url if first.reference is None else f"{first.url}@{first.reference}"
+
+
+def _number(version: str) -> int:
+    return int(version.removeprefix("v"))

@@ -1,0 +1,80 @@
+"""Leases on papers, so that no two machines build one at the same time: `(:XkgLease {id, holder, fence, expires})`.
+
+A lease that is not renewed expires by the server's clock, and another may take it, with a higher fence. Publishing
+compares the fence in its own transaction, so a machine that slept through its lease changes nothing (the sequencers of
+Burrows, The Chubby lock service, OSDI 2006). A node stays when its lease is over: its fence must go on counting.
+"""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+import neo4j
+
+from xkg.errors import LeaseHeldError, LeaseLostError, StoreError
+from xkg.store.neo4j.db.connection import Connection
+from xkg.store.rows import key
+
+SECONDS = 120.0
+"""A lease without renewal holds so long; it is renewed three times in that time."""
+
+_ACQUIRE = (
+    "MERGE (l:XkgLease {id: $id}) ON CREATE SET l.fence = 0, l.expires = 0, l.holder = '' "
+    "SET l.lock = $holder "  # takes the node's lock before it is read
+    "WITH l, l.expires <= timestamp() AS free "
+    "SET l.fence = CASE WHEN free THEN l.fence + 1 ELSE l.fence END, "
+    "l.holder = CASE WHEN free THEN $holder ELSE l.holder END, "
+    "l.expires = CASE WHEN free THEN timestamp() + $milliseconds ELSE l.expires END "
+    "RETURN free, l.fence AS fence, l.holder AS holder, (l.expires - timestamp()) / 1000 AS seconds"
+)
+_RENEW = "MATCH (l:XkgLease {id: $id}) WHERE l.fence = $fence SET l.expires = timestamp() + $milliseconds RETURN l.id"
+_RELEASE = "MATCH (l:XkgLease {id: $id}) WHERE l.fence = $fence SET l.expires = 0"
+_HOLDERS = (
+    "UNWIND $rows AS row OPTIONAL MATCH (l:XkgLease {id: row.id}) "
+    "RETURN row.id AS id, l.holder AS holder, coalesce(l.fence, 0) AS fence"
+)
+
+
+@contextmanager
+def held(connection: Connection, paper: str, holder: str, seconds: float | None = None) -> Iterator[int]:
+    """Holds the lease on a paper while the context lasts, and gives its fence. Raises `LeaseHeldError` where another
+    holds it, and what the connection raises."""
+    milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
+    values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds}
+    record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
+    if not record["free"]:
+        raise LeaseHeldError(
+            f"{paper} is being built by {record['holder']}: run again once that is done; a builder that died is waited "
+            f"for {record['seconds']} seconds more"
+        )
+    fence = int(record["fence"])
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(milliseconds / 3000):
+            # A server that is away may be back in time; a lease that is lost shows when the paper is published.
+            with suppress(StoreError):
+                connection.write(lambda transaction: transaction.run(_RENEW, {**values, "fence": fence}).consume())
+
+    renewing = threading.Thread(target=renew, name="xkg lease", daemon=True)
+    renewing.start()
+    try:
+        yield fence
+    finally:
+        ended.set()
+        renewing.join()
+        with suppress(StoreError):  # it expires
+            connection.write(lambda transaction: transaction.run(_RELEASE, {**values, "fence": fence}).consume())
+
+
+def require(transaction: neo4j.ManagedTransaction, fences: Mapping[str, int]) -> None:
+    """Raises `LeaseLostError` where another has taken the lease on one of these papers since its fence was given."""
+    rows = [{"id": key(paper)} for paper in fences]
+    by_key = {key(paper): paper for paper in fences}
+    for record in transaction.run(_HOLDERS, rows=rows):
+        paper = by_key[record["id"]]
+        if record["fence"] != fences[paper]:
+            raise LeaseLostError(
+                f"the lease on {paper} ran out, and {record['holder'] or 'another machine'} builds it now: nothing was "
+                "published; run again, and what is there by then is used"
+            )
