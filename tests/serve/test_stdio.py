@@ -60,6 +60,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             "search_techniques",
             "find_implementations",
             "related_papers",
+            "list_papers",
             "get_paper",
             "plan_context",
             "get_technique",

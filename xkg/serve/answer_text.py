@@ -20,6 +20,7 @@ from xkg.serve.answers.types import (
     LocateAnswer,
     LocatedPlace,
     PaperAnswer,
+    PapersAnswer,
     Place,
     Quoting,
     SchemaAnswer,
@@ -83,6 +84,8 @@ def _lines(answer: AnyAnswer) -> list[str]:
             return [answer.context]
         case SearchAnswer():
             return _search_lines(answer)
+        case PapersAnswer():
+            return _papers_lines(answer)
         case ImplementationsAnswer():
             return _implementations_lines(answer)
         case RelatedAnswer():
@@ -107,6 +110,17 @@ def _lines(answer: AnyAnswer) -> list[str]:
         case CypherAnswer():
             rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
             return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
+
+
+def _papers_lines(answer: PapersAnswer) -> list[str]:
+    lines = [
+        f"- {row.title}{f' ({row.year})' if row.year else ''}  [{row.origin}, {row.state}; "
+        f"techniques {row.techniques}, code {row.code}, tested {row.tested}] {row.id}"
+        for row in answer.rows
+    ]
+    if not lines:
+        lines = [ServerLine("No such paper.")]
+    return [*lines, ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _search_lines(answer: SearchAnswer) -> list[str]:

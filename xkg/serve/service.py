@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.model import Paper
     from xkg.serve.answers import types
+    from xkg.serve.answers.paper_list import PaperFilters
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
     from xkg.serve.search.filters import Filters
@@ -117,6 +118,13 @@ class Service:
                 known.update(missing)
         return found | missing
 
+    def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
+        """The shortest references to these papers."""
+        from xkg.serve.answers.references import short_paper
+
+        with self._snapshot() as snapshot:
+            return {paper: short_paper(snapshot, paper) for paper in papers}
+
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.search.related import related_papers
 
@@ -190,6 +198,13 @@ class Service:
                 lambda text, rows: self._seek(snapshot, text, rows),
                 self._cached_model,
             )
+
+    def list_papers(self, k: int, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
+        """The first `k` papers in the order of their titles."""
+        from xkg.serve.answers.paper_list import PaperFilters, papers_answer
+
+        with self._snapshot() as snapshot:
+            return papers_answer(snapshot, k, filters or PaperFilters())
 
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""

@@ -51,6 +51,32 @@ class Relative(Value):
     score: float | None = None
 
 
+class PaperRow(Value):
+    """A paper in a list: `techniques` it shows, how many of them have `code`, and how many have `tested` code, of level
+    tested or faithful. `origin` is `build` or `import`, `state` is `complete` or `partial`."""
+
+    id: str
+    title: str
+    year: int | None
+    origin: str
+    state: str
+    techniques: int
+    code: int
+    tested: int
+
+
+class PapersAnswer(Quoting):
+    """Papers in the order of their titles. `searched` says which of how many, `cut` how many more there are: each one
+    line."""
+
+    paged: ClassVar[str] = "rows"
+
+    rows: tuple[PaperRow, ...]
+    searched: str
+    cut: str = ""
+    cursor: str | None = None
+
+
 class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
     that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
@@ -330,6 +356,7 @@ class CypherAnswer(Quoting):
 
 Answer = (
     SearchAnswer
+    | PapersAnswer
     | ImplementationsAnswer
     | PaperAnswer
     | TechniqueAnswer

@@ -37,7 +37,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
                 description="folder of a working copy under the server's roots; none answers from the graph",
             ),
         ] = None,
-        k: Annotated[int, Field(ge=1, le=50, description="most places to answer")] = 10,
+        k: Annotated[int, Field(ge=1, le=50, description="most places")] = 10,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> LocateAnswer:

@@ -17,7 +17,7 @@ from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, Overview, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
@@ -33,6 +33,13 @@ _CACHED_YEARS = 16
 _LINKS = (
     "SELECT a.id, b.id, l.score, l.how FROM link l "
     "JOIN technique a ON a.row = l.first JOIN technique b ON b.row = l.second"
+)
+_OVERVIEW = (
+    "SELECT p.id, p.title, p.year, json_extract(p.body, '$.origin'), json_extract(p.body, '$.state'), "
+    "count(t.row), count(c.technique), "
+    """count(CASE WHEN c.facts LIKE '["tested"%' OR c.facts LIKE '["faithful"%' THEN 1 END) """
+    "FROM paper p LEFT JOIN technique t ON t.paper = p.number LEFT JOIN code c ON c.technique = t.row "
+    "WHERE p.id IN ({}) GROUP BY p.number"
 )
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 
@@ -84,6 +91,10 @@ class Catalogue:
         rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
         known = {id_of(key): Heading(json.loads(title), year) for key, title, year in rows}
         return {paper: known[paper] for paper in wanted if paper in known}
+
+    def overviews(self, ids: Iterable[str]) -> dict[str, Overview]:
+        rows = self._among(_OVERVIEW, map(id_key, ids))
+        return {id_of(key): Overview(json.loads(title), *rest) for key, title, *rest in rows}
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Ids of the papers that appeared from `first` to `last`, in order."""
