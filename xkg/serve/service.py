@@ -199,8 +199,8 @@ class Service:
                 self._cached_model,
             )
 
-    def list_papers(self, k: int, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
-        """The first `k` papers in the order of their titles."""
+    def list_papers(self, k: int | None, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
+        """The first `k` papers in the order of their titles, None for all."""
         from xkg.serve.answers.paper_list import PaperFilters, papers_answer
 
         with self._snapshot() as snapshot:

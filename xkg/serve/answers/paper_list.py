@@ -42,8 +42,8 @@ class PaperFilters:
         return " ".join(part for part in (words, years, state, code) if part)
 
 
-def papers_answer(snapshot: Snapshot, k: int, filters: PaperFilters) -> PapersAnswer:
-    """The first `k` papers by title; none where the filters leave none."""
+def papers_answer(snapshot: Snapshot, k: int | None, filters: PaperFilters) -> PapersAnswer:
+    """The first `k` papers by title, or all of them; none where the filters leave none."""
     every = snapshot.paper_ids()
     first, last = filters.years
     by_year = first is not None or last is not None
