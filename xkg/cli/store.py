@@ -18,9 +18,11 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
+    from xkg.cli.display.steps import steps
     from xkg.commands import graphs
 
-    result = graphs.import_graphs(settings_of(context), folder)
+    with steps() as notify:
+        result = graphs.import_graphs(settings_of(context), folder, notify)
     for problem in result.problems:
         print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)

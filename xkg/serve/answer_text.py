@@ -39,20 +39,9 @@ class ServerLine(str):
     """A line of the server itself, which quotes nothing."""
 
 
-_COMMANDS = {
-    "ask for its id with detail='full'": "`xkg show` of its id",
-    "get_code with a row's id, or detail='full'": "`xkg show` of a row's id, or --with-code",
-    "ask get_code for a technique's id, or with include_code": "`xkg show` of a technique's id",
-    "ask get_code with detail='full'": "`xkg show` of the code's id",
-    ": get_code has it": ": `xkg show` has it",
-}
-
-
 def text(answer: AnyAnswer) -> str:
     """The answer for people, with the longest fields last."""
-    cut = _for_people(getattr(answer, "cut", ""))
-    shown = answer.model_copy(update={"cut": cut}) if cut else answer
-    return visible("\n".join(_lines(_flattened(shown)))).rstrip() + "\n"
+    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
@@ -63,13 +52,6 @@ def text_for_agents(answer: AnyAnswer) -> str:
     if quoted_text and _quotes(answer):
         quoted_text = framed(quoted_text)
     return f"{quoted_text.rstrip()}\n{own}".strip() + "\n"
-
-
-def _for_people(cut: str) -> str:
-    """What was left out, with the commands that have it in place of tools and their arguments."""
-    for tool, command in _COMMANDS.items():
-        cut = cut.replace(tool, command)
-    return cut
 
 
 def _quotes(answer: AnyAnswer) -> bool:

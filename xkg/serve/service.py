@@ -225,7 +225,11 @@ class Service:
         from xkg.store.cypher import named_queries
 
         self._require_cypher()
-        statement, values = named_queries.prepare(query, parameters, named_queries.engine(self._settings.store))
+        from xkg.serve.answers.query_parameters import with_paper_ids
+
+        with self._snapshot() as snapshot:
+            known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
+        statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
         self._require_cypher()  # a paper may have been published meanwhile
         return cypher_answer(table)
