@@ -30,7 +30,7 @@ def serve_stdio(settings: "Settings") -> None:
         jobs.start()
     service = Service(settings)
     try:
-        make_server(service, roots, jobs).run("stdio")
+        make_server(service, roots, jobs, client_roots=settings.serve.roots is None).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()

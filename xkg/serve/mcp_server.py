@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def add_all(
     server: MCPServer, service: Service, roots: Sequence[Path] = (), building: "Building | None" = None
 ) -> None:
-    """Registers all of them. Paths that a caller names must lie under `roots`; None for `building` leaves out the tools
+    """Registers all of them. Paths that a caller names must lie under `roots`, and those of `locate` under what is in
+    that list when it is called; None for `building` leaves out the tools
     that build."""
     search.add(server, service)
     nodes.add(server, service)
@@ -27,6 +28,6 @@ def add_all(
     if building is not None:
         from xkg.serve.tools import build as builds
 
-        builds.add(server, building, roots)
+        builds.add(server, building, tuple(roots))
     add_resources(server, service)
     add_prompts(server, service)

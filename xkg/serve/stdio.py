@@ -48,14 +48,22 @@ INSTRUCTIONS_WITH_BUILDS = (
 PREPARE_AFTER_SECONDS = 0.02
 
 
-def make_server(service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None) -> MCPServer:
+def make_server(
+    service: Service, roots: Sequence[Path] = (), jobs: "Jobs | None" = None, *, client_roots: bool = False
+) -> MCPServer:
     """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
-    caller names must lie under `roots`. None for `jobs` leaves out the tools that build."""
+    caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
+    leaves out the tools that build."""
     from xkg.version import __version__
 
     instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
-    server.middleware.append(_preparing(server, service, roots, jobs))
+    folders = list(roots)
+    server.middleware.append(_preparing(server, service, folders, jobs))
+    if client_roots:
+        from xkg.serve.client_roots import following
+
+        server.middleware.append(following(folders))
     return server
 
 
