@@ -83,3 +83,14 @@ async def test_every_answer_fits_its_schema_and_says_what_its_fields_mean(servic
         fields = str((await client.read_resource("xkg://answers")).contents[0].text)  # type: ignore[union-attr]
         assert "is the share of them that made the test fail" in fields
         assert {name for schema in schemas.values() for name in names(schema)} <= names(json.loads(fields))
+
+
+async def test_an_argument_that_is_null_counts_as_left_out(service: Service) -> None:
+    async with Client(make_server(service)) as client:
+        nulls = {"papers": None, "level": None, "cursor": None, "detail": None, "k": None, "exclude": None}
+        with_nulls = await client.call_tool("search_techniques", {"query": "steam", **nulls})
+        assert (
+            with_nulls.structured_content
+            == (await client.call_tool("search_techniques", {"query": "steam"})).structured_content
+        )
+        assert (await client.call_tool("search_techniques", {"query": None})).is_error

@@ -55,7 +55,9 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool."""
+        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. An argument that is
+        null counts as left out: frameworks send null for what a model did not give."""
+        arguments = {argument: value for argument, value in arguments.items() if value is not None}
         if (wrong := self._unknown("tool", name, arguments)) is not None:
             raise ToolError(wrong)
         try:
