@@ -145,9 +145,10 @@ def costs(
     """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
     from xkg.cli.display.costs import cost_table
     from xkg.commands import costs
+    from xkg.commands.open import ids_where_known
 
     settings = settings_of(context)
-    bill = costs.costs(settings.kg, settings.llm, tuple(papers or ()), by)
+    bill = costs.costs(settings.kg, settings.llm, ids_where_known(settings, papers or ()), by)
     if as_json:
         print_result(bill, as_json)
     else:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from xkg.cli import completion
-from xkg.cli.display.output import Json, in_commands, json_of, print_answer, print_text, settings_of
+from xkg.cli.display.output import Json, Paper, in_commands, json_of, print_answer, print_text, settings_of
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
@@ -18,7 +18,6 @@ InPapers = Annotated[
 ]
 FirstYear = Annotated[int | None, typer.Option(help="Only papers of this year or later.")]
 LastYear = Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")]
-Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
 WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, Papers, print_result, print_text, settings_of
+from xkg.cli.display.output import Json, Paper, Papers, print_result, print_text, settings_of
 from xkg.errors import InputError, StoreError
 
 index_app = typer.Typer(help="Look after the indexes of the published graph.")
@@ -43,7 +43,7 @@ def export(
     print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 
-def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id or title.")]) -> None:
+def remove(context: typer.Context, paper: Paper) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg.commands.open import chosen_papers, open_store
 

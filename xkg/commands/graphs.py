@@ -188,7 +188,7 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
 
 
 def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
-    """Without references, files and descriptions, and with the beginning of the abstract."""
+    """Without references, files, ids of code and descriptions, and with the beginning of the abstract."""
     from xkg.serve.answers.types import NamedText, short
 
     counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
@@ -198,6 +198,7 @@ def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
     return paper.model_copy(
         update={
             "abstract": short(paper.abstract, _ABSTRACT),
+            "techniques": tuple(each.model_copy(update={"code": None}) for each in paper.techniques),
             "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
             "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
             "references": None,

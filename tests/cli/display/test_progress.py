@@ -146,7 +146,7 @@ def live(*events: object, papers: int = 1) -> str:
 
 
 def test_the_live_line_says_where_the_build_is() -> None:
-    assert live() == "    0:00"
+    assert live() == "  starting  0:00"
     assert live(PARSED) == "  after parse  0:00"
     assert live(PARSED, DAMPING) == "  code 1/3  0:00"
     assert live(PARSED, DAMPING, call()) == "  code 1/3  1 calls, 1,500 tokens, $0.01  0:00"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from xkg.cli import completion
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -77,7 +79,11 @@ Blacklisted = Annotated[
     Path | None,
     typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
 ]
-Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
+Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
+Papers = Annotated[
+    list[str] | None,
+    typer.Argument(help="Ids or titles of papers; none means all.", autocompletion=completion.papers),
+]
 
 
 def settings_of(context: typer.Context, **flags: object) -> "Settings":

@@ -102,6 +102,8 @@ class _Display:
                 parts.append(f"{self._now}{self._names()} for {_minutes(time.monotonic() - self._since)}")
             elif self._stage:
                 parts.append(f"after {self._stage}")
+            else:
+                parts.append("starting")
             gone = _minutes(time.monotonic() - self._started)
             return Text("  " + ", ".join(parts) + self._bill() + f"  {gone}", style="dim")
 
