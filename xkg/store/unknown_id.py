@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Sequence
+from heapq import nsmallest
 from typing import Literal, Protocol
 
 from xkg.errors import UnknownIdError
@@ -11,6 +12,8 @@ from xkg.model import PaperBundle, paper_of
 NEAREST = 3
 LIST_PAPERS = "list_papers has what is there"
 _COMPARED = 5000
+_CLOSEST = 100
+_PIECE = 3
 _LONGEST = 200
 _ALIKE = 0.6
 _SCHEME = re.compile(r"^(?:arxiv|doi|title):")
@@ -55,18 +58,26 @@ def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
     words = len(own.split("-"))
     compare = difflib.SequenceMatcher(b=own)
     scored: list[tuple[float, str]] = []
-    for each in ids[:_COMPARED]:
+    for each in _sharing(own, ids[:_COMPARED]):
         path = _without_scheme(each)[:_LONGEST]
-        best = 0.0
+        best = _ALIKE if path.startswith(own) else 0.0
         for form in {path, path[: len(own)], "-".join(path.split("-")[:words]), path.rpartition("/")[2]}:
             compare.set_seq1(form)
-            if compare.real_quick_ratio() >= _ALIKE and compare.quick_ratio() >= _ALIKE:
-                best = max(best, compare.ratio())
-        if path.startswith(own):
-            best = max(best, _ALIKE)
+            best = max(best, compare.ratio())
         if best >= _ALIKE:
             scored.append((best, each))
     return [each for _, each in sorted(scored, key=lambda found: (-found[0], found[1]))[:NEAREST]]
+
+
+def _sharing(own: str, ids: Sequence[str]) -> list[str]:
+    """The ids that share the most pieces of three characters with a reference: comparing all takes seconds."""
+    pieces = _pieces(own)
+    shared = ((len(pieces & _pieces(_without_scheme(each)[:_LONGEST])), each) for each in ids)
+    return [each for _, each in nsmallest(_CLOSEST, (found for found in shared if found[0]), key=lambda x: -x[0])]
+
+
+def _pieces(text: str) -> set[str]:
+    return {text[start : start + _PIECE] for start in range(max(1, len(text) - _PIECE + 1))}
 
 
 def _without_scheme(reference: str) -> str:

@@ -7,7 +7,7 @@ from functools import cache
 from xkg.store.cypher.named_queries import embedded_schema
 
 _TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
-_COLUMN = re.compile(r"`?(\w+)`? [A-Z][A-Z0-9]*\b")
+_COLUMN = re.compile(r"(?<!\w)`?+(\w++)`?+ [A-Z][A-Z0-9]*+")
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
@@ -28,7 +28,7 @@ def suggestion(error: str) -> str:
 def _names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Nodes, edges, and the columns of both."""
     tables = _TABLE.findall(embedded_schema())
-    columns = dict.fromkeys(column for *_, inside in tables for column in _COLUMN.findall(inside) if column != "FROM")
+    columns = dict.fromkeys(column for *_, inside in tables for column in _COLUMN.findall(inside) if column.islower())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
     return tuple(nodes), tuple(edges), tuple(columns)
 
