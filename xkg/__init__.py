@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from xkg.api import open as open
     from xkg.async_api import AsyncKnowledgeGraph as AsyncKnowledgeGraph
     from xkg.async_api import open_async as open_async
+    from xkg.errors import AmbiguousIdError as AmbiguousIdError
     from xkg.errors import AnswerError as AnswerError
     from xkg.errors import BudgetError as BudgetError
     from xkg.errors import ConfigError as ConfigError

@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 if TYPE_CHECKING:
     from xkg.agents.planning.plan import AblationPlan
     from xkg.config import Settings
-    from xkg.model import Paper
+    from xkg.serve.answers.paper_list import State
     from xkg.serve.answers.types import (
         CodeAnswer,
         CypherAnswer,
         ImplementationsAnswer,
         LocateAnswer,
         PaperAnswer,
+        PapersAnswer,
         SchemaAnswer,
         SearchAnswer,
         TechniqueAnswer,
@@ -82,9 +83,30 @@ class KnowledgeGraph:
 
         self._service = Service(settings)
 
-    def papers(self) -> tuple["Paper", ...]:
-        """All papers, in id order."""
-        return tuple(self._service.papers())
+    def papers(
+        self,
+        text: str = "",
+        k: int | None = None,
+        *,
+        years: tuple[int | None, int | None] = (None, None),
+        with_code: bool = False,
+        tested: bool = False,
+        state: "State | None" = None,
+    ) -> "PapersAnswer":
+        """The papers in the order of their titles, at most `k`: those whose title or id has the words of `text`, of
+        these `years` (first and last, either may be None; papers without a year are left out), with code, with tested
+        code, or of the `state` "complete" or "partial". The answer can be iterated and indexed as its rows can.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     kg.papers("stein", with_code=True)[0].id
+        'arxiv:1608.04471'
+        """
+        from xkg.serve.answers.paper_list import PaperFilters
+
+        return self._service.list_papers(
+            None if k is None else _number(k), PaperFilters(text, years, with_code, tested, state)
+        )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
         """A paper by id or title: abstract, techniques as a preorder walk with the levels of their code, what is hidden

@@ -1,5 +1,7 @@
 """What can go wrong, as a tree of exceptions."""
 
+from collections.abc import Sequence
+
 
 class XkgError(Exception):
     """An error for a person: one line that says what happened and what to do. The command line prints it and exits with
@@ -21,7 +23,15 @@ class UnreachableError(InputError):
 
 
 class UnknownIdError(XkgError):
-    """No such paper, technique or code in this graph."""
+    """No such paper, technique or code in this graph; `nearest` are the references that are most like it."""
+
+    def __init__(self, message: str, nearest: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.nearest = tuple(nearest)
+
+
+class AmbiguousIdError(UnknownIdError):
+    """Several papers or techniques go by this reference; `nearest` are some of them."""
 
 
 class StoreError(XkgError):

@@ -2,7 +2,7 @@
 //
 // Group: repositories
 // Parameters:
-//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   paper: paper -- id of the paper, such as arxiv:1608.04471
 //   places: integer = 3 -- at most so many places a technique
 // Example: xkg cypher ablation-targets --param paper=arxiv:1608.04471
 

@@ -2,8 +2,8 @@
 //
 // Group: citations
 // Parameters:
-//   paper: string -- id of the paper where a path starts
-//   other: string -- id of the paper where it ends
+//   paper: paper -- id of the paper where a path starts
+//   other: paper -- id of the paper where it ends
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher citation-paths --param paper=arxiv:1608.04471 --param other=arxiv:1312.6114
 

@@ -3,7 +3,7 @@
 //
 // Group: citations
 // Parameters:
-//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   paper: paper -- id of the paper, such as arxiv:1608.04471
 // Example: xkg cypher citations --param paper=arxiv:1608.04471
 
 MATCH (p:Paper|CitedWork {id: $paper})-[:CITES]-(other:Paper|CitedWork)

@@ -2,7 +2,7 @@
 //
 // Group: citations
 // Parameters:
-//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   paper: paper -- id of the paper, such as arxiv:1608.04471
 //   limit: integer = 20 -- at most so many rows
 // Example: xkg cypher co-cited --param paper=arxiv:1608.04471
 

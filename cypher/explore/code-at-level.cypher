@@ -3,7 +3,7 @@
 // Group: code
 // Parameters:
 //   level: string -- none, parsed, imported, executed, tested or faithful
-//   paper: string = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher code-at-level --param level=executed
 
 MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code)

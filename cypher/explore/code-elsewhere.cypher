@@ -3,7 +3,7 @@
 //
 // Group: concepts
 // Parameters:
-//   paper: string = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher code-elsewhere --param paper=arxiv:1608.04471
 
 MATCH (t:Technique)-[:SAME_CONCEPT]-(u:Technique)-[:IMPLEMENTED_BY]->(c:Code)

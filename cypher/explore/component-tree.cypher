@@ -3,7 +3,7 @@
 //
 // Group: techniques
 // Parameters:
-//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   paper: paper -- id of the paper, such as arxiv:1608.04471
 // Example: xkg cypher component-tree --param paper=arxiv:1608.04471
 
 MATCH path = (p:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)

@@ -3,8 +3,8 @@
 //
 // Group: concepts
 // Parameters:
-//   paper: string -- id of the paper where a path starts
-//   other: string -- id of the paper where it ends
+//   paper: paper -- id of the paper where a path starts
+//   other: paper -- id of the paper where it ends
 //   limit: integer = 50 -- at most so many rows
 // Example: xkg cypher concept-paths --param paper=arxiv:1608.04471 --param other=arxiv:2101.00001
 

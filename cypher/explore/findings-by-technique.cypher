@@ -3,7 +3,7 @@
 //
 // Group: findings
 // Parameters:
-//   paper: string -- id of the paper, such as arxiv:1608.04471
+//   paper: paper -- id of the paper, such as arxiv:1608.04471
 // Example: xkg cypher findings-by-technique --param paper=arxiv:1608.04471
 
 MATCH (p:Paper {id: $paper})-[:REPORTS]->(f:Finding)

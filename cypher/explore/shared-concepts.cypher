@@ -3,8 +3,8 @@
 //
 // Group: concepts
 // Parameters:
-//   paper: string -- id of one paper
-//   other: string -- id of the other
+//   paper: paper -- id of one paper
+//   other: paper -- id of the other
 // Example: xkg cypher shared-concepts --param paper=arxiv:1608.04471 --param other=arxiv:2101.00001
 
 MATCH (a:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[s:SAME_CONCEPT]-(u:Technique)<-[:PROPOSES|HAS_COMPONENT*1..20]-(b:Paper {id: $other})

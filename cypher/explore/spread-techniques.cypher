@@ -3,7 +3,7 @@
 // Group: repositories
 // Parameters:
 //   files: integer = 2 -- in at least so many files
-//   paper: string = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only of this paper, by id; empty takes all
 // Example: xkg cypher spread-techniques --param files=3
 
 MATCH (t:Technique)-[:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)

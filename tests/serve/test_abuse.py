@@ -102,7 +102,7 @@ def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     anyio.run(ask)
 
 
-@pytest.mark.parametrize("k", [-1, 0, 51, 1_000_000, 10**30, 1.5, "five", None, [5]])
+@pytest.mark.parametrize("k", [-1, 0, 51, 1_000_000, 10**30, 1.5, "five", [5]])
 @pytest.mark.parametrize("tool", ["search_techniques", "related_papers", "locate"])
 async def test_odd_counts_are_refused(server: MCPServer, tool: str, k: Any) -> None:
     async with Client(server) as client:

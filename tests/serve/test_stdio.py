@@ -60,6 +60,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             "search_techniques",
             "find_implementations",
             "related_papers",
+            "list_papers",
             "get_paper",
             "plan_context",
             "get_technique",
@@ -241,7 +242,7 @@ def facts(value: Any) -> list[str]:
         ("get_code", {"id": STEAM + "@000000000000"}, "no code"),
         ("get_paper", {"paper": "arxiv:2001.00002"}, "arxiv:2001.00001"),
         ("get_paper", {"paper": "Calm Horses"}, "arxiv:2001.00001"),
-        ("search_techniques", {"query": "x", "papers": ["doi:none"]}, "nearest"),
+        ("search_techniques", {"query": "x", "papers": ["doi:none"]}, "list_papers has what is there"),
         ("cypher", {"query": "MATCH (n) SET n.x = 1"}, "SET"),
         ("cypher", {"query": "CALL apoc.load.json('x')"}, "apoc.load.json"),
         ("cypher", {"query": "MATCH (n:Nope) RETURN n"}, "Nope"),
@@ -364,7 +365,7 @@ async def test_over_a_real_pipe(graph: Path) -> None:
     async with Client(command) as client:
         assert (await ask(client, "search_techniques", query="Scoring"))["rows"][0]["score"] == 1.0
         assert (await ask(client, "cypher", query="MATCH (c:Code) RETURN count(*) AS n"))["rows"] == [[2]]
-        assert "nearest" in await refused(client, "get_technique", id="nothing")
+        assert "list_papers" in await refused(client, "get_technique", id="nothing")
 
 
 def test_stdout_carries_only_protocol_and_initialize_needs_no_model(graph: Path) -> None:

@@ -12,7 +12,7 @@ from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
-from xkg.build.stage_cache import StageCache, StageReport, folder_name, pipeline_version
+from xkg.build.stage_cache import Begun, StageCache, StageReport, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id
@@ -80,6 +80,7 @@ def open_paper(
     """Fetches and parses a paper and its repository; the repository's symbols are stored. Raises `InputError` and
     `StoreError`."""
     started = time.perf_counter()
+    context.notify(Begun(stage="parse"))
     found = find_paper(str(paper), context.sources)
     document = found.described(context.parsers.paper(found.path))
     if context.guard is not None:

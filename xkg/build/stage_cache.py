@@ -45,7 +45,14 @@ class Progress(Value):
     about: str
 
 
-Event = StageReport | Progress
+class Begun(Value):
+    """A stage that begins, or one of its techniques, which is what `about` names."""
+
+    stage: str
+    about: str = ""
+
+
+Event = StageReport | Progress | Begun
 
 
 def installed(environment: Environment) -> tuple[str, bool]:
@@ -81,7 +88,7 @@ def pipeline_version() -> str:
 
 class StageCache:
     """The stage outputs of one paper, in one folder, and the reports of its stages. `notify` is called with each
-    finished stage."""
+    stage as it begins and as it ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -120,6 +127,7 @@ class StageCache:
 
     def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
         """Does `work` and reports it, without the time of reports inside it."""
+        self._notify(Begun(stage=name))
         started, before = time.perf_counter(), len(self.reports)
         result = work()
         seconds = time.perf_counter() - started - sum(r.seconds for r in self.reports[before:])
@@ -130,6 +138,10 @@ class StageCache:
     def report(self, report: StageReport) -> None:
         self.reports.append(report)
         self._notify(report)
+
+    def begun(self, stage: str, about: str) -> None:
+        """Reports that a stage begins with a technique."""
+        self._notify(Begun(stage=stage, about=about))
 
     def progress(self, stage: str, done: int, total: int, about: str) -> None:
         """Reports the progress of a stage."""

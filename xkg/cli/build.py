@@ -176,10 +176,16 @@ def costs(
     as_json: Json = False,
 ) -> None:
     """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
+    from xkg.cli.display.costs import cost_table
     from xkg.commands import costs
+    from xkg.commands.open import ids_where_known
 
     settings = settings_of(context)
-    print_result(costs.costs(settings.kg, settings.llm, tuple(papers or ()), by), as_json)
+    bill = costs.costs(settings.kg, settings.llm, ids_where_known(settings, papers or ()), by)
+    if as_json:
+        print_result(bill, as_json)
+    else:
+        print_text(cost_table(bill))
 
 
 def link(

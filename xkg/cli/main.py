@@ -3,6 +3,7 @@ some papers of a list failed.
 
 Commands are thin: parse arguments, call one function, print. They are in the modules beside this one."""
 
+import inspect
 import io
 import sys
 from collections.abc import Sequence
@@ -19,13 +20,13 @@ from xkg.errors import XkgError
 INTERRUPTED = 130
 
 app = typer.Typer(
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
 )
 for command in (
     build.build,
     curate.curate,
+    query.papers,
     query.search,
     query.find,
     query.related,
@@ -53,6 +54,19 @@ app.add_typer(token_app, name="token")
 app.add_typer(mcp_app, name="mcp")
 
 
+def _flow_help(of: typer.Typer) -> None:
+    """Puts each paragraph of the commands' help into one line, which the terminal's width folds."""
+    for command in of.registered_commands:
+        paragraphs = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", "") or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for group in of.registered_groups:
+        if group.typer_instance is not None:
+            _flow_help(group.typer_instance)
+
+
+_flow_help(app)
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from xkg.version import __version__
@@ -65,7 +79,10 @@ def _print_version(wanted: bool) -> None:
 def _global_options(
     context: typer.Context,
     kg: Annotated[
-        Path | None, typer.Option("--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default].")
+        Path | None,
+        typer.Option(
+            "--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default], anywhere in the line."
+        ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001  # its callback has ended the program
@@ -79,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The `xkg` command. Ends the process: 0, or one line on stderr and the error's code; `-v` adds the traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a paper may hold characters that the terminal cannot encode
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _with_global_options_first(sys.argv[1:] if arguments is None else arguments)
     try:
         code = app(words or ["--help"], prog_name="xkg", standalone_mode=False)
     except XkgError as error:
@@ -94,14 +111,32 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
+def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
+    """The arguments with `--kg` and `-v` before the command, wherever they stand."""
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    first: list[str] = []
+    rest: list[str] = []
+    waiting = iter(words[:end])
+    for word in waiting:
+        if word == "--kg":
+            first += [word, *([value] if (value := next(waiting, None)) is not None else [])]
+        elif word.startswith("--kg=") or word in ("-v", "--verbose"):
+            first.append(word)
+        else:
+            rest.append(word)
+    return [*first, *rest, *words[end:]]
+
+
 def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
     if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
         import traceback
 
         traceback.print_exc()
+    from xkg.cli.display.wording import for_people
     from xkg.serve.answers.quoting import visible
 
-    sys.stderr.write(visible(f"xkg: {message}\n"))
+    sys.stderr.write(visible(f"xkg: {for_people(message)}\n"))
     sys.exit(code)
 
 

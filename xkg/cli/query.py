@@ -6,14 +6,59 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, json_of, present, print_answer, print_result, settings_of
+from xkg.cli import completion
+from xkg.cli.display.output import (
+    Json,
+    Paper,
+    in_commands,
+    json_of,
+    present,
+    print_answer,
+    print_result,
+    print_text,
+    settings_of,
+)
 
 LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
 
-InPapers = Annotated[list[str] | None, typer.Option("--paper", help="Search only this paper (repeatable).")]
+InPapers = Annotated[
+    list[str] | None,
+    typer.Option("--paper", help="Search only this paper (repeatable).", autocompletion=completion.papers),
+]
+FirstYear = Annotated[int | None, typer.Option(help="Only papers of this year or later.")]
+LastYear = Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")]
 WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
+
+
+def papers(
+    context: typer.Context,
+    text: Annotated[list[str] | None, typer.Argument(help="Words that title or id have; none lists all.")] = None,
+    first_year: FirstYear = None,
+    last_year: LastYear = None,
+    with_code: Annotated[bool, typer.Option("--with-code", help="Only papers with code.")] = False,
+    tested: Annotated[bool, typer.Option("--tested", help="Only papers with code that is tested or faithful.")] = False,
+    state: Annotated[
+        Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or is not.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="At most so many papers.")] = 1000,
+    as_json: Json = False,
+) -> None:
+    """List the papers of the graph: id, title, year, and how many techniques have code and tested code.
+
+    Every command takes the ids that stand there, titles, and names of techniques that only one paper has."""
+    from xkg.cli.display.papers import paper_table
+    from xkg.commands.open import open_service
+    from xkg.serve.answers.paper_list import PaperFilters
+
+    filters = PaperFilters(" ".join(text or ()), (first_year, last_year), with_code, tested, state)
+    with open_service(settings_of(context)) as service:
+        answer = service.list_papers(k, filters)
+        if as_json:
+            print_answer(answer, as_json)
+        else:
+            print_text(paper_table(answer, service.short_papers([row.id for row in answer.rows])))
 
 
 def search(
@@ -22,8 +67,8 @@ def search(
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
     paper: InPapers = None,
     with_code: WithCode = False,
-    first_year: Annotated[int | None, typer.Option(help="Only papers of this year or later.")] = None,
-    last_year: Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")] = None,
+    first_year: FirstYear = None,
+    last_year: LastYear = None,
     level: Annotated[LevelName | None, typer.Option(help="Only code of this level or a higher one.")] = None,
     package: Annotated[list[str] | None, typer.Option(help="Only code that needs this package (repeatable).")] = None,
     language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
@@ -49,12 +94,13 @@ def search(
     with open_service(settings_of(context)) as service:
         answer = service.search(query, k, filters=filters, verify=verify)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
-    if as_json:
-        typer.echo(json_of({**answer.model_dump(), "implementations": [code.model_dump() for code in implementations]}))
-        return
-    print_answer(answer, as_json)
-    for each in implementations:
-        print_answer(each, as_json)
+        if as_json:
+            codes = [code.model_dump() for code in implementations]
+            typer.echo(json_of({**in_commands(answer).model_dump(), "implementations": codes}))
+            return
+        print_answer(answer, as_json, service)
+        for each in implementations:
+            print_answer(each, as_json, service)
 
 
 def find(
@@ -72,12 +118,12 @@ def find(
 
     filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
     with open_service(settings_of(context)) as service:
-        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json)
+        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json, service)
 
 
 def related(
     context: typer.Context,
-    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    paper: Paper,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many papers.")] = 10,
     exclude: Exclude = None,
     as_json: Json = False,
@@ -86,12 +132,14 @@ def related(
     from xkg.commands.open import open_service
 
     with open_service(settings_of(context)) as service:
-        print_answer(service.related(paper, k, tuple(exclude or ())), as_json)
+        print_answer(service.related(paper, k, tuple(exclude or ())), as_json, service)
 
 
 def show(
     context: typer.Context,
-    id: Annotated[str, typer.Argument(help="A paper, technique or code id.")],
+    id: Annotated[
+        str, typer.Argument(help="Id or name of a paper or technique, or id of code.", autocompletion=completion.nodes)
+    ],
     everything: Annotated[
         bool, typer.Option("--all", help="References, files, the overview of the code and all descriptions too.")
     ] = False,
@@ -99,13 +147,15 @@ def show(
 ) -> None:
     """Show a paper on a screen, or a technique or a code node in full."""
     from xkg.commands import graphs
+    from xkg.commands.open import open_service
 
-    print_answer(graphs.show(settings_of(context), id, everything=everything or as_json), as_json)
+    with open_service(settings_of(context)) as service:
+        print_answer(graphs.show(service, id, everything=everything or as_json), as_json, service)
 
 
 def context(
     context: typer.Context,
-    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    paper: Paper,
     budget: Annotated[int, typer.Option(min=1, help="At most so many tokens of four characters.")] = 2000,
     view: Annotated[
         Literal["planning", "implementation"],
@@ -143,7 +193,10 @@ def context(
 
 def locate(
     context: typer.Context,
-    technique: Annotated[str, typer.Argument(help="Technique id or name, or what the code should do.")],
+    technique: Annotated[
+        str,
+        typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
+    ],
     repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many places.")] = 10,
     as_json: Json = False,
@@ -152,7 +205,7 @@ def locate(
     from xkg.commands.open import open_service
 
     with open_service(settings_of(context)) as service:
-        print_answer(service.locate(technique, repo, k), as_json)
+        print_answer(service.locate(technique, repo, k), as_json, service)
 
 
 def ablations(
@@ -173,7 +226,10 @@ def ablations(
 def cypher(
     context: typer.Context,
     query: Annotated[
-        str | None, typer.Argument(help="Name of a query that --list tells, or one read-only statement.")
+        str | None,
+        typer.Argument(
+            help="Name of a query that --list shows, or one read-only statement.", autocompletion=completion.queries
+        ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json all of each.")] = False,
     param: Annotated[
@@ -191,20 +247,26 @@ def cypher(
     IMPLEMENTED_BY, LOCATED_AT, DERIVED_FROM, HAS_REPOSITORY, DEFINES, CITES, SAME_CONCEPT, REPORTS, RELEASES.
     """
     from xkg.cli.display import table_formats
+    from xkg.cli.display.layout import UNBOUNDED, width
     from xkg.commands.open import open_store
+    from xkg.serve.answers.query_parameters import with_paper_ids
     from xkg.store.cypher import named_queries
 
     if listed:
-        typer.echo(table_formats.query_list(named_queries.queries(), as_json), nl=False)
+        typer.echo(table_formats.query_list(named_queries.queries(), as_json, width()), nl=False)
         return
     if query is None:
         raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
     settings = settings_of(context)
     values = _values(param or (), typed=not named_queries.is_name(query))
-    statement, parameters = named_queries.prepare(query, values, named_queries.engine(settings.store))
-    with open_store(settings) as store:
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        known = with_paper_ids(store, snapshot, query, values, seconds)
+        statement, parameters = named_queries.prepare(query, known, named_queries.engine(settings.store))
         table = store.query(statement, parameters, rows=rows, seconds=seconds)
-    typer.echo(table_formats.render(table, "json" if as_json else format), nl=False)
+        shown = "json" if as_json else format
+        columns = width()
+        short = table_formats.short_ids_in(table, snapshot) if shown == "table" and columns < UNBOUNDED else {}
+    typer.echo(table_formats.render(table, shown, columns, short), nl=False)
     if table.truncated:
         typer.echo(f"only the first {len(table.rows)} rows are shown; --rows asks for more", err=True)
 

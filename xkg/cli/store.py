@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, Papers, print_result, print_text, settings_of
+from xkg.cli.display.output import Json, Paper, Papers, print_result, print_text, settings_of
 from xkg.errors import InputError, StoreError
 
 index_app = typer.Typer(help="Look after the indexes of the published graph.")
@@ -18,9 +18,11 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
+    from xkg.cli.display.steps import steps
     from xkg.commands import graphs
 
-    result = graphs.import_graphs(settings_of(context), folder)
+    with steps() as notify:
+        result = graphs.import_graphs(settings_of(context), folder, notify)
     for problem in result.problems:
         print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)
@@ -41,7 +43,7 @@ def export(
     print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 
-def remove(context: typer.Context, paper: Annotated[str, typer.Argument(help="Paper id or title.")]) -> None:
+def remove(context: typer.Context, paper: Paper) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
     from xkg.commands.open import chosen_papers, open_store
 

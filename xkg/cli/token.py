@@ -39,6 +39,8 @@ def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
         rows = [{**token.model_dump(mode="json", exclude={"sha256"}), "state": token.state(now)} for token in tokens]
         typer.echo(json.dumps(rows, indent=2))
         return
+    if not tokens:
+        typer.echo("there is no token; `xkg token create NAME` makes one", err=True)
     for token in tokens:
         until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"
         typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<11} {until}")

@@ -251,9 +251,24 @@ def build(
     blacklist: Path | None = None,
     first: bool = False,
 ) -> BuildResult:
-    """Builds one paper and publishes it: `Builder` for a single one. Raises as that does."""
+    """Builds one paper and publishes it: `Builder` for a single one. Raises as that does, and `InputError` for a file
+    or folder that is not there before anything else is asked for, such as a key."""
+    require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first) as builder:
         return builder.build(paper, repository, paper_id)
+
+
+def require_inputs(paper: str | Path, repository: str | None) -> None:
+    """Raises `InputError` where paper or repository can only be a file or folder, and is not there."""
+    from xkg.build.paper.read import paper_on_disk
+    from xkg.build.repositories.checkout import require_local
+    from xkg.build.sources.arxiv import arxiv_id
+    from xkg.build.sources.paper_source import find_paper
+
+    if arxiv_id(str(paper)) is None or Path(paper).exists():
+        paper_on_disk(find_paper(str(paper), ()).path)
+    if repository is not None and repository != AUTO:
+        require_local(repository)
 
 
 def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper_id: str | None = None) -> BuildPlan:

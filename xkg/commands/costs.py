@@ -50,11 +50,16 @@ class Costs(Value):
     unpriced_models: tuple[str, ...]
 
     def __str__(self) -> str:
+        columns, rows, notes = self.cells()
+        return "\n".join([*(_aligned([columns, *rows]) if rows else []), *notes])
+
+    def cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[str]]:
+        """Columns, rows with the sum of several, and notes, a line each."""
         if not self.total.calls and not self.total.reused and not self.open:
-            return "no language model was asked for this graph yet"
+            return (), (), ("no language model was asked for this graph yet",)
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
         columns = (self.by, "calls", "unusable", "reused", "input", "cached", "share", "output", "seconds", "dollars")
-        lines = _aligned([columns, *map(_cells, rows)])
+        lines = []
         if self.open:
             lines.append(
                 f"calls under way, or cut off with their process: {self.open}; they may be billed, at about "
@@ -62,7 +67,7 @@ class Costs(Value):
             )
         if self.unpriced_models:
             lines.append(f"price unknown: {', '.join(self.unpriced_models)}; llm.prices can give it")
-        return "\n".join(lines)
+        return columns, [_cells(row) for row in rows], lines
 
 
 def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = "paper") -> Costs:

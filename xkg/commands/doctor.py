@@ -5,6 +5,7 @@ import platform
 import shutil
 import socket
 import sys
+import textwrap
 from collections.abc import Callable, Iterator
 
 from xkg.config import Settings
@@ -13,20 +14,39 @@ from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
 from xkg.value import Value
 
+_WIDTH = 88
+
 
 class Check(Value):
-    """One thing examined: whether it works, what was seen, what does not work without it, and the remedy."""
+    """One thing examined: whether it works, what was seen, what does not work without it, and the remedy. What is
+    `optional` may be missing: nothing is wrong then."""
 
     name: str
     ok: bool
     seen: str
     cost: str = ""
     remedy: str = ""
+    optional: bool = False
 
     def __str__(self) -> str:
-        if self.ok:
-            return f"ok      {self.name}: {self.seen}"
-        return f"not ok  {self.name}: {self.seen} | costs: {self.cost} | remedy: {self.remedy}"
+        """In lines of less than 100 characters, but for paths that are longer."""
+        state = "ok" if self.ok else "optional" if self.optional else "not ok"
+        facts = [("", f"{self.name}: {self.seen}")]
+        facts += [] if self.ok else [("without it: ", self.cost), ("remedy: ", self.remedy)]
+        lines = [line for label, fact in facts for line in _folded(f"{label}{fact}", deeper=bool(label))]
+        return "\n".join(f"{state if number == 0 else '':<10}{line}".rstrip() for number, line in enumerate(lines))
+
+
+def _folded(text: str, *, deeper: bool) -> list[str]:
+    lead = "  " if deeper else ""
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=lead,
+        subsequent_indent=lead + "  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 class Report(Value):
@@ -107,6 +127,7 @@ def _sentence_transformers() -> Check:
         seen=version or "not installed",
         cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
         remedy="pip install '.[st]' where xkg was cloned",
+        optional=True,
     )
 
 
@@ -125,6 +146,7 @@ def _language_model(settings: Settings) -> Check:
         look,
         cost="`xkg build` works with `--llm none` alone: static analysis",
         remedy="OPENAI_API_KEY, or llm.base_url and llm.model of another endpoint",
+        optional=True,
     )
 
 
@@ -161,6 +183,7 @@ def _gpu() -> Check:
         seen=missing or "used",
         cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
         remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install '.[gpu]' where xkg was cloned",
+        optional=True,
     )
 
 
@@ -194,6 +217,7 @@ def _landlock() -> Check:
         seen=f"ABI {version}" if version else "not in this kernel",
         cost="untrusted Cypher runs behind the guard and a read-only handle alone",
         remedy="Linux 5.13 or later with Landlock enabled",
+        optional=True,
     )
 
 
@@ -273,8 +297,8 @@ def _registry_reachable() -> bool:
     return True
 
 
-def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str) -> Check:
+def _try(name: str, look: Callable[[], str], *, cost: str, remedy: str, optional: bool = False) -> Check:
     try:
-        return Check(name=name, ok=True, seen=look(), cost=cost, remedy=remedy)
+        return Check(name=name, ok=True, seen=look(), cost=cost, remedy=remedy, optional=optional)
     except XkgError as error:
-        return Check(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy)
+        return Check(name=name, ok=False, seen=str(error), cost=cost, remedy=remedy, optional=optional)

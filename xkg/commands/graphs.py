@@ -1,13 +1,13 @@
 """`xkg import`, `export`, `store push`, `index check` and `show`."""
 
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from xkg.config import Settings
 from xkg.errors import (
+    AmbiguousIdError,
     InputError,
     StoreError,
     StoreUnreachableError,
@@ -18,9 +18,10 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.model import PaperBundle
     from xkg.serve.answers.types import Answer, PaperAnswer
+    from xkg.serve.service import Service
 
 
-from xkg.commands.open import chosen_papers, open_service, open_store, outbox_when_unreachable, stored_paper
+from xkg.commands.open import chosen_papers, open_store, outbox_when_unreachable, stored_paper
 
 _ABSTRACT = 600
 
@@ -78,14 +79,16 @@ class IndexReport(Value):
         return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
 
 
-def import_graphs(settings: Settings, folder: Path) -> ImportResult:
+def import_graphs(
+    settings: Settings, folder: Path, notify: Callable[[str, int, int, str], None] = lambda *_: None
+) -> ImportResult:
     """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. What the graph has
-    proven of the same code stays. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no
-    graph file."""
+    proven of the same code stays. `notify` is called with each step: what is done, how much of it, of how much, and
+    with what. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
     from xkg.store.exchange import import_folder, with_stored_evidence
 
-    bundles, problems = import_folder(folder, check_parsed)
+    bundles, problems = import_folder(folder, check_parsed, lambda *read: notify("reading", *read))
     generation = before = 0
     if bundles:
         with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
@@ -96,6 +99,7 @@ def import_graphs(settings: Settings, folder: Path) -> ImportResult:
             ]
             with store.snapshot() as snapshot:
                 before = snapshot.generation
+            notify("indexing", 0, 0, f"{len(proven)} papers")
             generation = store.publish(proven)
     return ImportResult(
         papers=tuple(b.paper.id for b in bundles),
@@ -155,26 +159,36 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
     return ExportResult(files=tuple(str(file) for file in files))
 
 
-def show(settings: Settings, node_id: str, *, everything: bool = True) -> "Answer":
+def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":
     """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): a technique's where it
     means one and the id of a paper too. Of a paper, without `everything`, what fits on a screen. Raises
     `UnknownIdError` with the nearest there are."""
     from xkg.serve.answers.references import is_code
 
-    with open_service(settings) as service:
-        if is_code(node_id):
-            return service.code(node_id, full=True)
-        if "#" in node_id:
+    if is_code(node_id):
+        return service.code(node_id, full=True)
+    if "#" in node_id:
+        return service.technique(node_id, full=True)
+    no_technique: UnknownIdError | None = None
+    if re.match("(arxiv|doi|title):", node_id) is None:
+        try:
             return service.technique(node_id, full=True)
-        if re.match("(arxiv|doi|title):", node_id) is None:
-            with suppress(UnknownIdError):
-                return service.technique(node_id, full=True)
+        except UnknownIdError as error:
+            no_technique = error
+    try:
         paper = service.paper(node_id, full=True)
-        return paper if everything else _on_one_screen(paper)
+    except UnknownIdError as error:
+        if isinstance(error, AmbiguousIdError) or no_technique is None:
+            raise
+        if isinstance(no_technique, AmbiguousIdError):
+            raise no_technique from error
+        techniques = ", ".join(no_technique.nearest)
+        raise UnknownIdError(f"{error}" + (f"; techniques: {techniques}" if techniques else "")) from error
+    return paper if everything else _on_one_screen(paper)
 
 
 def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
-    """Without references, files and descriptions, and with the beginning of the abstract."""
+    """Without references, files, ids of code and descriptions, and with the beginning of the abstract."""
     from xkg.serve.answers.types import NamedText, short
 
     counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
@@ -184,6 +198,7 @@ def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
     return paper.model_copy(
         update={
             "abstract": short(paper.abstract, _ABSTRACT),
+            "techniques": tuple(each.model_copy(update={"code": None}) for each in paper.techniques),
             "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
             "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
             "references": None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from xkg.config import Settings
 from xkg.errors import (
+    AmbiguousIdError,
     CorruptStoreError,
     SandboxUnavailableError,
     StoreError,
@@ -117,6 +118,25 @@ def chosen_papers(store: "GraphStore", snapshot: "Snapshot", papers: Sequence[st
     if not papers:
         return [paper.id for paper in snapshot.papers()]
     return list(dict.fromkeys(paper_id(snapshot, paper) for paper in papers))
+
+
+def ids_where_known(settings: Settings, papers: Sequence[str]) -> tuple[str, ...]:
+    """The ids of papers of the graph that these refer to; a reference that means none stays as it is. Raises
+    `AmbiguousIdError`."""
+    from xkg.serve.answers.references import paper_id
+
+    if not papers:
+        return ()
+    known = []
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        for paper in papers:
+            try:
+                known.append(paper_id(snapshot, paper))
+            except AmbiguousIdError:
+                raise
+            except UnknownIdError:
+                known.append(paper)
+    return tuple(known)
 
 
 def stored_paper(store: "GraphStore", paper: str) -> "tuple[int, PaperBundle] | None":

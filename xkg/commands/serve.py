@@ -31,7 +31,8 @@ def serve_stdio(settings: "Settings") -> None:
         jobs.start()
     service = Service(settings)
     try:
-        make_server(service, roots, jobs, planner(service, roots)).run("stdio")
+        client_roots = settings.serve.roots is None
+        make_server(service, roots, jobs, planner(service, roots), client_roots=client_roots).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()

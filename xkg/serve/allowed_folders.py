@@ -12,13 +12,19 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
     Raises `ConfigError` for one that is no folder."""
     if configured is None:
-        started, home = Path.cwd().resolve(), Path.home().resolve()
-        return () if home.is_relative_to(started) else (started,)
+        started = Path.cwd().resolve()
+        return (started,) if may_be_opened(started) else ()
     roots = tuple(root.expanduser().resolve() for root in configured)
     for root in roots:
         if not root.is_dir():
             raise ConfigError(f"serve.roots: {root} is not a folder; correct it in xkg.yaml or the environment")
     return roots
+
+
+def may_be_opened(folder: Path) -> bool:
+    """Whether a folder that nobody named in the settings may be open: not the root of the file system, nor one that
+    contains the home folder."""
+    return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:

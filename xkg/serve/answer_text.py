@@ -20,6 +20,7 @@ from xkg.serve.answers.types import (
     LocateAnswer,
     LocatedPlace,
     PaperAnswer,
+    PapersAnswer,
     Place,
     Quoting,
     SchemaAnswer,
@@ -38,20 +39,9 @@ class ServerLine(str):
     """A line of the server itself, which quotes nothing."""
 
 
-_COMMANDS = {
-    "ask for its id with detail='full'": "`xkg show` of its id",
-    "get_code with a row's id, or detail='full'": "`xkg show` of a row's id, or --with-code",
-    "ask get_code for a technique's id, or with include_code": "`xkg show` of a technique's id",
-    "ask get_code with detail='full'": "`xkg show` of the code's id",
-    ": get_code has it": ": `xkg show` has it",
-}
-
-
 def text(answer: AnyAnswer) -> str:
     """The answer for people, with the longest fields last."""
-    cut = _for_people(getattr(answer, "cut", ""))
-    shown = answer.model_copy(update={"cut": cut}) if cut else answer
-    return visible("\n".join(_lines(_flattened(shown)))).rstrip() + "\n"
+    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
@@ -62,13 +52,6 @@ def text_for_agents(answer: AnyAnswer) -> str:
     if quoted_text and _quotes(answer):
         quoted_text = framed(quoted_text)
     return f"{quoted_text.rstrip()}\n{own}".strip() + "\n"
-
-
-def _for_people(cut: str) -> str:
-    """What was left out, with the commands that have it in place of tools and their arguments."""
-    for tool, command in _COMMANDS.items():
-        cut = cut.replace(tool, command)
-    return cut
 
 
 def _quotes(answer: AnyAnswer) -> bool:
@@ -83,6 +66,8 @@ def _lines(answer: AnyAnswer) -> list[str]:
             return [answer.context]
         case SearchAnswer():
             return _search_lines(answer)
+        case PapersAnswer():
+            return _papers_lines(answer)
         case ImplementationsAnswer():
             return _implementations_lines(answer)
         case RelatedAnswer():
@@ -107,6 +92,17 @@ def _lines(answer: AnyAnswer) -> list[str]:
         case CypherAnswer():
             rows = [" | ".join(_cell(value) for value in row) for row in answer.rows]
             return [" | ".join(answer.columns), *rows, *_cut(answer.cut)]
+
+
+def _papers_lines(answer: PapersAnswer) -> list[str]:
+    lines = [
+        f"- {row.title}{f' ({row.year})' if row.year else ''}  [{row.origin}, {row.state}; "
+        f"techniques {row.techniques}, code {row.code}, tested {row.tested}] {row.id}"
+        for row in answer.rows
+    ]
+    if not lines:
+        lines = [ServerLine("No such paper.")]
+    return [*lines, ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
 
 
 def _search_lines(answer: SearchAnswer) -> list[str]:

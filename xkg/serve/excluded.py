@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Heading,
         Hit,
         Link,
+        Overview,
         Snapshot,
         TechniqueView,
     )
@@ -67,6 +68,12 @@ class WithoutExcluded:
 
     def headings(self, ids: Sequence[str]) -> "Mapping[str, Heading]":
         return self._inner.headings(self._shown(ids))
+
+    def paper_ids(self) -> Sequence[str]:
+        return self._shown(self._inner.paper_ids())
+
+    def overviews(self, ids: Sequence[str]) -> "Mapping[str, Overview]":
+        return self._inner.overviews(self._shown(ids))
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
         return self._shown(self._inner.of_years(first, last))

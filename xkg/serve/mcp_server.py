@@ -22,8 +22,9 @@ def add_all(
     building: "Building | None" = None,
     planner: PlanAblations | None = None,
 ) -> None:
-    """Registers all of them. Paths that a caller names must lie under `roots`; None for `building` leaves out the tools
-    that build, None for `planner` the plan of the prompt for ablations."""
+    """Registers all of them. Paths that a caller names must lie under `roots`, and those of `locate` under what is in
+    that list when it is called; None for `building` leaves out the tools that build, None for `planner` the plan of the
+    prompt for ablations."""
     search.add(server, service)
     nodes.add(server, service)
     locate.add(server, service, roots)
@@ -31,6 +32,6 @@ def add_all(
     if building is not None:
         from xkg.serve.tools import build as builds
 
-        builds.add(server, building, roots)
+        builds.add(server, building, tuple(roots))
     add_resources(server, service)
     add_prompts(server, service, planner)

@@ -1,12 +1,15 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`."""
 
+import json
 from collections.abc import Callable
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from pydantic import TypeAdapter
 
 from xkg.errors import XkgError
+from xkg.serve.answer_text import AnyAnswer
 from xkg.serve.answers.json import as_json
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import refusal
@@ -37,6 +40,11 @@ def add_resources(server: MCPServer, service: Service) -> None:
     def code(id: str) -> str:
         """Code with its test and evidence; the id percent-encoded."""
         return read(lambda: service.code(id, full=True))
+
+    @server.resource("xkg://answers", title="Fields of answers", mime_type="application/json")
+    def answers() -> str:
+        """The fields of every tool's answer and what they mean, as JSON Schema."""
+        return json.dumps(TypeAdapter(AnyAnswer).json_schema(), ensure_ascii=False, separators=(",", ":"))
 
     @server.resource("xkg://schema", title="Graph schema", mime_type="application/json")
     def schema() -> str:

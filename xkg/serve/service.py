@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.model import Paper
     from xkg.serve.answers import types
+    from xkg.serve.answers.paper_list import PaperFilters
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
     from xkg.serve.search.filters import Filters
@@ -117,6 +118,13 @@ class Service:
                 known.update(missing)
         return found | missing
 
+    def short_papers(self, papers: Sequence[str]) -> Mapping[str, str]:
+        """The shortest references to these papers."""
+        from xkg.serve.answers.references import short_paper
+
+        with self._snapshot() as snapshot:
+            return {paper: short_paper(snapshot, paper) for paper in papers}
+
     def related(self, paper: str, k: int, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         from xkg.serve.search.related import related_papers
 
@@ -195,6 +203,13 @@ class Service:
         """The language model in force, for what agents ask it."""
         return self._asking()
 
+    def list_papers(self, k: int | None, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
+        """The first `k` papers in the order of their titles, None for all."""
+        from xkg.serve.answers.paper_list import PaperFilters, papers_answer
+
+        with self._snapshot() as snapshot:
+            return papers_answer(snapshot, k, filters or PaperFilters())
+
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""
         with self._snapshot() as snapshot:
@@ -214,7 +229,11 @@ class Service:
         from xkg.store.cypher import named_queries
 
         self._require_cypher()
-        statement, values = named_queries.prepare(query, parameters, named_queries.engine(self._settings.store))
+        from xkg.serve.answers.query_parameters import with_paper_ids
+
+        with self._snapshot() as snapshot:
+            known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
+        statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
         self._require_cypher()  # a paper may have been published meanwhile
         return cypher_answer(table)

@@ -54,15 +54,22 @@ def make_server(
     roots: Sequence[Path] = (),
     jobs: "Jobs | None" = None,
     planner: "PlanAblations | None" = None,
+    *,
+    client_roots: bool = False,
 ) -> MCPServer:
     """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
-    caller names must lie under `roots`. None for `jobs` leaves out the tools that build, None for `planner` the plan of
-    the prompt for ablations."""
+    caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
+    leaves out the tools that build, None for `planner` the plan of the prompt for ablations."""
     from xkg.version import __version__
 
     instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
-    server.middleware.append(_preparing(server, service, roots, jobs, planner))
+    folders = list(roots)
+    server.middleware.append(_preparing(server, service, folders, jobs, planner))
+    if client_roots:
+        from xkg.serve.client_roots import following
+
+        server.middleware.append(following(folders))
     return server
 
 

@@ -11,10 +11,12 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
+from mcp_types import Tool as ListedTool
 from pydantic import ValidationError
 
 from xkg.errors import QueryFailedError, UnknownIdError
 from xkg.serve.answers.quoting import framed_line, one_line
+from xkg.serve.published_schemas import published
 
 _LONGEST = 1000
 
@@ -25,10 +27,18 @@ class PlainErrors(MCPServer[Any]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._accepted: dict[str, tuple[str, ...]] = {}
+        self._listed: list[ListedTool] = []
 
     def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
         super().add_tool(fn, *args, **options)
         self._accepted[f"tool {options.get('name') or fn.__name__}"] = tuple(inspect.signature(fn).parameters)
+
+    async def list_tools(self) -> list[ListedTool]:
+        """The tools with short schemas (`published`), made once for the tools that are there."""
+        whole = await super().list_tools()
+        if len(self._listed) != len(whole):
+            self._listed = published(whole)
+        return self._listed
 
     def add_prompt(self, prompt: Prompt) -> None:
         super().add_prompt(prompt)
@@ -45,7 +55,9 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool."""
+        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. An argument that is
+        null counts as left out: frameworks send null for what a model did not give."""
+        arguments = {argument: value for argument, value in arguments.items() if value is not None}
         if (wrong := self._unknown("tool", name, arguments)) is not None:
             raise ToolError(wrong)
         try:

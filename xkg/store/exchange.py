@@ -1,7 +1,7 @@
 """Import and export of papers as files: the peer's graph files, and bundle files, which lose nothing."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -15,10 +15,13 @@ _BUNDLE = b'{"format":"xkg-bundle-'
 _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
-def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[str]]:
+def import_folder(
+    folder: Path, check: Check, notify: Callable[[int, int, str], None] = lambda *_: None
+) -> tuple[list[PaperBundle], list[str]]:
     """The papers of all `*.json` files in a folder, in the order of their names, and one line for each file that could
     not be read or that has the paper of an earlier file. `check` judges the code of the peer's files; a bundle comes
-    in as it went out. Raises `InputError` when the folder has no such file."""
+    in as it went out. `notify` is called before each file: how many were read, of how many, and its name. Raises
+    `InputError` when the folder has no such file."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
     paths = sorted(folder.glob("[!.]*.json"))
@@ -27,7 +30,8 @@ def import_folder(folder: Path, check: Check) -> tuple[list[PaperBundle], list[s
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
-    for path in paths:
+    for number, path in enumerate(paths):
+        notify(number, len(paths), path.name)
         try:
             bundle = read_file(path, check)
         except InputError as error:

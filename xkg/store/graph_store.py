@@ -92,6 +92,19 @@ class Heading(NamedTuple):
     year: int | None
 
 
+class Overview(NamedTuple):
+    """A paper in a list: how many techniques it shows, how many of them have code, and how many have code that is
+    tested or better."""
+
+    title: str
+    year: int | None
+    origin: str
+    state: str
+    techniques: int
+    code: int
+    tested: int
+
+
 class Coverage(NamedTuple):
     """How near the words of one text come to the nearest words of another, in -1..1: on average, and the least."""
 
@@ -130,6 +143,14 @@ class Snapshot(Protocol):
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:
         """The headings of these papers, in this order, without unknown ones."""
+        ...
+
+    def paper_ids(self) -> Sequence[str]:
+        """The ids of all papers, in order."""
+        ...
+
+    def overviews(self, ids: Sequence[str]) -> Mapping[str, Overview]:
+        """Overviews of these papers, without unknown ones."""
         ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:

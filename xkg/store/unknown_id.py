@@ -1,13 +1,22 @@
 """The error for an id that is not in the graph: the reason, or the nearest ids."""
 
 import difflib
+import re
 from collections.abc import Sequence
+from heapq import nsmallest
 from typing import Literal, Protocol
 
 from xkg.errors import UnknownIdError
 from xkg.model import PaperBundle, paper_of
 
+NEAREST = 3
+LIST_PAPERS = "list_papers has what is there"
 _COMPARED = 5000
+_CLOSEST = 100
+_PIECE = 3
+_LONGEST = 200
+_ALIKE = 0.6
+_SCHEME = re.compile(r"^(?:arxiv|doi|title):")
 
 
 class Known(Protocol):
@@ -33,8 +42,43 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
         if reason is not None:
             return UnknownIdError(f"{kind} {quoted} is hidden: {reason}; export the paper's bundle to see it")
     inside = () if kind == "paper" else known.technique_ids(owner)
-    candidates = inside or papers
-    near = difflib.get_close_matches(wanted, candidates[:_COMPARED], n=3, cutoff=0.3) or list(candidates[:3])
+    near = nearest(wanted, inside or papers)
     if kind == "technique" and not inside:
-        near = list(known.named(wanted.rpartition("/")[2]))[:3] or near
-    return UnknownIdError(f"no {kind} {quoted} in this graph; nearest: {', '.join(near)}")
+        near = list(known.named(wanted.rpartition("/")[2]))[:NEAREST] or near
+    if not near:
+        return UnknownIdError(f"no {kind} {quoted} in this graph, nor anything like it: {LIST_PAPERS}")
+    return UnknownIdError(f"no {kind} {quoted} in this graph; nearest: {', '.join(near)}", near)
+
+
+def nearest(wanted: str, ids: Sequence[str]) -> list[str]:
+    """The ids that are most like a reference, or begin like it, best first; none where nothing is like it."""
+    own = _without_scheme(wanted)[:_LONGEST]
+    if not own:
+        return []
+    words = len(own.split("-"))
+    compare = difflib.SequenceMatcher(b=own)
+    scored: list[tuple[float, str]] = []
+    for each in _sharing(own, ids[:_COMPARED]):
+        path = _without_scheme(each)[:_LONGEST]
+        best = _ALIKE if path.startswith(own) else 0.0
+        for form in {path, path[: len(own)], "-".join(path.split("-")[:words]), path.rpartition("/")[2]}:
+            compare.set_seq1(form)
+            best = max(best, compare.ratio())
+        if best >= _ALIKE:
+            scored.append((best, each))
+    return [each for _, each in sorted(scored, key=lambda found: (-found[0], found[1]))[:NEAREST]]
+
+
+def _sharing(own: str, ids: Sequence[str]) -> list[str]:
+    """The ids that share the most pieces of three characters with a reference: comparing all takes seconds."""
+    pieces = _pieces(own)
+    shared = ((len(pieces & _pieces(_without_scheme(each)[:_LONGEST])), each) for each in ids)
+    return [each for _, each in nsmallest(_CLOSEST, (found for found in shared if found[0]), key=lambda x: -x[0])]
+
+
+def _pieces(text: str) -> set[str]:
+    return {text[start : start + _PIECE] for start in range(max(1, len(text) - _PIECE + 1))}
+
+
+def _without_scheme(reference: str) -> str:
+    return "-".join(_SCHEME.sub("", reference.strip().casefold()).split())

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from tests.conftest import ROOT
-from xkg.build.stage_cache import Progress, StageReport
+from xkg.build.stage_cache import Begun, Progress, StageReport
 from xkg.cli.display import progress
 from xkg.llm.client import Call
 
@@ -146,12 +146,30 @@ def live(*events: object, papers: int = 1) -> str:
 
 
 def test_the_live_line_says_where_the_build_is() -> None:
-    assert live() == "    0:00"
+    assert live() == "  starting  0:00"
     assert live(PARSED) == "  after parse  0:00"
     assert live(PARSED, DAMPING) == "  code 1/3  0:00"
     assert live(PARSED, DAMPING, call()) == "  code 1/3  1 calls, 1,500 tokens, $0.01  0:00"
     assert live(PARSED, DAMPING, KEPT) == "  after extract  0:00"
     assert live(PARSED, call(dollars=None)).endswith("1 calls, 1,500 tokens, price unknown  0:00")
+
+
+def test_the_live_line_names_what_is_at_work_and_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    display = progress._Display(Console(file=io.StringIO()), 1)
+    for event in (PARSED, Begun(stage="ground")):
+        display.live(event)
+    now += 12
+    assert display.line().plain == "  ground for 0:12  0:12"
+    display.live(PARSED.model_copy(update={"name": "ground"}))
+    display.live(Begun(stage="code"))
+    for name in ("Exponential damping", "Drift", "Kernel\n", "Step"):
+        display.live(Begun(stage="code", about=name))
+    now += 60
+    assert display.line().plain == "  code: Exponential damping, Drift and 2 more for 1:00  1:12"
+    display.live(DAMPING)
+    assert display.line().plain == "  code 1/3: Drift, Kernel and 1 more, about 2:00 left  1:12"
 
 
 def test_the_live_line_counts_papers_where_there_are_several() -> None:

@@ -92,7 +92,7 @@ def test_what_k_cuts_is_said(ask: Ask) -> None:
 
 
 def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
-    with pytest.raises(UnknownIdError, match=r"title:bread/ovens"):
+    with pytest.raises(UnknownIdError, match=r"nearest: bread-ovens"):
         ask("x", papers=["Study of bread crust"])
 
 

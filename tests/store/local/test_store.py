@@ -87,6 +87,13 @@ def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None
         assert (snapshot.paper_count(), len(links) > 0, len(citations) > 2) == (4, True, True)
         headings = snapshot.headings([*known, "arxiv:9999.99999"])
         assert headings == {paper: (each.title, each.year) for paper, each in known.items()}
+        overviews = snapshot.overviews([*known, "arxiv:9999.99999"])
+        for paper, overview in overviews.items():
+            code = snapshot.bundle(paper).code
+            assert overview[:4] == (known[paper].title, known[paper].year, known[paper].origin, known[paper].state)
+            assert (overview.techniques, overview.code) == (len(snapshot.technique_ids(paper)), len(code))
+            assert overview.tested == sum(each.level.rank >= Level.TESTED.rank for each in code)
+        assert set(overviews) == set(known)
         assert snapshot.called("arxiv:2101.00002") == ["arxiv:2101.00002"]
         assert snapshot.called("") == []
         for paper in known.values():

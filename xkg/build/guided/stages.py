@@ -173,7 +173,8 @@ class GuidedBuild:
 
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
             report = functools.partial(self._cache.progress, "code")
-            return code_techniques(self.techniques, self.located, coding, report)
+            begun = functools.partial(self._cache.begun, "code")
+            return code_techniques(self.techniques, self.located, coding, report, begun)
 
         coded, error = self._cache.timed("code", work, lambda result: (_summary(result[0].values()), False))
         code = tuple(c.code for c in coded.values() if c.code)

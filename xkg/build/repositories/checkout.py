@@ -85,6 +85,21 @@ def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None
     return _read_local(*_split_commit(spec), spec, roots)
 
 
+def require_local(spec: str) -> None:
+    """Raises `InputError` where `spec` names a folder of this machine that is not there; URLs are not looked at."""
+    spec = spec.strip()
+    if not re.match(r"[A-Za-z][\w+.-]*:|[\w.-]+@[\w.-]+:", spec):
+        path, _ = _split_commit(spec)
+        _require_folder(path, spec)
+
+
+def _require_folder(path: Path, spec: str) -> None:
+    if not path.exists():
+        raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
+    if not path.is_dir():
+        raise InputError(f"{spec} is a file, not a repository; give its folder")
+
+
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
     """The repository that was fetched into `cache` before, None where it was not; fetches nothing."""
     if not repository.commit or not repository.url:
@@ -177,10 +192,7 @@ def _read_local(path: Path, commit: str | None, spec: str, roots: Sequence[Path]
 
 def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path] | None) -> Checkout:
     _check_reference(commit, spec)
-    if not path.exists():
-        raise InputError(f"{spec} does not exist; give a folder, a git directory or a https URL")
-    if not path.is_dir():
-        raise InputError(f"{spec} is a file, not a repository; give its folder")
+    _require_folder(path, spec)
     path = path.resolve()
     _require_under(path, roots, spec)
     directory = git_directory.find(path, roots)

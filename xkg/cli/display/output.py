@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from xkg.cli import completion
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from xkg.serve.answer_text import AnyAnswer
+    from xkg.serve.service import Service
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -33,10 +36,34 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
     print_text(json_of(result.model_dump()) if as_json else str(result))
 
 
-def print_answer(answer: "AnyAnswer", as_json: bool) -> None:
+def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" = None) -> None:
+    """For a person with short ids, which `service` knows, and folded to the terminal's width; as JSON with whole
+    ids."""
+    from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import text
+    from xkg.serve.answers.concise import readable
+    from xkg.serve.context.context import ContextAnswer
 
-    print_text(json_of(answer.model_dump()) if as_json else text(answer))
+    shown = in_commands(answer)
+    if as_json:
+        print_text(json_of(shown.model_dump()))
+    elif isinstance(answer, ContextAnswer) or service is None:
+        print_text(text(shown))
+    else:
+        print_text(wrapped(text(readable(shown, service.short_ids, service.short_papers)), width()))
+
+
+def in_commands(answer: "AnyAnswer") -> "AnyAnswer":
+    """The answer with notes that name commands, not tools."""
+    from xkg.cli.display.wording import for_people
+
+    notes: dict[str, object] = {
+        name: for_people(note) for name in ("cut", "note") if (note := getattr(answer, name, ""))
+    }
+    parts = getattr(answer, "parts", ())
+    if parts:
+        notes["parts"] = tuple(part.model_copy(update={"note": for_people(part.note)}) for part in parts)
+    return answer.model_copy(update=notes) if notes else answer
 
 
 def json_of(value: dict[str, Any]) -> str:
@@ -52,7 +79,11 @@ Blacklisted = Annotated[
     Path | None,
     typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
 ]
-Papers = Annotated[list[str] | None, typer.Argument(help="Paper ids; none means all.")]
+Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
+Papers = Annotated[
+    list[str] | None,
+    typer.Argument(help="Ids or titles of papers; none means all.", autocompletion=completion.papers),
+]
 
 
 def settings_of(context: typer.Context, **flags: object) -> "Settings":

@@ -11,9 +11,12 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from xkg.build.stage_cache import Progress, StageReport
+from xkg.build.stage_cache import Begun, Progress, StageReport
 from xkg.llm.client import Call
 from xkg.text.unicode import printable_line
+
+_NAMED = 2
+"""Techniques at work that are named."""
 
 
 @contextmanager
@@ -31,8 +34,9 @@ def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
 
 @contextmanager
 def json_lines() -> Iterator[Callable[[object], None]]:
-    """Writes the events of a build for programs, one JSON object a line: `stage` when one ends, `progress` within one,
-    `calls` when the language model was asked. `dollars` is the sum so far, null where a price is unknown."""
+    """Writes the events of a build for programs, one JSON object a line: `begin` and `stage` when one begins and ends,
+    `progress` within one, `calls` when the language model was asked. `dollars` is the sum so far, null where a price is
+    unknown."""
     display = _Display(Console(file=sys.stderr), 1)
     yield display.as_json
 
@@ -45,6 +49,9 @@ class _Display:
         self._begun = 0
         self._at: Progress | None = None
         self._stage = ""
+        self._now = ""
+        self._working: dict[str, None] = {}
+        self._since = 0.0
         self._calls = self._reused = self._tokens = 0
         self._dollars = 0.0
         self._unpriced = False
@@ -67,6 +74,8 @@ class _Display:
                 fields: dict[str, object] = {"event": "stage", **event.model_dump()}
             case Progress():
                 fields = {"event": "progress", **event.model_dump()}
+            case Begun():
+                fields = {"event": "begin", **event.model_dump()}
             case Call(cached=False):
                 fields = {"event": "calls"}
             case _:
@@ -83,22 +92,48 @@ class _Display:
             self._console.print(_ended(event))
 
     def line(self) -> Text:
-        """The current state of the build."""
-        seconds = int(time.monotonic() - self._started)
-        parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
-        if self._at is not None:
-            parts.append(f"{self._at.stage} {self._at.done}/{self._at.total}")
-        elif self._stage:
-            parts.append(f"after {self._stage}")
-        return Text("  " + ", ".join(parts) + self._bill() + f"  {seconds // 60}:{seconds % 60:02}", style="dim")
+        """The current state of the build: the stage and the techniques at work, how long the stage takes yet where that
+        can be told, the bill, and the time since the build began."""
+        with self._lock:
+            parts = [f"paper {self._begun}/{self._papers}"] if self._papers > 1 else []
+            if self._at is not None:
+                parts.append(f"{self._at.stage} {self._at.done}/{self._at.total}{self._names()}{self._rest(self._at)}")
+            elif self._now:
+                parts.append(f"{self._now}{self._names()} for {_minutes(time.monotonic() - self._since)}")
+            elif self._stage:
+                parts.append(f"after {self._stage}")
+            else:
+                parts.append("starting")
+            gone = _minutes(time.monotonic() - self._started)
+            return Text("  " + ", ".join(parts) + self._bill() + f"  {gone}", style="dim")
+
+    def _names(self) -> str:
+        """The techniques at work, the first of them."""
+        names = [printable_line(name) for name in self._working]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        return f": {', '.join(names[:_NAMED])}{more}" if names else ""
+
+    def _rest(self, at: Progress) -> str:
+        """About how long the stage takes yet, as long as its techniques took on average."""
+        if not self._now or not at.done or at.done == at.total:
+            return ""
+        gone = time.monotonic() - self._since
+        return f", about {_minutes(gone / at.done * (at.total - at.done))} left"
 
     def _take(self, event: object) -> None:
         with self._lock:
             if isinstance(event, StageReport):
                 self._begun += event.name == "parse"
                 self._stage, self._at = event.name, None
+                self._now = ""
+                self._working.clear()
             elif isinstance(event, Progress):
                 self._at = event
+                self._working.pop(event.about, None)
+            elif isinstance(event, Begun) and event.about:
+                self._working[event.about] = None
+            elif isinstance(event, Begun):
+                self._now, self._since = event.stage, time.monotonic()
             elif isinstance(event, Call):
                 self._calls += not event.cached
                 self._reused += event.cached
@@ -112,6 +147,10 @@ class _Display:
         reused = f" ({self._reused} more reused)" if self._reused else ""
         cost = "price unknown" if self._unpriced else f"${self._dollars:.2f}"
         return f"  {self._calls} calls{reused}, {self._tokens:,} tokens, {cost}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def _ended(report: StageReport) -> str:

@@ -3,20 +3,31 @@
 import csv
 import io
 import json
-import shutil
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import chain, count, groupby
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from xkg.cli.display.layout import UNBOUNDED, wrapped
 from xkg.store.graph_store import Table
 
 if TYPE_CHECKING:
     from xkg.store.cypher.named_queries import NamedQuery
+    from xkg.store.graph_store import Snapshot
+
+_ID = re.compile(r"(?:arxiv|doi|title):.")
+_CODE = re.compile(r"@[0-9a-f]{12}$")
 
 
-def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
-    """The rows as aligned columns, as a JSON list of objects (repeated column names get _2, _3), or as CSV with a
-    header."""
+def render(
+    table: Table,
+    format: Literal["table", "json", "csv"],
+    columns: int = UNBOUNDED,
+    short: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The rows as aligned columns (as records where these do not fit the `columns` of a terminal) with `short` forms of
+    ids, as a JSON list of objects (repeated column names get _2, _3), or as CSV with a header."""
     if format == "json":
         names = _unique(table.columns)
         return json.dumps([dict(zip(names, row, strict=True)) for row in table.rows], indent=2, default=str) + "\n"
@@ -26,10 +37,10 @@ def render(table: Table, format: Literal["table", "json", "csv"]) -> str:
         writer.writerow(table.columns)
         writer.writerows([[_cell(value) for value in row] for row in table.rows])
         return out.getvalue()
-    return _aligned(table)
+    return _aligned(table, columns, short)
 
 
-def query_list(queries: "Sequence[NamedQuery]", as_json: bool) -> str:
+def query_list(queries: "Sequence[NamedQuery]", as_json: bool, columns: int = UNBOUNDED) -> str:
     """Named queries under their groups: name, what it answers, parameters; as JSON with all that is known of each."""
     if as_json:
         fields = ("name", "group", "summary", "parameters", "example", "statements")
@@ -43,31 +54,35 @@ def query_list(queries: "Sequence[NamedQuery]", as_json: bool) -> str:
             lines += [f"    {parameter}  ({parameter.description})" for parameter in query.parameters]
             lines += [f"    {query.example}"] if query.parameters else []
         lines += [""]
-    return (
-        "\n".join([*lines, "xkg cypher NAME --param NAME=VALUE ... runs one; a parameter without '=' is required."])
-        + "\n"
-    )
+    usage = "xkg cypher NAME --param NAME=VALUE ... runs one; a parameter without '=' is required."
+    return wrapped("\n".join([*lines, usage]), columns) + "\n"
 
 
-def _aligned(table: Table) -> str:
-    from rich.console import Console
-    from rich.table import Table as Grid
-    from rich.text import Text
+def short_ids_in(table: Table, snapshot: "Snapshot") -> dict[str, str]:
+    """The shortest references to the papers, techniques and code whose ids are in a table."""
+    from xkg.serve.answers.references import short_ids, short_paper
 
+    cells = {cell for row in table.rows for cell in row if isinstance(cell, str) and _ID.match(cell)}
+    papers = {paper: short_paper(snapshot, paper) for paper in cells if "#" not in paper}
+    techniques = {cell: _CODE.sub("", cell) for cell in cells if "#" in cell}
+    short = short_ids(snapshot, list(dict.fromkeys(techniques.values())))
+    return papers | {cell: short[own] + cell[len(own) :] for cell, own in techniques.items()}
+
+
+def _aligned(table: Table, columns: int, short: Mapping[str, str]) -> str:
+    from xkg.cli.display import layout
     from xkg.serve.answers.quoting import visible
 
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for column in table.columns:
-        grid.add_column(Text(visible(column)), overflow="fold")
-    for row in table.rows:
-        grid.add_row(*(Text(visible(_cell(value))) for value in row))
-    out = io.StringIO()
-    # A pipe has no width: lines are as long as they need to be, so that grep sees whole rows.
-    width = shutil.get_terminal_size((10_000, 24)).columns
-    Console(file=out, width=width, highlight=False).print(grid)
-    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    rows = [[visible(short.get(cell, cell)) for cell in map(_cell, row)] for row in table.rows]
+    numbers = [
+        number
+        for number in range(len(table.columns))
+        if any(row[number] is not None for row in table.rows)
+        and all(isinstance(row[number], int | float | None) for row in table.rows)
+    ]
+    shown = layout.table([visible(column) for column in table.columns], rows, columns, numbers)
     count = f"{len(table.rows)} row" + ("s" if len(table.rows) != 1 else "")
-    return "\n".join([*lines, f"({count})"]) + "\n"
+    return f"{shown}\n({count})\n"
 
 
 def _cell(value: object) -> str:

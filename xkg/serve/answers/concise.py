@@ -1,6 +1,6 @@
 """Concise answers: short ids for techniques, code by its digest, and relatives by no more than their ids."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -25,19 +25,44 @@ def concise(answer: A, short_ids: ShortIds) -> A:
     return answer.model_copy(update={name: _shortened(value, name, short) for name, value in fields.items()})
 
 
-def _ids(value: Any, name: str = "") -> Iterator[str]:
+def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
+    """The answer for a person: with short ids for all papers, techniques and code but the one that it is about."""
+    fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
+    nodes = dict.fromkeys(_ids(fields, fields_of_ids=_FIELDS | {"paper"}))
+    techniques = dict.fromkeys(_technique(node) for node in nodes if "#" in node)
+    short = dict(short_ids(list(techniques))) if techniques else {}
+    papers = [node for node in nodes if node.startswith("title:") and "#" not in node]
+    short |= short_papers(papers) if papers else {}
+    short |= {node: short[_technique(node)] + node[len(_technique(node)) :] for node in nodes if "#" in node}
+    return answer.model_copy(update={name: _replaced(value, name, short) for name, value in fields.items()})
+
+
+def _replaced(value: Any, name: str, short: Mapping[str, str]) -> Any:
     match value:
-        case str() if name in _FIELDS:
+        case str():
+            return short.get(value, value) if name in _FIELDS or name == "paper" else value
+        case BaseModel():
+            changed = {field: _replaced(item, field, short) for field, item in value.__dict__.items()}
+            return value.model_copy(update=changed)
+        case tuple():
+            return tuple(_replaced(item, name, short) for item in value)
+        case _:
+            return value
+
+
+def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> Iterator[str]:
+    match value:
+        case str() if name in fields_of_ids:
             yield value
         case BaseModel():
             for field, item in value.__dict__.items():
-                yield from _ids(item, field)
+                yield from _ids(item, field, fields_of_ids=fields_of_ids)
         case dict():
             for field, item in value.items():
-                yield from _ids(item, field)
+                yield from _ids(item, field, fields_of_ids=fields_of_ids)
         case tuple():
             for item in value:
-                yield from _ids(item, name)
+                yield from _ids(item, name, fields_of_ids=fields_of_ids)
 
 
 def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:

@@ -8,11 +8,12 @@ with `@` and its own digest.
 import re
 from collections.abc import Sequence
 
-from xkg.errors import UnknownIdError
+from xkg.errors import AmbiguousIdError, UnknownIdError
 from xkg.model import paper_of, slug
 from xkg.serve.answers.types import short
 from xkg.store.graph_store import Snapshot
 from xkg.store.index_entries import searched_entries
+from xkg.store.unknown_id import nearest
 
 NEAREST = 50
 """Techniques whose papers are compared with an unknown title."""
@@ -21,30 +22,48 @@ _ID = re.compile(r"(?:arxiv|doi|title):")
 _DIGEST = re.compile(r"@[0-9a-f]{12}$")
 _TITLE_WORDS = 3
 _LISTED = 5
+_NAMED = 3
+_WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
     """The id of the paper of this id, of this title or start of a title (up to case, spaces and punctuation), or with
-    the only method of this name. Raises `UnknownIdError`, which names the nearest."""
+    the only method of this name. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
     wanted = reference.strip()
     found = snapshot.called(wanted) or _proposing(snapshot, wanted)
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownIdError(f"{len(found)} papers have this title: use an id, one of {', '.join(found[:_LISTED])}")
-    near = dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST))
-    if _ID.match(wanted) or not near:
+        ids = [short_paper(snapshot, paper) for paper in found[:_LISTED]]
+        message = f"{len(found)} papers have this title: use an id, one of {', '.join(ids)}"
+        raise AmbiguousIdError(message, ids)
+    near = _nearest_papers(snapshot, wanted)
+    if not near:
         snapshot.require_paper(wanted)
-    headings = snapshot.headings(list(near))
-    words = set(re.findall(r"\w+", wanted.casefold()))
-    nearest = sorted(headings, key=lambda p: -len(words & set(re.findall(r"\w+", headings[p].title.casefold()))))[:3]
-    listed = "; ".join(f"{p} ({short(headings[p].title, 80)})" for p in nearest)
-    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}")
+    headings = snapshot.headings(near)
+    listed = "; ".join(f"{short_paper(snapshot, p)} ({short(headings[p].title, 80)})" for p in headings)
+    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}", near)
+
+
+def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
+    """Papers whose ids are written like a reference, then those of its subject that share words with it."""
+    alike = nearest(wanted, snapshot.paper_ids())
+    if _ID.match(wanted):
+        return alike
+    words = set(_WORD.findall(wanted.casefold()))
+    subject = list(dict.fromkeys(paper_of(hit.id) for hit in snapshot.find_text(wanted, NEAREST)))
+    shared = {
+        paper: len(words & set(_WORD.findall(heading.title.casefold())))
+        for paper, heading in snapshot.headings(subject).items()
+    }
+    kin = sorted(shared, key=lambda paper: -shared[paper])
+    return list(dict.fromkeys([*alike, *kin]))[:_NAMED]
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
     """The id of the technique of this id, short id or name. Where one paper has it twice, the one with code, else the
-    first. Raises `UnknownIdError`, which names the nearest, and for a name that several papers have."""
+    first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError` for a name that several papers
+    have."""
     wanted = reference.strip()
     try:
         return snapshot.technique(wanted).technique.id
@@ -54,12 +73,14 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
             near = [] if "#" in wanted else [hit.id for hit in snapshot.find_text(wanted, 3)]
             if not near:
                 raise
-            listed = ", ".join(short_ids(snapshot, near).values())
-            raise UnknownIdError(f"no technique {_quoted(wanted)} in this graph; nearest: {listed}") from None
+            ids = list(short_ids(snapshot, near).values())
+            message = f"no technique {_quoted(wanted)} in this graph; nearest: {', '.join(ids)}"
+            raise UnknownIdError(message, ids) from None
     papers = dict.fromkeys(map(paper_of, found))
     if len(papers) > 1:
-        listed = ", ".join(short_ids(snapshot, found[:_LISTED]).values())
-        raise UnknownIdError(f"{len(papers)} papers have a technique {_quoted(wanted)}: use an id, one of {listed}")
+        ids = list(short_ids(snapshot, found[:_LISTED]).values())
+        message = f"{len(papers)} papers have a technique {_quoted(wanted)}: use an id, one of {', '.join(ids)}"
+        raise AmbiguousIdError(message, ids)
     facts = snapshot.facts(found)
     return next((t for t in found if t in facts and facts[t].language), found[0])
 

@@ -5,13 +5,17 @@ structured content of the tools. `answer_text` says the same facts as text.
 """
 
 import urllib.parse
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from xkg.model import Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
 from xkg.value import Value
+
+if TYPE_CHECKING:
+    import pandas
 
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
@@ -36,6 +40,21 @@ class Quoting(Value):
 
     notice: str = NOTICE
 
+    def _repr_html_(self) -> str:
+        from xkg.serve.answers.notebook import html
+
+        return html(self)
+
+
+class Listing(Quoting):
+    """An answer with a list of rows."""
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A row for each of the list, a column for each field. Raises `InputError` where pandas is not installed."""
+        from xkg.serve.answers.notebook import frame
+
+        return frame(self, self.paged)
+
 
 MORE_ROWS = "ask for a larger k"
 """What `cut` of a search says where there are more rows."""
@@ -49,6 +68,41 @@ class Relative(Value):
     name: str = ""
     relation: str
     score: float | None = None
+
+
+class PaperRow(Value):
+    """A paper in a list: `techniques` it shows, how many of them have `code`, and how many have `tested` code, of level
+    tested or faithful. `origin` is `build` or `import`, `state` is `complete` or `partial`."""
+
+    id: str
+    title: str
+    year: int | None
+    origin: str
+    state: str
+    techniques: int
+    code: int
+    tested: int
+
+
+class PapersAnswer(Listing):
+    """Papers in the order of their titles. `searched` says which of how many, `cut` how many more there are: each one
+    line. It can be iterated and indexed as its rows can."""
+
+    paged: ClassVar[str] = "rows"
+
+    rows: tuple[PaperRow, ...]
+    searched: str
+    cut: str = ""
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[PaperRow]:  # type: ignore[override]
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> PaperRow:
+        return self.rows[index]
 
 
 class SearchRow(Value):
@@ -81,7 +135,7 @@ class DroppedRow(Value):
     reason: str
 
 
-class SearchAnswer(Quoting):
+class SearchAnswer(Listing):
     """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
@@ -208,7 +262,7 @@ class LocatedPlace(Place):
     doubtful: bool = False
 
 
-class LocateAnswer(Quoting):
+class LocateAnswer(Listing):
     """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
 
@@ -227,7 +281,7 @@ class NamedText(Value):
     description: str | None
 
 
-class PaperAnswer(Quoting):
+class PaperAnswer(Listing):
     """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` says why, a
     line each. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
     out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
@@ -322,7 +376,7 @@ class SchemaAnswer(Value):
     cut: str = ""
 
 
-class CypherAnswer(Quoting):
+class CypherAnswer(Listing):
     """The rows of a query, values as plain JSON; `cut` says where a limit ended them."""
 
     paged: ClassVar[str] = "rows"
@@ -335,6 +389,7 @@ class CypherAnswer(Quoting):
 
 Answer = (
     SearchAnswer
+    | PapersAnswer
     | ImplementationsAnswer
     | PaperAnswer
     | TechniqueAnswer

@@ -80,6 +80,8 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
                 done = {name: event[name] for name in StageDone.model_fields}
                 stages.append(StageDone(**{**done, "seconds": round(event["seconds"], 3)}))
                 at = ""
+            case {"event": "begin", "about": ""}:
+                at = str(event["stage"])
             case {"event": "progress"}:
                 at = f"{event['stage']} {event['done']}/{event['total']}"
         calls = event["calls"]

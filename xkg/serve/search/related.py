@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from xkg.model import paper_of
 from xkg.serve.answers.references import paper_id, resolved
-from xkg.serve.answers.types import MORE_ROWS, Quoting
+from xkg.serve.answers.types import MORE_ROWS, Listing
 from xkg.store.graph_store import Link, Snapshot, TechniqueView
 from xkg.store.index_entries import entries
 from xkg.value import Value
@@ -49,7 +49,7 @@ class RelatedRow(Value):
     nearest: tuple[Pair, ...]
 
 
-class RelatedAnswer(Quoting):
+class RelatedAnswer(Listing):
     """Rows best first. `searched` is the scope of the search, `cut` what is left out and how to see it, both one
     line."""
 

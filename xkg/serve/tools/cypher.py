@@ -43,7 +43,7 @@ def add(server: MCPServer, service: Service) -> None:
                 "lists of these"
             ),
         ] = {},  # noqa: B006
-        limit: Annotated[int, Field(ge=1, le=1000, description="most rows to answer")] = 100,
+        limit: Annotated[int, Field(ge=1, le=1000, description="most rows")] = 100,
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> CypherAnswer:

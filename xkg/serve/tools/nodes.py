@@ -1,6 +1,7 @@
 """Tools that read one node: a paper, a technique, code."""
 
 import json
+from dataclasses import astuple
 from typing import Annotated
 
 from mcp.server import MCPServer
@@ -10,7 +11,8 @@ from xkg.llm.prices import tokens
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.concise import concise
 from xkg.serve.answers.paging import Page
-from xkg.serve.answers.types import CodeAnswer, PaperAnswer, TechniqueAnswer, uri
+from xkg.serve.answers.paper_list import PaperFilters, State
+from xkg.serve.answers.types import MORE_ROWS, CodeAnswer, PaperAnswer, PapersAnswer, TechniqueAnswer, uri
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.service import Service
 from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registering
@@ -18,6 +20,32 @@ from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registerin
 
 def add(server: MCPServer, service: Service) -> None:
     tool = registering(server)
+
+    @tool("List papers")
+    def list_papers(
+        text: Annotated[str, Field(max_length=300, description="words that the title or the id has")] = "",
+        first_year: Annotated[int | None, Field(description="only of this year or later")] = None,
+        last_year: Annotated[int | None, Field(description="only of this year or earlier")] = None,
+        with_code: Annotated[bool, Field(description="only with code")] = False,
+        tested: Annotated[bool, Field(description="only with code of level tested or faithful")] = False,
+        state: Annotated[State | None, Field(description="of the paper's build")] = None,
+        k: Annotated[int, Field(ge=1, le=200, description="most rows")] = 20,
+        cursor: Cursor = None,
+        detail: Detail = "concise",
+    ) -> PapersAnswer:
+        """The papers of the graph by title: id, title, year (null where it is not known: a filter of years leaves those
+        out), origin, state, and how many techniques it shows, have code, have tested code. To find papers for a
+        question use search_techniques."""
+        filters = PaperFilters(text, (first_year, last_year), with_code, tested, state)
+        page = Page(cursor, "list_papers", *astuple(filters))
+        answer = service.list_papers(k + page.reached, filters)
+        keys = [row.id for row in answer.rows]
+        rest = answer.model_copy(update={"rows": answer.rows[page.start(keys) :]})
+        if detail == "concise":
+            short = service.short_papers([row.id for row in rest.rows])
+            rows = tuple(row.model_copy(update={"id": short[row.id]}) for row in rest.rows)
+            rest = rest.model_copy(update={"rows": rows})
+        return fitted(rest, detail, more=page.more(keys, further=MORE_ROWS in answer.cut))
 
     @tool("Paper")
     def get_paper(

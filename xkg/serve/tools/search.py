@@ -42,7 +42,7 @@ def add(server: MCPServer, service: Service) -> None:
                 min_length=1, max_length=4000, description="a technique's name, or what it should do in your own words"
             ),
         ],
-        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 5,
+        k: Annotated[int, Field(ge=1, le=50, description="most rows")] = 5,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
         first_year: Annotated[int | None, Field(description="only papers of this year or later")] = None,
@@ -82,7 +82,7 @@ def add(server: MCPServer, service: Service) -> None:
         task: Annotated[
             str, Field(min_length=1, max_length=20_000, description="what is to be implemented, in your own words")
         ],
-        k: Annotated[int, Field(ge=1, le=5, description="most rows to answer for one part")] = 1,
+        k: Annotated[int, Field(ge=1, le=5, description="most rows for one part")] = 1,
         papers: Papers = [],  # noqa: B006
         with_code: WithCode = False,
         exclude: Exclude = [],  # noqa: B006
@@ -104,7 +104,7 @@ def add(server: MCPServer, service: Service) -> None:
     @tool("Related papers")
     def related_papers(
         paper: Annotated[Id, Field(description=PAPER)],
-        k: Annotated[int, Field(ge=1, le=50, description="most rows to answer")] = 10,
+        k: Annotated[int, Field(ge=1, le=50, description="most rows")] = 10,
         exclude: Annotated[list[str], Field(max_length=500, description="ids of papers to leave out")] = [],  # noqa: B006
         cursor: Cursor = None,
         detail: Detail = "concise",

@@ -26,7 +26,8 @@ from xkg.config import StoreSettings
 from xkg.errors import InputError, StoreError
 
 Engine = Literal["embedded", "neo4j"]
-Type = Literal["string", "integer", "number", "boolean", "strings"]
+Type = Literal["string", "integer", "number", "boolean", "strings", "paper"]
+"""A `paper` is a string, the id of a paper, which callers may name as they do elsewhere."""
 Value = str | int | float | bool | tuple[str, ...]
 
 GROUPS = ("papers", "citations", "techniques", "concepts", "code", "repositories", "findings")
@@ -54,7 +55,8 @@ class Parameter:
 
     def __str__(self) -> str:
         """As in a signature: `papers: integer = 2`."""
-        return f"{self.name}: {self.type}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
+        kind = "string" if self.type == "paper" else self.type
+        return f"{self.name}: {kind}" + ("" if self.default is None else f" = {json.dumps(self.default)}")
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def _malformed(path: Path, problem: str) -> StoreError:
 
 _WANTED = {
     "string": "a string",
+    "paper": "the id of a paper",
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
@@ -185,7 +188,7 @@ _WANTED = {
 
 def _typed(value: Any, kind: str) -> Value | None:
     """The value as that type; None where it cannot be."""
-    if kind == "string":
+    if kind in ("string", "paper"):
         return value if isinstance(value, str) else None
     if kind == "strings":
         return _strings(value)

@@ -40,9 +40,10 @@ def one_line(message: str) -> str:
     return " ".join(message.split())[:500]
 
 
-def failure(message: str) -> QueryFailedError:
-    """The error with an engine's words."""
-    return QueryFailedError(f"the query failed: {one_line(message)}")
+def failure(message: str, advice: str = "") -> QueryFailedError:
+    """The error with an engine's words, and with what to do."""
+    words = one_line(message)
+    return QueryFailedError(f"the query failed: {words.removesuffix('.') if advice else words}{advice}")
 
 
 def overran(seconds: float) -> QueryFailedError:

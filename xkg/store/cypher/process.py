@@ -151,4 +151,8 @@ class QueryProcess:
 
 
 def _query_error(error: str, seconds: float) -> QueryFailedError:
-    return overran(seconds) if error.lstrip().startswith("Interrupted") else failure(error)
+    if error.lstrip().startswith("Interrupted"):
+        return overran(seconds)
+    from xkg.store.cypher.suggestions import suggestion
+
+    return failure(error, suggestion(error))

@@ -17,13 +17,14 @@ from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, Overview, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
 _WORD = re.compile(r"[^\W_]+")
 _AFTER_ANY = "\U0010ffff"
 _MOST_TITLES = 50
+_SCANNED = 1000
 
 CACHED_VIEWS = 2048
 CACHED_IDS = 100_000
@@ -41,6 +42,13 @@ _CHILDREN = (
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
 """Each component, and how much code there is in it and below it."""
+_OVERVIEW = (
+    "SELECT p.id, p.title, p.year, json_extract(p.body, '$.origin'), json_extract(p.body, '$.state'), "
+    "count(CASE WHEN json_extract(t.body, '$.hidden') IS NULL THEN t.row END), count(c.technique), "
+    """count(CASE WHEN c.facts LIKE '["tested"%' OR c.facts LIKE '["faithful"%' THEN 1 END) """
+    "FROM paper p LEFT JOIN technique t ON t.paper = p.number LEFT JOIN code c ON c.technique = t.row "
+    "WHERE p.id IN ({}) GROUP BY p.number"
+)
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 
 
@@ -88,9 +96,16 @@ class Catalogue:
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)
-        rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
+        if len(wanted) > _SCANNED:  # one pass over the table is faster than so many look-ups
+            rows = self._all("SELECT id, title, year FROM paper")
+        else:
+            rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
         known = {id_of(key): Heading(json.loads(title), year) for key, title, year in rows}
         return {paper: known[paper] for paper in wanted if paper in known}
+
+    def overviews(self, ids: Iterable[str]) -> dict[str, Overview]:
+        rows = self._among(_OVERVIEW, map(id_key, ids))
+        return {id_of(key): Overview(json.loads(title), *rest) for key, title, *rest in rows}
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Ids of the papers that appeared from `first` to `last`, in order."""

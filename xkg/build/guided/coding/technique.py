@@ -81,10 +81,11 @@ def code_techniques(
     located: Mapping[str, Sequence[str]],
     context: CodingContext,
     progress: Callable[[int, int, str], None],
+    begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
     """Code for every technique of `located` (technique → symbols, best first), by technique; after an error, which is
     returned, some are missing. `progress` is called with each finished technique: how many are done, of how many, and
-    its name.
+    its name; `begun` with the name of each that begins.
 
     A composite begins when its own components are done. Finished ones are stored in the context's folder. Raises what
     `Trials` raises."""
@@ -97,6 +98,7 @@ def code_techniques(
         technique = by_id[identity]
         with lock:
             components, absent = _components(technique, techniques, done)
+            begun(names[identity])
         try:
             result = _cached_code(technique, located[identity], components, absent, context)
         except LanguageModelError as error:

@@ -1,0 +1,51 @@
+"""Nothing that a person reads at a terminal names an MCP tool or one of its arguments."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conftest import ROOT
+from xkg.cli.display.wording import for_people
+
+OF_TOOLS = re.compile(
+    r"get_(?:paper|technique|code)|list_papers|graph_schema|plan_context|job_status|search_techniques|find_implementations|related_papers|detail=|include_code|"
+    r"\bcursor\b|\buri\b|larger k\b|name the folder of"
+)
+NOT_SHOWN = ("tools/", "jobs/", "http/", "prompts.py", "stdio.py", "answers/paging.py", "answer_text.py")
+
+
+def texts() -> Iterator[str]:
+    """What answers and errors of the graph may say: all texts of the modules that commands share with the server."""
+    for folder in ("xkg/serve", "xkg/store"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if any(part in str(path.relative_to(ROOT / folder)) for part in NOT_SHOWN):
+                continue
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            # docstrings, and the strings under a constant that say what it is
+            notes = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+            for node in ast.walk(tree):
+                text = node.value if isinstance(node, ast.Constant) and id(node) not in notes else None
+                if isinstance(text, str) and " " in text and "\n" not in text:
+                    yield text
+
+
+def test_there_are_texts_of_tools_to_put_into_commands() -> None:
+    assert len([text for text in texts() if OF_TOOLS.search(text)]) > 8
+
+
+def test_no_text_names_a_tool() -> None:
+    assert [text for text in texts() if OF_TOOLS.search(for_people(text))] == []
+
+
+@pytest.mark.parametrize(
+    ("note", "shown"),
+    [
+        ("3 more papers after the first 1; ask for a larger k", "3 more papers after the first 1; -k asks for more"),
+        ("evidence: ask for its id with detail='full'", "evidence: `xkg show` of its id"),
+        ("nothing that is told", "nothing that is told"),
+    ],
+)
+def test_a_note_names_commands(note: str, shown: str) -> None:
+    assert for_people(note) == shown

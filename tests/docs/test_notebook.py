@@ -1,0 +1,76 @@
+"""The tutorial notebook is run cell by cell, and what a cell ends with is shown as Jupyter shows it."""
+
+import ast
+import io
+import json
+from contextlib import redirect_stdout
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.test_examples import demo, here  # noqa: F401  # fixtures
+
+pytestmark = pytest.mark.xdist_group("docs")
+NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"
+
+
+def run(source: str, names: dict[str, object]) -> str:
+    """What a cell prints, and its last value as HTML where it has one."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    out = io.StringIO()
+    with redirect_stdout(out):
+        exec(compile(tree, NOTEBOOK.name, "exec"), names)
+        value = eval(compile(ast.Expression(last.value), NOTEBOOK.name, "eval"), names) if last is not None else None
+    shown = value._repr_html_() if hasattr(value, "_repr_html_") else "" if value is None else repr(value)
+    return out.getvalue() + shown
+
+
+@pytest.mark.usefixtures("here")
+def test_every_cell_of_the_tutorial_shows_what_it_is_about() -> None:
+    notebook = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], len({cell["id"] for cell in notebook["cells"]})) == (4, len(notebook["cells"]))
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    names: dict[str, object] = {}
+    shown = [run("".join(cell["source"]), names) for cell in code]
+    assert "<table" in shown[0]
+    assert "A Short Account of Stein Variational" in shown[0]
+    assert "repulsive force" in shown[2]
+    assert shown[3] == "()"
+    assert "Repulsive" in shown[4] or "repulsive" in shown[4]
+    assert "def repulsive_force" in shown[5]
+    assert "svgd/kernels.py" in shown[6]
+    assert "Left out" in shown[7]
+    assert "<table" in shown[8]
+    assert "median-heuristic" in shown[10]
+
+
+def test_text_of_a_paper_is_escaped_in_a_notebook() -> None:
+    from xkg.serve.answers.types import CodeAnswer, CypherAnswer, PaperRow, PapersAnswer
+
+    evil = "<script>alert(1)</script>\u202e"
+    row = PaperRow(id="p", title=evil, year=None, origin="import", state="complete", techniques=0, code=0, tested=0)
+    code = CodeAnswer(
+        id="c", technique="t", name=evil, paper_title=evil, level="parsed", language="python", packages=(evil,),
+        documentation=evil, implementation=evil,
+    )  # fmt: skip
+    answers = (
+        PapersAnswer(rows=(row,), searched=evil),
+        code,
+        CypherAnswer(columns=(evil,), rows=((evil,), (None,))),
+    )
+    for answer in answers:
+        html = answer._repr_html_()
+        assert "<script" not in html
+        assert "&lt;script&gt;" in html
+        assert "\u202e" not in html
+
+
+def test_a_list_becomes_a_data_frame_also_where_it_is_empty() -> None:
+    from xkg.serve.answers.types import CypherAnswer, PapersAnswer
+
+    assert list(PapersAnswer(rows=(), searched="").to_pandas().columns)[:2] == ["id", "title"]
+    table = CypherAnswer(columns=("a", "b"), rows=((1, "x"), (2, None))).to_pandas()
+    assert table.a.tolist() == [1, 2]
+    assert list(CypherAnswer(columns=("a",), rows=()).to_pandas().columns) == ["a"]

@@ -1,0 +1,59 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from xkg.config import EmbeddingSettings, Settings
+from xkg.serve.answer_text import text
+from xkg.serve.answers.paper_list import PaperFilters
+from xkg.serve.service import Service
+
+
+@pytest.fixture(scope="module")
+def service(graph: Path) -> Iterator[Service]:
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
+    yield service
+    service.close()
+
+
+def test_every_paper_is_listed_by_title_with_what_it_has(service: Service) -> None:
+    answer = service.list_papers(10)
+    titles = [row.title for row in answer.rows]
+    assert titles == sorted(titles, key=str.casefold)
+    assert answer.searched == f"all {len(titles)} papers"
+    assert answer.cut == ""
+    for row in answer.rows:
+        paper = service.paper(row.id, full=True)
+        assert (row.title, row.year, row.state) == (paper.title, paper.year, paper.state)
+        assert row.techniques == len(paper.techniques)
+        levels = [technique.level for technique in paper.techniques if technique.level != "none"]
+        assert row.code == len(levels)
+        assert row.tested == sum(level in ("tested", "faithful") for level in levels)
+
+
+def test_what_a_limit_or_a_filter_leaves_out_is_said(service: Service) -> None:
+    everything = service.list_papers(10).rows
+    first = service.list_papers(1)
+    assert first.rows == everything[:1]
+    assert first.cut.startswith(f"{len(everything) - 1} more papers after the first 1")
+    undated = [row for row in everything if row.year is None]
+    dated = service.list_papers(10, PaperFilters(years=(1, None)))
+    assert list(dated.rows) == [row for row in everything if row.year is not None]
+    assert f"{len(undated)} paper" in dated.searched
+    assert "without a year" in dated.searched
+    assert "No such paper" in text(service.list_papers(10, PaperFilters(text="zzqx")))
+
+
+@pytest.mark.parametrize(
+    ("filters", "fits"),
+    [
+        (PaperFilters(text="OVENS bread"), lambda row: "ovens" in row.id),
+        (PaperFilters(with_code=True), lambda row: row.code > 0),
+        (PaperFilters(tested=True), lambda row: row.tested > 0),
+        (PaperFilters(state="partial"), lambda row: row.state == "partial"),
+        (PaperFilters(state="complete"), lambda row: row.state == "complete"),
+    ],
+)
+def test_filters_leave_what_fits(service: Service, filters: PaperFilters, fits: object) -> None:
+    everything = service.list_papers(10).rows
+    assert list(service.list_papers(10, filters).rows) == [row for row in everything if fits(row)]  # type: ignore[operator]

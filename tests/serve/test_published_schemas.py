@@ -1,0 +1,96 @@
+"""What clients read before the first question is short, and says all of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from mcp import Client
+from mcp.server import MCPServer
+
+from xkg.config import EmbeddingSettings, Settings
+from xkg.serve.mcp_server import add_all
+from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
+
+MOST_BYTES = 25_000
+
+
+@pytest.fixture(scope="module")
+def service(graph: Path) -> Iterator[Service]:
+    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
+    yield service
+    service.close()
+
+
+def names(schema: Any) -> set[str]:
+    """The fields at any depth."""
+    if isinstance(schema, dict):
+        own = set(schema.get("properties", {}))
+        return own.union(*(names(value) for value in schema.values()))
+    return set().union(*map(names, schema)) if isinstance(schema, list) else set()
+
+
+async def test_the_list_of_tools_is_short_and_has_every_field(service: Service) -> None:
+    whole_server: MCPServer = MCPServer("whole")
+    add_all(whole_server, service)
+    whole = {tool.name: tool for tool in await whole_server.list_tools()}
+    async with Client(make_server(service)) as client:
+        listed = await client.list_tools()
+    written = json.dumps(listed.model_dump(mode="json", by_alias=True, exclude_none=True), separators=(",", ":"))
+    assert len(written.encode()) <= MOST_BYTES
+    everywhere = set().union(*(names(tool.output_schema) for tool in listed.tools))
+    for tool in listed.tools:
+        original = whole[tool.name]
+        assert set(tool.input_schema["properties"]) == set(original.input_schema["properties"])
+        assert tool.input_schema.get("required") == original.input_schema.get("required")
+        assert all(given.get("description") for given in tool.input_schema["properties"].values())
+        assert tool.output_schema is not None
+        assert original.output_schema is not None
+        assert set(tool.output_schema["properties"]) == set(original.output_schema["properties"])
+        assert names(original.output_schema) <= everywhere
+        assert " ".join((tool.description or "").split()) == " ".join((original.description or "").split())
+        for schema in (tool.input_schema, tool.output_schema):
+            Draft202012Validator.check_schema(schema)
+            assert "$ref" not in json.dumps(schema) or "$defs" in schema
+
+
+async def test_what_a_name_of_another_tool_stands_for_is_there(service: Service) -> None:
+    async with Client(make_server(service)) as client:
+        tools = {tool.name: json.dumps(tool.output_schema) for tool in (await client.list_tools()).tools}
+    homes = {part.partition('"')[0] for schema in tools.values() for part in schema.split('"as in ')[1:]}
+    assert homes
+    assert homes <= set(tools)
+    assert not any(f'"as in {name}"' in schema for name, schema in tools.items())
+
+
+async def test_every_answer_fits_its_schema_and_says_what_its_fields_mean(service: Service) -> None:
+    async with Client(make_server(service)) as client:
+        schemas = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
+        for tool, arguments in (
+            ("list_papers", {}),
+            ("search_techniques", {"query": "steam"}),
+            ("get_paper", {"paper": "title:bread/ovens", "include_code": True, "detail": "full"}),
+            ("get_technique", {"id": "steam injection", "detail": "full"}),
+            ("get_code", {"id": "steam injection", "detail": "full"}),
+            ("related_papers", {"paper": "title:bread/ovens"}),
+            ("cypher", {"query": "MATCH (t:Technique) RETURN t.name, t.depth"}),
+        ):
+            answer = (await client.call_tool(tool, arguments)).structured_content
+            Draft202012Validator(schemas[tool] or {}).validate(answer)
+        fields = str((await client.read_resource("xkg://answers")).contents[0].text)  # type: ignore[union-attr]
+        assert "is the share of them that made the test fail" in fields
+        assert {name for schema in schemas.values() for name in names(schema)} <= names(json.loads(fields))
+
+
+async def test_an_argument_that_is_null_counts_as_left_out(service: Service) -> None:
+    async with Client(make_server(service)) as client:
+        nulls = {"papers": None, "level": None, "cursor": None, "detail": None, "k": None, "exclude": None}
+        with_nulls = await client.call_tool("search_techniques", {"query": "steam", **nulls})
+        assert (
+            with_nulls.structured_content
+            == (await client.call_tool("search_techniques", {"query": "steam"})).structured_content
+        )
+        assert (await client.call_tool("search_techniques", {"query": None})).is_error

@@ -1,0 +1,28 @@
+"""Notes and errors as a person at a terminal reads them: with commands in the place of MCP tools and arguments."""
+
+import re
+
+_WORDS = (
+    (r"code: ask get_code for a technique's id, or with include_code", "code: `xkg show` of a technique's code id"),
+    (r"code: get_code with a row's id, or detail='full'", "code: `xkg show` of a row's code id, or --with-code"),
+    (r": get_code has it", ": `xkg show` has it"),
+    (r"ask for its id with detail='full'|ask get_code with detail='full'", "`xkg show` of its id"),
+    (r"ask with detail='full'", "--json has all"),
+    (r"read its uri", "--json has all"),
+    (r"ask for a larger k", "-k asks for more"),
+    (r"ask with the cursor|: ask again without it|, or ask without it", "-k asks for more"),
+    (r"or ask search_techniques in other words", "or ask in other words"),
+    (r"try search_techniques with what the paper is about", "try `xkg search` with what the paper is about"),
+    (r"name the folder of a repository to search that", "--repo FOLDER searches a repository"),
+    (r"list_papers has what is there", "`xkg papers` lists what is there"),
+    (r"Named queries, for cypher by their name", "Named queries, for `xkg cypher` by their name"),
+    (r"use the other tools, or serve", "use other commands, or serve"),
+)
+_PATTERNS = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+
+
+def for_people(note: str) -> str:
+    """The note with commands and their options."""
+    for pattern, words in _PATTERNS:
+        note = pattern.sub(words, note)
+    return note

@@ -1,0 +1,147 @@
+"""The schemas of tools as clients get them: all fields and types, without what pydantic repeats.
+
+Every client reads all schemas before the first question, and many put them into a model's context. What the fields of
+answers mean is in the descriptions of the tools, and all of it in the resource `xkg://answers`.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mcp_types import Tool
+
+Schema = dict[str, Any]
+_PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object"))
+_REF = "#/$defs/"
+_WORTH = 150
+"""Characters of a definition from which on a name of its home is shorter and as plain."""
+
+
+def published(tools: Sequence[Tool]) -> list[Tool]:
+    """The tools with short schemas. An argument that may be left out has the type that it has where it is given. A
+    definition that several answers use is whole in one of them, and the others name that tool."""
+    answers = {tool.name: _short(tool.output_schema or {}, nullable=False, described=False) for tool in tools}
+    homes = {_fields(schema): name for name, schema in answers.items()}
+    for name, schema in answers.items():
+        _refer(schema, name, homes)
+        for definition in schema.get("$defs", {}).values():
+            homes.setdefault(_fields(definition), name)
+    return [
+        tool.model_copy(
+            update={
+                "description": _flowing(tool.description or ""),
+                "input_schema": _inlined(_short(tool.input_schema, nullable=False, described=True)),
+                "output_schema": _inlined(answers[tool.name]) or None,
+                "annotations": tool.annotations and tool.annotations.model_copy(update={"title": None}),
+            }
+        )
+        for tool in tools
+    ]
+
+
+def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
+    """Without titles, which repeat names, and the remark that nothing else is there, and descriptions where they are
+    `described`. Empty values are left out of answers, and a client leaves out what it has no value for: `nullable` is
+    only what has to be there."""
+
+    def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:
+        return _short(value, nullable=nullable, described=described)
+
+    short: Schema = {}
+    for key, value in schema.items():
+        match key:
+            case "title":
+                pass
+            case "additionalProperties" if isinstance(value, bool):
+                pass
+            case "default" if not described or value in (None, "", [], {}):
+                pass
+            case "description":
+                if described:
+                    short[key] = " ".join(value.split())
+            case "properties":
+                required = schema.get("required", ())
+                short[key] = {name: inside(each, name in required) for name, each in value.items()}
+            case "$defs":
+                short[key] = {name: inside(each) for name, each in value.items()}
+            case "items" | "additionalProperties":
+                short[key] = inside(value)
+            case "anyOf":
+                short |= _either([inside(each) for each in value], nullable)
+            case _:
+                short[key] = value
+    return short
+
+
+def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
+    kinds = [each for each in choices if each.get("type") != "null"]
+    if len(kinds) == 1 and len(choices) > 1:
+        if not nullable:
+            return kinds[0]
+        if kinds[0].get("type") in _PLAIN and "enum" not in kinds[0]:
+            return {**kinds[0], "type": [kinds[0]["type"], "null"]}
+    return {"anyOf": list(choices)}
+
+
+def _fields(schema: Schema) -> str:
+    """What two definitions of the same fields have in common."""
+    return json.dumps(schema.get("properties", schema), sort_keys=True)
+
+
+def _refer(schema: Schema, tool: str, homes: Mapping[str, str]) -> None:
+    """Puts a reference to the tool that has it in the place of each definition that is another's, and drops what is not
+    needed then."""
+    definitions: Schema = schema.get("$defs", {})
+    for name, definition in definitions.items():
+        home = homes.get(_fields(definition), tool)
+        if home != tool and len(str(definition)) > _WORTH:
+            definitions[name] = {"type": definition.get("type", "object"), "description": f"as in {home}"}
+    needed: set[str] = set()
+    waiting = [{key: value for key, value in schema.items() if key != "$defs"}]
+    while waiting:
+        found = set(_references(waiting.pop())) - needed
+        needed |= found
+        waiting += [definitions[name] for name in found]
+    if definitions:
+        schema["$defs"] = {name: each for name, each in definitions.items() if name in needed}
+
+
+def _references(value: Any) -> Iterator[str]:
+    match value:
+        case {"$ref": str(to)}:
+            yield to.removeprefix(_REF)
+        case dict():
+            for each in value.values():
+                yield from _references(each)
+        case list():
+            for each in value:
+                yield from _references(each)
+
+
+def _inlined(schema: Schema) -> Schema:
+    """With each definition that is used once, or is as short as a reference, where it is used."""
+    definitions: Schema = schema.get("$defs", {})
+    uses = Counter(_references(schema))
+    inline = {name: each for name, each in definitions.items() if uses[name] == 1 or "properties" not in each}
+
+    def put(value: Any) -> Any:
+        match value:
+            case {"$ref": str(to)} if to.removeprefix(_REF) in inline:
+                beside = {key: each for key, each in value.items() if key != "$ref"}
+                return {**put(inline[to.removeprefix(_REF)]), **beside}
+            case dict():
+                return {key: put(each) for key, each in value.items()}
+            case list():
+                return [put(each) for each in value]
+            case _:
+                return value
+
+    result: Schema = put({key: value for key, value in schema.items() if key != "$defs"})
+    left = {name: put(each) for name, each in definitions.items() if name not in inline}
+    return {**result, "$defs": left} if left else result
+
+
+def _flowing(text: str) -> str:
+    """Paragraphs in one line each."""
+    return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

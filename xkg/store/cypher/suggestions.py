@@ -1,0 +1,40 @@
+"""What a failed statement probably meant: the names of the graph that are nearest to one that it does not have."""
+
+import difflib
+import re
+from functools import cache
+
+from xkg.store.cypher.named_queries import embedded_schema
+
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_COLUMN = re.compile(r"(?<!\w)`?+(\w++)`?+ [A-Z][A-Z0-9]*+")
+_UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
+_UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
+
+
+def suggestion(error: str) -> str:
+    """The end of an engine's error that names what there is instead; empty where the error is about something else."""
+    nodes, edges, columns = _names()
+    if found := _UNKNOWN_TABLE.search(error):
+        near = _near(found[1], (*nodes, *edges))
+        return f"; did you mean {near}?" if near else f"; nodes are {', '.join(nodes)}, edges {', '.join(edges)}"
+    if found := _UNKNOWN_COLUMN.search(error):
+        near = _near(found[1], columns)
+        return f"; did you mean {found[2]}.{near}?" if near else f"; properties are {', '.join(columns)}"
+    return ""
+
+
+@cache
+def _names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Nodes, edges, and the columns of both."""
+    tables = _TABLE.findall(embedded_schema())
+    columns = dict.fromkeys(column for *_, inside in tables for column in _COLUMN.findall(inside) if column.islower())
+    nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
+    return tuple(nodes), tuple(edges), tuple(columns)
+
+
+def _near(word: str, names: tuple[str, ...]) -> str:
+    """The name that is most like a word, in any case; empty for none."""
+    by_key = {name.casefold(): name for name in names}
+    found = difflib.get_close_matches(word.casefold(), by_key, n=1, cutoff=0.6)
+    return by_key[found[0]] if found else ""
