@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import ConfigDict
+
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import REQUIREMENTS
@@ -28,6 +30,8 @@ class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
     `files` are those that were wanted and are there. `problem` says in one line what went wrong, None for nothing."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
     command: str
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]

@@ -1,0 +1,193 @@
+"""When a run is done: what is shown by running it, not what a model says of it."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from xkg.agents.codification.answers import ChangedSetting, PartPlace
+from xkg.agents.codification.protected import changed_evaluation, changed_settings, evaluation, says, settings
+from xkg.agents.codification.task import Method, Task
+from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.workspace import Workspace
+from xkg.value import Value
+
+Class = Literal["A", "B", "C", "D"]
+MEANING: dict[Class, str] = {
+    "A": "error-free and better than the starter",
+    "B": "error-free",
+    "C": "erroneous",
+    "D": "nothing was implemented",
+}
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Verdict(Value):
+    """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
+    method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
+    lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed."""
+
+    faults: tuple[str, ...]
+    metric: float | None
+    places: tuple[PartPlace, ...]
+    ran: dict[str, tuple[int, ...]]
+    never_ran: dict[str, tuple[int, ...]]
+    evaluation_changes: tuple[str, ...]
+    setting_changes: tuple[str, ...]
+
+    @property
+    def accepted(self) -> bool:
+        return not self.faults
+
+
+def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
+    """The text files of a version (the current one by default)."""
+    files = workspace.files if version is None else workspace.files_of(version)
+    return {
+        path: file.content.decode("utf-8", "replace")
+        for path, file in files.items()
+        if b"\0" not in file.content[:8192]
+    }
+
+
+def judge(
+    task: Task,
+    method: Method,
+    parts: Sequence[str],
+    workspace: Workspace,
+    result: RunResult | None,
+    places: Sequence[PartPlace],
+    declared: Sequence[ChangedSetting],
+) -> Verdict:
+    """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
+    changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
+    the traced run of the current version; None where it was not run."""
+    faults: list[str] = []
+    before, after = texts_of(workspace, 0), texts_of(workspace)
+    changed = workspace.changed_lines()
+    if not workspace.changed():
+        faults.append("no file differs from the starter: nothing is implemented")
+    metric = None
+    if result is None:
+        faults.append("the code was not run")
+    elif result.problem is not None:
+        faults.append(f"`{task.run}` fails: {result.problem}")
+    else:
+        metric, problem = result.metric_or_problem(task.parsed_metric)
+        faults += [f"the metric cannot be read: {problem}"] if problem else []
+    lines = (result.lines if result else None) or {}
+    faults += _misplaced(parts, places, after, changed, lines)
+    ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
+    code = {path: executable_lines(after.get(path, "")) for path in ran}
+    never = {path: tuple(sorted(changed[path] & code[path] - set(ran[path]))) for path in ran}
+    measures = _evaluation_changes(task, workspace, before, after)
+    if measures and not task.may_change_evaluation:
+        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
+    differing = changed_settings(settings(before), settings(after))
+    allowed = {each.name for each in declared if says(method.text, each.method_says)}
+    open_ = {name: values for name, values in differing.items() if name not in allowed}
+    if open_:
+        listed = "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in list(open_.items())[:6])
+        faults.append(
+            f"settings of the starter were changed ({listed}); restore them, or name each with the method's own words "
+            "that ask for it"
+        )
+    return Verdict(
+        faults=tuple(faults),
+        metric=metric,
+        places=tuple(places),
+        ran={path: of for path, of in ran.items() if of},
+        never_ran={path: of for path, of in never.items() if of},
+        evaluation_changes=tuple(measures),
+        setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
+    )
+
+
+def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline: float | None) -> Class:
+    """The published class of a result."""
+    if not workspace.changed():
+        return "D"
+    if verdict is None or not verdict.accepted:
+        return "C"
+    assert verdict.metric is not None
+    better = baseline is not None and task.parsed_metric.is_better(verdict.metric, baseline)
+    return "A" if better else "B"
+
+
+def evaluation_changes(task: Task, workspace: Workspace, after: Mapping[str, str]) -> list[str]:
+    """The parts of the starter's evaluation that the texts `after` change."""
+    return _evaluation_changes(task, workspace, texts_of(workspace, 0), after)
+
+
+def executable_lines(text: str) -> frozenset[int]:
+    """The lines of Python that a trace can hit; none for text that is no Python."""
+    try:
+        waiting = [compile(text, "file", "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    lines: set[int] = set()
+    while waiting:
+        code = waiting.pop()
+        lines |= {line for *_, line in code.co_lines() if line}
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_lines")]
+    return frozenset(lines)
+
+
+def _evaluation_changes(
+    task: Task, workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str]
+) -> list[str]:
+    metric = task.parsed_metric
+    starter = evaluation(before, metric, task.protect)
+    same_files = {path: text for path, text in after.items() if path in before}
+    differing = {path: text for path, text in after.items() if before.get(path) != text}
+    if not differing and after.keys() >= before.keys():
+        return []
+    return changed_evaluation(starter, evaluation(same_files, metric, task.protect), differing)
+
+
+def _misplaced(
+    parts: Sequence[str],
+    places: Sequence[PartPlace],
+    texts: Mapping[str, str],
+    changed: Mapping[str, frozenset[int]],
+    lines: Mapping[str, Mapping[int, int]],
+) -> list[str]:
+    faults = []
+    placed: dict[str, list[PartPlace]] = {}
+    for place in places:
+        placed.setdefault(place.part.strip().lower(), []).append(place)
+    for part in parts:
+        found = placed.get(part.strip().lower(), [])
+        if not found:
+            faults.append(f"the part {part!a} has no place: say in which lines of which file it is done")
+        for place in found:
+            text = texts.get(place.file)
+            if text is None or not 1 <= place.start_line <= place.end_line <= text.count("\n") + 1:
+                faults.append(f"{part!a}: there are no lines {place.start_line}-{place.end_line} in {place.file!a}")
+                continue
+            span = frozenset(range(place.start_line, place.end_line + 1))
+            if not place.file.endswith(".py"):
+                continue
+            new = span & changed.get(place.file, frozenset()) & _below_headers(text)
+            here = f"{place.file}:{place.start_line}-{place.end_line}"
+            if not (new or span) & lines.get(place.file, {}).keys() & _below_headers(text):
+                what = "its changed lines" if new else "its lines"
+                faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
+    return faults
+
+
+def _below_headers(text: str) -> frozenset[int]:
+    """The executable lines that mean something when they run: not the headers of functions and classes, which run when
+    the file is imported."""
+    try:
+        compile(text, "file", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    headers = {line for node in ast.walk(ast.parse(text)) if isinstance(node, _DEFINITIONS) for line in _header(node)}
+    return executable_lines(text) - headers
+
+
+def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> range:
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return range(start, max(node.lineno + 1, node.body[0].lineno))
