@@ -107,8 +107,8 @@ def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _:
         if (known := in_graph(task.method)) is not None:
             return known
         raise InputError(
-            f"the method {task.method!a} is no file, no paper of the graph, and no description: give paper.tex#section, "
-            "an id such as arxiv:1608.04471, or the text"
+            f"the method {task.method!a} is no file, no paper of the graph, and no description: give paper.tex#section, an "
+            "id such as arxiv:1608.04471, or the text"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
         return _of_paper(path, section)
@@ -128,7 +128,8 @@ def _of_paper(path: Path, section: str) -> Method:
         return _bounded(document.text, str(path))
     wanted = slug(section.removeprefix("sec:"))
     for candidate in document.walk():
-        head = document.text[candidate.start : candidate.body_start + 200]
+        inner = min((child.start for child in candidate.children), default=candidate.end)
+        head = document.text[candidate.start : min(candidate.body_start + 200, inner)]
         if f"\\label{{{section}}}" in head or wanted in (slug(candidate.title), slug(candidate.number or "?")):
             return _bounded(document.text[candidate.start : candidate.end], f"{path}, {candidate.title}")
     titles = ", ".join(each.title for each in document.walk()[:12])
@@ -140,7 +141,7 @@ def _bounded(text: str, source: str) -> Method:
         raise InputError(f"the method in {source} is empty: describe what is to be implemented")
     if len(text) > _MOST_METHOD:
         raise InputError(
-            f"the method in {source} has {len(text):,} characters, and a prompt holds {_MOST_METHOD:,}: name its section"
+            f"the method in {source} has {len(text):,} characters, and {_MOST_METHOD:,} is the most: name its section"
         )
     return Method(text=text.strip(), source=source)
 
