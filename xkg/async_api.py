@@ -67,6 +67,7 @@ class AsyncKnowledgeGraph:
     context = _coroutine(KnowledgeGraph.context)
     schema = _coroutine(KnowledgeGraph.schema)
     cypher = _coroutine(KnowledgeGraph.cypher)
+    implement = _coroutine(KnowledgeGraph.implement)
 
     async def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""

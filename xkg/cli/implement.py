@@ -51,6 +51,10 @@ def implement(
     protect: Annotated[
         list[str] | None, typer.Option(help="File, or file::function, of the evaluation, which may not change.")
     ] = None,
+    may_change_evaluation: Annotated[
+        bool,
+        typer.Option("--may-change-evaluation", help="The method asks for other evaluation code; the report lists it."),
+    ] = False,
     mode: Annotated[
         Literal["agent", "single", "prescribed"] | None,
         typer.Option(help="The agent (default), or for comparison one call, or a fixed path."),
@@ -82,6 +86,7 @@ def implement(
         "data": _data(data or ()),
         "related": tuple(related or ()),
         "protect": tuple(protect or ()),
+        "may_change_evaluation": may_change_evaluation or None,
         "mode": mode,
         "graph": False if no_graph else None,
     }
@@ -133,8 +138,8 @@ def _data(given: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def _display() -> Iterator[Callable[[object], None]]:
-    """A line for each step on stderr: its action, how it ended, dollars and metric; on a terminal the calls of the model
-    under way too."""
+    """A line for each step on stderr: its action, how it ended, dollars and metric; on a terminal also the calls of
+    models."""
     from rich.console import Console
     from rich.status import Status
 

@@ -1,12 +1,11 @@
 """`xkg implement`: lets an agent implement a method in starter code, and brings the result to the user."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.open import language_model, require_folder
+from xkg.commands.open import require_folder
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.value import Value
@@ -14,10 +13,6 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.agents.codification.result import CodificationResult
     from xkg.agents.codification.task import Task
-    from xkg.agents.workspace.command import Commands
-    from xkg.agents.workspace.workspace import Workspace
-
-RUNS = "runs"
 
 
 class Applied(Value):
@@ -34,50 +29,12 @@ class Applied(Value):
         return f"{self.patch}: `git apply {self.patch}` in the starter's folder applies it"
 
 
-def implement(
-    settings: Settings,
-    task: "Task",
-    notify: Callable[[object], None] = lambda _: None,
-    *,
-    roots: Sequence[Path] | None = None,
-) -> "CodificationResult":
-    """Runs a task, or goes on with it: `xkg.agents.codification.run.codify`. Starter code in a folder lies under
-    `roots`, if there are any.
+def implement(settings: Settings, task: "Task", notify: Callable[[object], None]) -> "CodificationResult":
+    """As `xkg.agents.codification.start.implement`."""
+    from xkg.agents.codification.start import implement
 
-    Raises `InputError` for a task, a starter or a baseline that cannot be used, `SandboxUnavailableError` where nothing
-    here can contain code, `ModelUnavailableError` without a key."""
-    from xkg.agents.codification.library import GraphLibrary
-    from xkg.agents.codification.run import codify, run_name
-    from xkg.agents.codification.task import read_method, require_model
-    from xkg.agents.workspace.command import Commands, packages_for
-    from xkg.agents.workspace.starter import read_starter
-    from xkg.llm.prices import model_of
-    from xkg.sandbox.packages.environments import UvEnvironments
-    from xkg.sandbox.runner import Limits
-    from xkg.sandbox.select import runner_for
-    from xkg.serve.service import Service
-
-    require_model(settings.llm.model)
     require_folder(settings.kg)
-    runner = runner_for(settings.sandbox)
-    options = settings.implement
-    limits = Limits(seconds=options.seconds, memory_mb=options.memory_mb, disk_mb=options.disk_mb)
-    starter = read_starter(task.starter, settings.kg / "repositories", roots)
-    with ExitStack() as opened:
-        library = GraphLibrary(opened.enter_context(closing(Service(settings))), graph=task.graph)
-        method = read_method(task, library.method)
-        models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
-        name = run_name(task, method, starter, models)
-        maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
-
-        def commands(workspace: "Workspace") -> "Commands":
-            return Commands(runner, packages_for(workspace, maker), limits, task.data)
-
-        model = opened.enter_context(language_model(settings, notify))
-        require_folder(settings.kg / RUNS)
-        return codify(
-            task, method, starter, settings.kg / RUNS / name, model, library, commands, settings.implement, notify
-        )
+    return implement(settings, task, notify)
 
 
 def apply(
@@ -119,6 +76,8 @@ def apply(
 
 def find_run(settings: Settings, run: str) -> Path:
     """The folder of a run, by its name, the start of it, or its path. Raises `InputError` with the runs there are."""
+    from xkg.agents.codification.start import RUNS
+
     runs = settings.kg / RUNS
     if os.sep in run and (Path(run) / "workspace.json").is_file():
         return Path(run)

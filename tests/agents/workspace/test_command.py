@@ -68,7 +68,7 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
 )
 def test_what_goes_wrong_is_one_line(workspace: Workspace, script: str, problem: str) -> None:
     workspace.edit({"train.py": script}, "hostile")
-    limits = Limits(seconds=2, memory_mb=300, disk_mb=64)
+    limits = Limits(seconds=2 if "sleep" in script else 60, memory_mb=300, disk_mb=64)
     result = Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), limits).run(
         workspace, "python train.py"
     )

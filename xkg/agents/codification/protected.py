@@ -1,7 +1,8 @@
 """What may not change: the code that measures (by fingerprint), and the starter's settings, unless the method says so.
 
-The evaluation is found by name: test files, functions named for evaluating, statements that print or write the metric,
-and what the task protects besides. What is renamed, removed, defined again or assigned over has changed too."""
+The evaluation is found by name: test files, functions named for evaluating or for the metric, statements that print or
+write the metric, and what the task protects besides. What is renamed, removed, defined again or assigned over has
+changed too."""
 
 import ast
 import hashlib
@@ -22,6 +23,7 @@ def evaluation(files: Mapping[str, str], metric: Metric, protect: Sequence[str] 
     not count. Files that do not parse count as a whole where the task protects them."""
     found: dict[str, list[str]] = {}
     printed = _literal(metric)
+    word = printed.replace(" ", "_")
     for path, text in files.items():
         whole = path in protect or bool(_TEST_FILE.search(path))
         if not path.endswith(".py") or (tree := _tree(text)) is None:
@@ -33,7 +35,7 @@ def evaluation(files: Mapping[str, str], metric: Metric, protect: Sequence[str] 
             continue
         for name, node in definitions(tree):
             named = f"{path}::{name}" in protect or _MEASURES.search(node.name)
-            if named and not isinstance(node, ast.ClassDef):
+            if (named or (word and word in node.name.lower())) and not isinstance(node, ast.ClassDef):
                 found.setdefault(f"{path}::{name}", []).append(ast.dump(node))
         if printed:
             for statement in _simple_statements(tree):

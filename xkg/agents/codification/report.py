@@ -109,6 +109,8 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         return
     for change in verdict.evaluation_changes:
         yield f"the evaluation differs from the starter's: {change}"
+    if verdict.evaluation_changes:
+        yield "the metric before and after may not measure the same: the evaluation changed"
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"
     for path, lines in verdict.never_ran.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import yaml
 from pydantic import ValidationError
@@ -47,6 +47,21 @@ class Task(Value):
     @property
     def parsed_metric(self) -> Metric:
         return Metric.parse(self.metric)
+
+
+class TaskFields(TypedDict, total=False):
+    """The fields of a task that may be left out, as in `Task`."""
+
+    script: str
+    baseline: float
+    pseudocode: str
+    data_description: str
+    related: tuple[str, ...]
+    data: Mapping[str, Path]
+    protect: tuple[str, ...]
+    may_change_evaluation: bool
+    mode: Mode
+    graph: bool
 
 
 class Method(Value):
@@ -107,8 +122,8 @@ def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _:
         if (known := in_graph(task.method)) is not None:
             return known
         raise InputError(
-            f"the method {task.method!a} is no file, no paper of the graph, and no description: give paper.tex#section, an "
-            "id such as arxiv:1608.04471, or the text"
+            f"the method {task.method!a} is no file, no paper of the graph and no text: give paper.tex#section, "
+            "an id such as arxiv:1608.04471, or the text"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
         return _of_paper(path, section)

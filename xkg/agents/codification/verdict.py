@@ -7,7 +7,7 @@ from typing import Literal
 from xkg.agents.codification.answers import ChangedSetting, PartPlace
 from xkg.agents.codification.protected import changed_evaluation, changed_settings, evaluation, says, settings
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.command import RunResult, executable_lines
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
@@ -81,7 +81,7 @@ def judge(
     ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
     code = {path: executable_lines(after.get(path, "")) for path in ran}
     never = {path: tuple(sorted(changed[path] & code[path] - set(ran[path]))) for path in ran}
-    measures = _evaluation_changes(task, workspace, before, after)
+    measures = _evaluation_changes(task, before, after)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
     differing = changed_settings(settings(before), settings(after))
@@ -117,26 +117,10 @@ def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline
 
 def evaluation_changes(task: Task, workspace: Workspace, after: Mapping[str, str]) -> list[str]:
     """The parts of the starter's evaluation that the texts `after` change."""
-    return _evaluation_changes(task, workspace, texts_of(workspace, 0), after)
+    return _evaluation_changes(task, texts_of(workspace, 0), after)
 
 
-def executable_lines(text: str) -> frozenset[int]:
-    """The lines of Python that a trace can hit; none for text that is no Python."""
-    try:
-        waiting = [compile(text, "file", "exec", dont_inherit=True)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    lines: set[int] = set()
-    while waiting:
-        code = waiting.pop()
-        lines |= {line for *_, line in code.co_lines() if line}
-        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_lines")]
-    return frozenset(lines)
-
-
-def _evaluation_changes(
-    task: Task, workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str]
-) -> list[str]:
+def _evaluation_changes(task: Task, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     metric = task.parsed_metric
     starter = evaluation(before, metric, task.protect)
     same_files = {path: text for path, text in after.items() if path in before}

@@ -210,10 +210,11 @@ def cut_middle(text: str, characters: int) -> str:
 
 
 def with_counts(text: str, lines: Mapping[int, int], marked: frozenset[int] | None = None) -> str:
-    """A file with its line numbers and how often each ran: `-` for a line that never ran. With `marked` only these
-    lines and two around each, the marked ones with `+`."""
+    """Python with its line numbers and how often each line ran: `-` for one that never did, nothing for what cannot run
+    (comments, docstrings). With `marked` only these lines and two around each, the marked ones with `+`."""
     shown = []
     last = 0
+    code = executable_lines(text)
     for number, line in enumerate(text.splitlines(), 1):
         if marked is not None and not any(near in marked for near in range(number - 2, number + 3)):
             continue
@@ -221,8 +222,23 @@ def with_counts(text: str, lines: Mapping[int, int], marked: frozenset[int] | No
             shown.append("        …")
         last = number
         sign = "+" if marked is not None and number in marked else " "
-        shown.append(f"{lines.get(number, '-'):>8} {sign}{number:>5}  {line}")
+        count = lines.get(number, "-" if number in code else "")
+        shown.append(f"{count:>8} {sign}{number:>5}  {line}")
     return "\n".join(shown)
+
+
+def executable_lines(text: str) -> frozenset[int]:
+    """The lines of Python that a trace can hit; none for text that is no Python."""
+    try:
+        waiting = [compile(text, "file", "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    lines: set[int] = set()
+    while waiting:
+        code = waiting.pop()
+        lines |= {line for *_, line in code.co_lines() if line}
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_lines")]
+    return frozenset(lines)
 
 
 def _report(stderr: str) -> dict[str, Any] | None:

@@ -52,13 +52,21 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     if base is None and (head := _head(spec)) is not None:
         base, dirty = head, True
     notes = (*checkout.notes, *_left_out(checkout, files))
-    return Starter(spec, checkout.repository.id, files, base, dirty, notes)
+    return Starter(_absolute(spec), checkout.repository.id, files, base, dirty, notes)
 
 
 def is_inside(path: str) -> bool:
     """Whether a path is a plain one below the folder, and none of git's own."""
     parts = path.split("/")
     return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
+
+
+def _absolute(spec: str) -> str:
+    """The same starter, whatever folder a later command works in."""
+    for path, mark, commit in ((spec, "", ""), spec.rpartition("@")):
+        if path and Path(path).expanduser().is_dir():
+            return f"{Path(path).expanduser().resolve()}{mark}{commit}"
+    return spec
 
 
 def _head(spec: str) -> str | None:

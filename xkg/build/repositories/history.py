@@ -37,6 +37,7 @@ class History:
     """A bare repository of ours in `folder`. Raises `GitError` (an `InputError`) where git fails."""
 
     def __init__(self, folder: Path) -> None:
+        folder = folder.resolve()
         self._folder = folder
         if not (folder / "HEAD").exists():
             git.lay_out(folder, sha256=False)
