@@ -89,6 +89,22 @@ def test_without_an_accepted_answer_the_class_says_so(world: World) -> None:
     assert result.result == "D"
     assert result.stopped is not None
     assert "2 steps" in result.stopped
+    assert world.run(steps=2) == result
+    world.endpoint.answers = [*WORK[2:4], final()]
+    assert world.run(steps=9).result == "A"
+
+
+def test_a_run_that_is_out_of_money_goes_on_with_more(world: World) -> None:
+    world.endpoint.answers = list(WORK)
+    world.endpoint.answers[5:5] = [final(1, 1)]  # refused: no such part ran
+    world.llm = {"max_cost": 0.03, "prices": {"base": {"input": 10.0, "output": 40.0}}}
+    result = world.run()
+    assert result.stopped is not None
+    assert "allowed for run:one are spent" in result.stopped
+    assert result.result in ("C", "D")
+    world.llm = {"max_cost": 30.0, "prices": world.llm["prices"]}
+    assert world.run().result == "A"
+    assert len(world.endpoint.requests) == 7
 
 
 def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
@@ -105,6 +121,14 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     assert "none of its changed lines ran" in " ".join(result.faults)
     told = world.endpoint.requests[-1]["messages"][1]["content"]
     assert "not accepted" in told
+
+
+@pytest.mark.parametrize(("start", "end"), [(1, 7), (16, 17), (18, 18), (1, 9), (3, 2), (1, 900)])
+def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end: int) -> None:
+    world.endpoint.answers = [*WORK[:1], *WORK[2:4], final(start, end), step("list_files")]
+    result = world.run(steps=3)
+    assert result.result == "C"
+    assert any("changed" in fault or "there are no lines" in fault for fault in result.faults), result.faults
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from xkg.agents.workspace.command import Commands, cut_middle, packages_for, wit
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import SandboxSettings
-from xkg.errors import InputError
+from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 
@@ -24,6 +25,21 @@ def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Comm
     assert 3 not in counted
     shown = with_counts(workspace.text("lib/model.py"), counted)
     assert "       -      3          x = 0" in shown
+
+
+@pytest.mark.parametrize("name", ["landlock", "unsafe-subprocess"])
+def test_other_runners_give_the_same(workspace: Workspace, name: Any) -> None:
+    try:
+        runner = runner_for(SandboxSettings(runner=name))
+    except SandboxUnavailableError as error:
+        pytest.skip(str(error))
+    result = Commands(runner, Environment(site=None, hash=""), Limits(seconds=30, disk_mb=64)).run(
+        workspace, "python train.py", trace=["lib/model.py"], wanted=["logo.png"]
+    )
+    assert result.ok, result
+    assert result.lines is not None
+    assert result.lines["lib/model.py"][2] == 3
+    assert result.files["logo.png"].startswith(b"\x89PNG")
 
 
 def test_lines_count_in_threads_and_in_processes_that_are_killed(workspace: Workspace, commands: Commands) -> None:

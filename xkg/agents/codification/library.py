@@ -57,8 +57,17 @@ class GraphLibrary:
         try:
             if "#" in reference:
                 technique = self._service.technique(reference, full=True)
-                parts = tuple(part.name for part in technique.components)
-                return Method(text=_text(technique), source=f"{technique.name} in the graph", parts=parts)
+                parts = technique.components
+                text = "\n\n".join(
+                    [
+                        f"{technique.name}, of the paper {technique.paper_title}",
+                        technique.definition,
+                        *(f"{part.name}: {part.description or 'no definition'}" for part in parts),
+                        f"In the library: {technique.code}" if technique.code else "",
+                    ]
+                )
+                names = tuple(part.name for part in parts) or (technique.name,)
+                return Method(text=text.strip(), source=f"{technique.id} in the graph", parts=names)
             paper = self._service.paper(reference)
             context = self._service.context(paper.id, _CONTEXT_TOKENS)
         except (UnknownIdError, StoreError):

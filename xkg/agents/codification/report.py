@@ -113,6 +113,8 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield "the metric before and after may not measure the same: the evaluation changed"
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"
+    for part in verdict.in_starter:
+        yield f"nothing was changed for the part {part!a}: is it in the starter already?"
     for path, lines in verdict.never_ran.items():
         yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
     yield "the parts below beside the method's text: a run shows that lines ran, not that they compute the right thing"

@@ -85,7 +85,7 @@ def codify(
     with ExitStack() as held:
         if not held.enter_context(file_lock(folder / "lock", wait=False)):
             raise InputError(f"another process is at the run {folder.name}: wait for it")
-        if (done := _finished(folder)) is not None:
+        if (done := _finished(folder, settings.steps)) is not None:
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         started = (folder / "workspace.json").exists()
@@ -119,6 +119,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     history: list[Taken] = []
     verdict: Verdict | None = None
     stopped: str | None = None
+    final = True
     try:
         session.parts = _parts(session)
         actions = Actions(session)
@@ -134,9 +135,8 @@ def _run(session: Session, folder: Path) -> CodificationResult:
         else:
             stopped = f"{session.settings.steps} steps were taken (implement.steps) without an accepted answer"
     except (BudgetError, ModelUnavailableError, AnswerError) as error:
-        stopped = str(error)
-    resumable = stopped is not None and not isinstance(verdict, Verdict) and len(history) < session.settings.steps
-    return _result(session, folder, history, verdict, baseline, stopped, final=not resumable)
+        stopped, final = str(error), False
+    return _result(session, folder, history, verdict, baseline, stopped, final=final)
 
 
 def _taken(
@@ -234,10 +234,9 @@ def _result(
 ) -> CodificationResult:
     workspace = session.workspace
     last = history[-1].version if history else 0
-    if history and verdict is not None and not verdict.accepted and last != workspace.current.number:
-        workspace.rewind(last)
-    if verdict is None and workspace.changed() and final:
-        verdict = Actions(session).finish((), ()).verdict
+    workspace.rewind(last)  # what a step that broke off had edited
+    if final and workspace.changed() and (verdict is None or not verdict.accepted):
+        verdict = Actions(session).finish(verdict.places if verdict else (), ()).verdict
     result = CodificationResult(
         run=folder.name,
         mode=session.task.mode,
@@ -263,8 +262,10 @@ def _result(
     return result
 
 
-def _finished(folder: Path) -> CodificationResult | None:
+def _finished(folder: Path, steps: int) -> CodificationResult | None:
+    """The stored result of a run that is over; not of one that may take more steps now."""
     try:
-        return CodificationResult.model_validate_json((folder / "result.json").read_bytes())
+        result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
     except (OSError, ValueError):
         return None
+    return None if result.stopped is not None and result.steps < steps else result

@@ -33,6 +33,7 @@ class Verdict(Value):
     places: tuple[PartPlace, ...]
     ran: dict[str, tuple[int, ...]]
     never_ran: dict[str, tuple[int, ...]]
+    in_starter: tuple[str, ...]
     evaluation_changes: tuple[str, ...]
     setting_changes: tuple[str, ...]
 
@@ -77,7 +78,8 @@ def judge(
         metric, problem = result.metric_or_problem(task.parsed_metric)
         faults += [f"the metric cannot be read: {problem}"] if problem else []
     lines = (result.lines if result else None) or {}
-    faults += _misplaced(parts, places, after, changed, lines)
+    misplaced, in_starter = _misplaced(parts, places, after, changed, lines)
+    faults += misplaced
     ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
     code = {path: executable_lines(after.get(path, "")) for path in ran}
     never = {path: tuple(sorted(changed[path] & code[path] - set(ran[path]))) for path in ran}
@@ -99,6 +101,7 @@ def judge(
         places=tuple(places),
         ran={path: of for path, of in ran.items() if of},
         never_ran={path: of for path, of in never.items() if of},
+        in_starter=tuple(in_starter),
         evaluation_changes=tuple(measures),
         setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
     )
@@ -136,8 +139,9 @@ def _misplaced(
     texts: Mapping[str, str],
     changed: Mapping[str, frozenset[int]],
     lines: Mapping[str, Mapping[int, int]],
-) -> list[str]:
-    faults = []
+) -> tuple[list[str], list[str]]:
+    """What is wrong with the places of the parts, and the parts of which nothing was changed."""
+    faults, unchanged = [], []
     placed: dict[str, list[PartPlace]] = {}
     for place in places:
         placed.setdefault(place.part.strip().lower(), []).append(place)
@@ -153,23 +157,34 @@ def _misplaced(
             span = frozenset(range(place.start_line, place.end_line + 1))
             if not place.file.endswith(".py"):
                 continue
-            new = span & changed.get(place.file, frozenset()) & _below_headers(text)
+            code = _steps(text)
+            new = span & changed.get(place.file, frozenset()) & code
+            unchanged += [] if new else [part]
             here = f"{place.file}:{place.start_line}-{place.end_line}"
-            if not (new or span) & lines.get(place.file, {}).keys() & _below_headers(text):
+            if not (new or span) & lines.get(place.file, {}).keys() & code:
                 what = "its changed lines" if new else "its lines"
                 faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
-    return faults
+    if parts and len(set(unchanged)) == len(set(parts)):
+        faults.append("no part is at lines that were changed: name the lines that were")
+    return faults, unchanged
 
 
-def _below_headers(text: str) -> frozenset[int]:
-    """The executable lines that mean something when they run: not the headers of functions and classes, which run when
-    the file is imported."""
+def _steps(text: str) -> frozenset[int]:
+    """The executable lines that mean something when they run: not imports, docstrings and the headers of functions and
+    classes, which run when the file is imported."""
     try:
-        compile(text, "file", "exec", dont_inherit=True)
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset()
-    headers = {line for node in ast.walk(ast.parse(text)) if isinstance(node, _DEFINITIONS) for line in _header(node)}
-    return executable_lines(text) - headers
+    passed: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            passed.update(_header(node))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return executable_lines(text) - passed
 
 
 def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> range:
