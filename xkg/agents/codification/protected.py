@@ -13,7 +13,7 @@ from xkg.agents.codification.edits import definitions
 from xkg.agents.workspace.metric import Metric
 
 _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
-_MEASURES = re.compile(r"(^|_)(eval\w*|test\w*|valid\w*|metrics?|accuracy|acc|score_?\w*_?metric|benchmark)(_|$)", re.I)
+_MEASURES = re.compile(r"(^|_)(eval\w*+|test\w*+|valid\w*+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
 _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
 
