@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 if TYPE_CHECKING:
+    from xkg.agents.codification.result import CodificationResult
+    from xkg.agents.codification.task import TaskFields
     from xkg.agents.planning.plan import AblationPlan
     from xkg.config import Settings
     from xkg.serve.answers.paper_list import State
@@ -81,6 +83,7 @@ class KnowledgeGraph:
     def __init__(self, settings: "Settings") -> None:
         from xkg.serve.service import Service
 
+        self._settings = settings
         self._service = Service(settings)
 
     def papers(
@@ -220,6 +223,21 @@ class KnowledgeGraph:
         (('complete',),)
         """
         return self._service.cypher(query, parameters, _number(rows))
+
+    def implement(
+        self, method: str, starter: Folder, *, run: str, metric: str, **more: "Unpack[TaskFields]"
+    ) -> "CodificationResult":
+        """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. The same call
+        goes on with a run that was cut off.
+
+        `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
+        `run` the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
+        starter that does not run, `SandboxUnavailableError`, `ModelUnavailableError` without a key."""
+        from xkg.agents.codification.start import implement
+        from xkg.agents.codification.task import read_task
+
+        fields = {"method": method, "starter": str(starter), "run": run, "metric": metric}
+        return implement(self._settings, read_task(None, {**fields, **more}))
 
     def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""

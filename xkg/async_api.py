@@ -68,6 +68,7 @@ class AsyncKnowledgeGraph:
     ablations = _coroutine(KnowledgeGraph.ablations)
     schema = _coroutine(KnowledgeGraph.schema)
     cypher = _coroutine(KnowledgeGraph.cypher)
+    implement = _coroutine(KnowledgeGraph.implement)
 
     async def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""

@@ -132,8 +132,9 @@ class Price(_Section):
 class LlmSettings(_Section):
     """The language model: any endpoint that speaks OpenAI's protocol, or `model` `none` for static analysis alone.
 
-    `paper_model` reads papers, `code_model` writes code, `verifier_model` judges it, and `expert_model` is asked where
-    the others fail; a role without a model of its own takes `model`. `base_url` None is `OPENAI_BASE_URL` of the
+    `paper_model` reads papers, `code_model` writes code, `verifier_model` judges it, `stronger_model` is asked where an
+    agent's usual model fails, and `expert_model` where all others do; a role without a model of its own takes `model`.
+    `base_url` None is `OPENAI_BASE_URL` of the
     environment, else OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens;
     `seconds` bounds a call; `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its
     builds together, and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
@@ -143,6 +144,7 @@ class LlmSettings(_Section):
     paper_model: str | None = None
     code_model: str | None = None
     verifier_model: str | None = None
+    stronger_model: str | None = None
     expert_model: str | None = None
     base_url: Url | None = None
     window: int = Field(default=128_000, ge=4_000)
@@ -281,6 +283,30 @@ class ServeSettings(_Section):
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
 
+class ImplementSettings(_Section):
+    """`xkg implement`. The agent takes at most `steps`. A question is put `tries` times to `llm.code_model`, then
+    `stronger_tries` times to `llm.stronger_model`, then once to `llm.expert_model`, that at most `expert_calls` times a
+    run. Actions that only look, and actions that change or run code, may follow one another at most `pool` times, times
+    exp(-`pool_decay`) for each step taken. The last `memory` steps are in the prompt as they were, older ones as a line
+    each; an observation of more than `observation` characters is summarised.
+
+    `seconds`, `memory_mb` and `disk_mb` bound one run of the code."""
+
+    steps: int = Field(default=80, ge=1)
+    tries: int = Field(default=8, ge=1)
+    stronger_tries: int = Field(default=4, ge=0)
+    expert_calls: int = Field(default=3, ge=0)
+    planner_temperature: float | None = Field(default=0.8, ge=0)
+    worker_temperature: float | None = Field(default=0.2, ge=0)
+    pool: int = Field(default=15, ge=1)
+    pool_decay: float = Field(default=0.01, ge=0)
+    memory: int = Field(default=3, ge=1)
+    observation: int = Field(default=8000, ge=500)
+    seconds: float = Field(default=600, gt=0)
+    memory_mb: int = Field(default=4096, ge=64)
+    disk_mb: int = Field(default=1024, ge=16)
+
+
 class Settings(BaseSettings):
     """`kg` is the folder of the graph."""
 
@@ -304,6 +330,7 @@ class Settings(BaseSettings):
     prune: PruneSettings = PruneSettings()
     store: StoreSettings = StoreSettings()
     serve: ServeSettings = ServeSettings()
+    implement: ImplementSettings = ImplementSettings()
 
     @classmethod
     def settings_customise_sources(

@@ -78,6 +78,18 @@ class SandboxUnavailableError(XkgError):
     """Nothing here can contain untrusted code."""
 
 
+class MetricError(XkgError):
+    """The metric of a run cannot be read."""
+
+
+class MissingMetricError(MetricError):
+    """The run left no value of it."""
+
+
+class NotANumberError(MetricError):
+    """Its value is no finite number."""
+
+
 class PackagesError(XkgError):
     """The packages that code needs could not be installed."""
 

@@ -9,9 +9,10 @@ from pydantic import BaseModel
 
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
+from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import audit, build, copy, costs, diff, doctor, graphs, link, update, verify
+from xkg.commands import audit, build, copy, costs, diff, doctor, graphs, implement, link, update, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -41,6 +42,8 @@ PRINTED: Mapping[str, str] = {
     "cypher --list": "a list of `name`, `group`, `summary`, `parameters` (`name`, `type`, `default`, `description`), "
     "`example`",
     "doctor": "Report",
+    "implement": "CodificationResult",
+    "implement apply": "Applied",
     "index check": "IndexReport",
     "store copy": "CopyResult",
     "store push": "PushResult",
@@ -74,6 +77,8 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     graphs.IndexReport,
     copy.CopyResult,
     graphs.PushResult,
+    CodificationResult,
+    implement.Applied,
 )
 _TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (answers.SchemaAnswer, answers.CypherAnswer, JobAnswer, JobsAnswer)
 

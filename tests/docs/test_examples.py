@@ -34,6 +34,7 @@ from xkg.commands.build import build
 from xkg.store.cypher import named_queries
 
 NEEDS_MODEL = "docs/howto/budgets.md"
+NEEDS_AGENT = "docs/howto/implement.md"
 NEEDS_NEO4J = "docs/howto/neo4j.md"
 CATALOGUE = "docs/reference/queries.md"
 PAGES = [
@@ -43,7 +44,7 @@ PAGES = [
         "CONTRIBUTING.md",
         *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
     )
-    if name not in (NEEDS_MODEL, NEEDS_NEO4J, CATALOGUE) and blocks(ROOT / name)
+    if name not in (NEEDS_MODEL, NEEDS_AGENT, NEEDS_NEO4J, CATALOGUE) and blocks(ROOT / name)
 ]
 TRIED = {"sh", "python", "yaml", "json", "toml"}
 ELSEWHERE = {"text", "cypher", "pycon"}

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from xkg.cli import build, curate, evolution, query, serve, store
+from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -48,6 +49,7 @@ for command in (
     serve.doctor,
 ):
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(implement_app, name="implement")
 app.add_typer(store.index_app, name="index")
 app.add_typer(store.store_app, name="store")
 app.add_typer(token_app, name="token")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from xkg.config import LlmSettings
@@ -18,12 +18,13 @@ from xkg.llm.endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply
 from xkg.llm.ledger import Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
-from xkg.llm.prompt import Prompt
+from xkg.llm.prompt import Prompt, Role
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_ATTEMPTS = 4  # the question, two retries with what was wrong, and a new conversation with the expert model
+_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries with what was wrong, and then with the expert model
 _MOST_LATE = 2
+_BARRED = "barred: "
 _MOST_SILENT = 4
 _OUTAGE_SECONDS = 30.0
 _LONGEST_LINE = 300
@@ -46,6 +47,21 @@ A = TypeVar("A", bound=AnswerType)
 def accept(_: AnswerType) -> str | None:
     """The check that no answer fails."""
     return None
+
+
+class Tier(NamedTuple):
+    """The model of a role is asked so often, in one conversation."""
+
+    role: Role
+    tries: int
+
+
+class Answered(NamedTuple, Generic[A]):
+    """An answer, the role that gave it, and how often the expert model was asked."""
+
+    answer: A
+    role: Role
+    expert_calls: int
 
 
 class Ask(Protocol):
@@ -137,12 +153,34 @@ class LanguageModel:
         ) -> A:
             self._require_open()
             try:
-                return self._answer(paper_id, prompt, kind, inputs, about, check)
+                tiers = (Tier(prompt.role, _TRIES), Tier("expert_model", _EXPERT_TRIES))
+                return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, None).answer
             except StoreError:
                 self._require_open()  # closed meanwhile, and the ledger with it
                 raise
 
         return ask
+
+    def ask_cascade(
+        self,
+        paper_id: str,
+        prompt: Prompt,
+        kind: type[A],
+        inputs: Mapping[str, str],
+        tiers: Sequence[Tier],
+        *,
+        temperature: float | None = None,
+        about: str = "",
+        check: Callable[[A], str | None] = accept,
+    ) -> Answered[A]:
+        """Asks as `Ask` does, but the models of `tiers` one after the other, each in a conversation of its own, at a
+        temperature where the model takes one."""
+        self._require_open()
+        try:
+            return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
+        except StoreError:
+            self._require_open()
+            raise
 
     def recall(
         self, prompt: Prompt, kind: type[A], inputs: Mapping[str, str], *, check: Callable[[A], str | None] = accept
@@ -195,52 +233,60 @@ class LanguageModel:
         inputs: Mapping[str, str],
         about: str,
         check: Callable[[A], str | None],
-    ) -> A:
+        tiers: Sequence[Tier],
+        temperature: float | None,
+    ) -> Answered[A]:
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         schema = answer_schema(kind)
-        usual_model, expert_model = model_of(self._settings, prompt.role), model_of(self._settings, "expert_model")
         keys: list[bytes] = []
-        messages, timeouts, attempt, complaint = opening, 0, 0, ""
-        while attempt < _ATTEMPTS and timeouts < _MOST_LATE:
-            attempt += 1
-            last = attempt == _ATTEMPTS
-            model, messages = (expert_model, opening) if last else (usual_model, messages)
+        timeouts, attempt, experts, complaint = 0, 0, 0, ""
+        models = [model_of(self._settings, tier.role) for tier in tiers]
+        for number, (tier, model) in enumerate(zip(tiers, models, strict=True)):
+            if complaint.startswith(_BARRED) and model in models[:number]:
+                continue
             # A new conversation with the same model is the same question, and needs another answer.
-            key = answer_key(model, messages, schema, int(last and expert_model == usual_model))
-            role = "expert_model" if last else prompt.role
-            question = Question(paper, prompt.stage, prompt.name, about, model, role, attempt)
-            reply, fresh = self._reply(question, key, messages, schema)
-            keys.append(key)
-            if reply.ending == "late":
-                timeouts, complaint = timeouts + 1, reply.text
-                continue
-            if reply.ending == "barred":  # asked again it would only be longer
-                complaint = reply.text
-                attempt = _ATTEMPTS if last or expert_model == usual_model else _ATTEMPTS - 1
-                continue
-            if reply.ending == "ok":
-                try:
-                    answer = read_answer(reply.text, kind)
-                except UnusableError as error:
-                    complaint = str(error)
-                    if fresh and error.shapeless:
-                        self._endpoint.distrust(model)
+            draw = models[:number].count(model)
+            messages = opening
+            for _ in range(tier.tries):
+                if timeouts >= _MOST_LATE:
+                    break
+                attempt, experts = attempt + 1, experts + (tier.role == "expert_model")
+                key = answer_key(model, messages, schema, draw, temperature)
+                question = Question(paper, prompt.stage, prompt.name, about, model, tier.role, attempt)
+                reply, fresh = self._reply(question, key, messages, schema, temperature)
+                keys.append(key)
+                if reply.ending == "late":
+                    timeouts, complaint = timeouts + 1, reply.text
+                    continue
+                if reply.ending == "barred":  # asked again it would only be longer
+                    complaint = f"{_BARRED}{reply.text}"
+                    break
+                if reply.ending == "ok":
+                    try:
+                        answer = read_answer(reply.text, kind)
+                    except UnusableError as error:
+                        complaint = str(error)
+                        if fresh and error.shapeless:
+                            self._endpoint.distrust(model)
+                    else:
+                        objection = check(answer)
+                        if objection is None:
+                            return Answered(answer, tier.role, experts)
+                        complaint = objection
+                    self._ledger.reject(key)
                 else:
-                    objection = check(answer)
-                    if objection is None:
-                        return answer
-                    complaint = objection
-                self._ledger.reject(key)
-            else:
-                complaint = "it was cut off at the length limit" if reply.ending == "cut" else f"refused: {reply.text}"
-            quoted = reply.text if reply.ending != "cut" else f"{reply.text[:_QUOTED_CUT]} […]"
-            retry = _RETRIES[reply.ending].format(complaint=complaint)
-            messages = [
-                *messages,
-                {"role": "assistant", "content": quoted or "(nothing)"},
-                {"role": "user", "content": retry},
-            ]
+                    complaint = (
+                        "it was cut off at the length limit" if reply.ending == "cut" else f"refused: {reply.text}"
+                    )
+                quoted = reply.text if reply.ending != "cut" else f"{reply.text[:_QUOTED_CUT]} […]"
+                retry = _RETRIES[reply.ending].format(complaint=complaint)
+                messages = [
+                    *messages,
+                    {"role": "assistant", "content": quoted or "(nothing)"},
+                    {"role": "user", "content": retry},
+                ]
+        complaint = complaint.removeprefix(_BARRED)
         self._ledger.forget(keys)
         subject = f"{prompt.stage}, {_one_line(about)}" if about else prompt.stage
         raise AnswerError(
@@ -249,7 +295,12 @@ class LanguageModel:
         )
 
     def _reply(
-        self, question: Question, key: bytes, messages: list[Message], schema: Mapping[str, object]
+        self,
+        question: Question,
+        key: bytes,
+        messages: list[Message],
+        schema: Mapping[str, object],
+        temperature: float | None,
     ) -> tuple[Reply, bool]:
         """The answer, and whether it was asked for now. Who asks the same at the same time waits for it."""
         with self._changed:
@@ -261,14 +312,21 @@ class LanguageModel:
                 self._report(question, stored, cached=True)
                 return stored, False
             with self._slots:
-                return self._send(question, key, messages, schema), True
+                return self._send(question, key, messages, schema, temperature), True
 
-    def _send(self, question: Question, key: bytes, messages: list[Message], schema: Mapping[str, object]) -> Reply:
+    def _send(
+        self,
+        question: Question,
+        key: bytes,
+        messages: list[Message],
+        schema: Mapping[str, object],
+        temperature: float | None,
+    ) -> Reply:
         self._require_up()
         call = self._begin(question, messages)
         start = time.monotonic()
         try:
-            reply = self._endpoint.complete(question.model, messages, schema)
+            reply = self._endpoint.complete(question.model, messages, schema, temperature)
             stored = self._ledger.end(call, question, key, reply)
         except ModelUnavailableError as error:
             if self._closed:  # it may be billed: it stays open in the ledger

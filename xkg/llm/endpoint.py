@@ -64,8 +64,9 @@ class Endpoint:
     """Asks models for chat completions. Safe to call from several threads.
 
     A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
-    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. The only parameter sent
-    is `response_format`; a model that does not accept it gets the schema in the prompt.
+    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. The only parameters sent
+    are `response_format` and, where one is given, `temperature`; a model that does not accept the first gets the schema
+    in the prompt, one that does not accept the second has its own.
 
     Calls run in an event loop of their own thread, so that `close` ends those under way at once.
     """
@@ -75,19 +76,22 @@ class Endpoint:
         self._seconds = seconds
         self._patience = patience
         self._unstructured: set[str] = set()
+        self._own_temperature: set[str] = set()
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._client: openai.AsyncOpenAI | None = None
         self._closed = False
 
-    def complete(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+    def complete(
+        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None = None
+    ) -> Reply:
         """Raises `ModelUnavailableError` where the endpoint or the model cannot be had, or after `close`."""
         with self._lock:
             if self._closed:
                 raise ModelUnavailableError(CLOSED)
             loop = self._started()
-            future = asyncio.run_coroutine_threadsafe(self._answer(model, messages, schema), loop)
+            future = asyncio.run_coroutine_threadsafe(self._answer(model, messages, schema, temperature), loop)
         try:
             return future.result()
         except concurrent.futures.CancelledError:
@@ -133,12 +137,14 @@ class Endpoint:
             self._thread.start()
         return self._loop
 
-    async def _answer(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
+    async def _answer(
+        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
+    ) -> Reply:
         start = time.monotonic()
         patience, failures = Patience(self._patience), 0
         while True:
             try:
-                reply = await self._complete(model, messages, schema)
+                reply = await self._complete(model, messages, schema, temperature)
                 return replace(reply, seconds=time.monotonic() - start)
             except _PassingError as error:
                 failures += 1
@@ -147,25 +153,48 @@ class Endpoint:
                     raise ModelUnavailableError(patience.give_up(str(error), error.pause)) from None
             await asyncio.sleep(pause)
 
-    async def _complete(self, model: str, messages: Sequence[Message], schema: Mapping[str, Any]) -> Reply:
-        """Sends the schema as a parameter, or in the prompt where that is refused."""
+    async def _complete(
+        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
+    ) -> Reply:
+        """Sends the temperature where it is accepted."""
+        import openai
+
+        if temperature is not None and model not in self._own_temperature:
+            try:
+                return await self._with_schema(model, messages, schema, {"temperature": temperature})
+            except openai.APIStatusError as error:
+                if error.status_code not in (400, 422) or "temperature" not in json.dumps(error.body, default=str):
+                    return self._refusal(error, model)
+                self._own_temperature.add(model)
+        try:
+            return await self._with_schema(model, messages, schema, {})
+        except openai.APIStatusError as error:
+            return self._refusal(error, model)
+
+    async def _with_schema(
+        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], options: Mapping[str, float]
+    ) -> Reply:
+        """Sends the schema as a parameter, or in the prompt where that is refused. Raises `APIStatusError`."""
         import openai
 
         if model not in self._unstructured:
             try:
-                return await self._attempt(model, messages, schema, structured=True)
+                return await self._attempt(model, messages, schema, options, structured=True)
             except openai.APIStatusError as error:
                 if not _may_refuse_schema(error):
-                    return self._refusal(error, model)
-        try:
-            reply = await self._attempt(model, messages, schema, structured=False)
-        except openai.APIStatusError as error:
-            return self._refusal(error, model)
+                    raise
+        reply = await self._attempt(model, messages, schema, options, structured=False)
         self._unstructured.add(model)
         return reply
 
     async def _attempt(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], *, structured: bool
+        self,
+        model: str,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        more: Mapping[str, float],
+        *,
+        structured: bool,
     ) -> Reply:
         """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
         or fill the memory."""
@@ -174,7 +203,7 @@ class Endpoint:
 
         assert self._client is not None
         sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
-        options: dict[str, Any] = {}
+        options: dict[str, Any] = dict(more)
         if structured:
             shape = {"name": "answer", "schema": schema, "strict": True}
             options["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -264,7 +293,7 @@ def _may_refuse_schema(error: openai.APIStatusError) -> bool:
     """Whether the schema may be what is refused. A 400 costs nothing, so that one more try is cheap."""
     body = error.body if isinstance(error.body, (dict, str)) else ""
     words = json.dumps(body, default=str)
-    if error.status_code in (401, 402, 403, 413, 429):
+    if error.status_code in (401, 402, 403, 413, 429) or "temperature" in words:
         return False
     return error.status_code in (400, 422) or _SCHEMA_WORDS.search(words) is not None
 

@@ -64,10 +64,13 @@ _OUTCOMES: dict[Ending, Outcome] = {
 }  # fmt: skip
 
 
-def answer_key(model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int) -> bytes:
+def answer_key(
+    model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int, temperature: float | None = None
+) -> bytes:
     """A digest of what decides an answer, whatever the endpoint. Equal questions with another `draw` get an answer of
     their own."""
-    content = json.dumps([model, [(m["role"], m["content"]) for m in messages], schema, draw], sort_keys=True)
+    decides = [model, [(m["role"], m["content"]) for m in messages], schema, draw]
+    content = json.dumps(decides if temperature is None else [*decides, temperature], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
 
 

@@ -31,7 +31,7 @@ from typing import Literal, get_args
 
 from xkg.errors import XkgError
 
-Role = Literal["model", "paper_model", "code_model", "verifier_model", "expert_model"]
+Role = Literal["model", "paper_model", "code_model", "verifier_model", "stronger_model", "expert_model"]
 
 _HEADER = ("stage", "role", "inputs", "output", "version")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")

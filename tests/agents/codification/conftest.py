@@ -1,0 +1,20 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.codification.runs import World
+from tests.llm_endpoint import ScriptedEndpoint
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    with ScriptedEndpoint() as endpoint:
+        yield World(tmp_path, endpoint)

@@ -1,0 +1,228 @@
+"""Pools, decay, cascade, memory, temperatures, endless answers: each as a user of the settings would notice it."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
+from tests.llm_endpoint import Said, status
+from xkg.agents.codification.memory import runs_on
+from xkg.agents.codification.pools import exhausted, limit, pool_of
+from xkg.agents.codification.protected import evaluation, says, settings
+from xkg.agents.codification.task import read_method, read_task
+from xkg.agents.workspace.metric import Metric
+from xkg.errors import InputError
+
+LOOK = [step("inspect_lines", file="train.py", start_line=line) for line in range(1, 30)]
+
+
+def test_a_pool_is_closed_after_so_many_actions_in_a_row(world: World) -> None:
+    world.endpoint.answers = [
+        parts(),
+        *LOOK[:3],
+        LOOK[3],  # refused
+        step("undo_edit"),
+        step("list_files"),
+        final(),
+    ]
+    result = world.run(steps=6, pool=3, pool_decay=0)
+    assert result.steps == 6
+    assert world.asked("is used up for now") == 1
+    assert world.asked("no action of the pool 'understanding', of which 3 were taken") == 2
+
+
+def test_pools_get_smaller_as_a_run_goes_on() -> None:
+    assert limit(15, 0.01, 0) == 15
+    assert limit(15, 0.01, 50) == math.floor(15 * math.exp(-0.5)) == 9
+    assert limit(15, 0.01, 10_000) == 1
+    looks = ["list_files"] * 9
+    assert exhausted(looks, 15, 0.01) is None
+    assert exhausted(["undo_edit", "reflection"] * 20 + looks, 15, 0.01) == "understanding"
+
+
+@given(st.lists(st.sampled_from(["list_files", "locate", "undo_edit", "reflection", "final_answer"]), max_size=60))
+def test_a_free_action_is_never_refused_and_a_row_never_longer_than_the_pool(taken: list[str]) -> None:
+    allowed: list[str] = []
+    for action in taken:
+        closed = exhausted(allowed, 4, 0.01)
+        if closed is None or pool_of(action) != closed:
+            allowed.append(action)
+    row = longest = 0
+    last = None
+    for pool in filter(None, map(pool_of, allowed)):
+        row = row + 1 if pool == last else 1
+        longest, last = max(longest, row), pool
+    assert longest <= 4
+
+
+def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
+    world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
+    world.run(steps=3)
+    assert world.asked("exactly the last action") == 1
+
+
+def test_an_action_without_what_it_needs_is_refused(world: World) -> None:
+    world.endpoint.answers = [parts(), step("edit_script", file="train.py"), step("list_files")]
+    world.run(steps=1)
+    assert world.asked("edit_script needs text") == 1
+
+
+def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> None:
+    world.llm = {"model": "base", "stronger_model": "strong", "expert_model": "expert"}
+    asked: list[str] = []
+
+    def answer(body: dict[str, object]) -> object:
+        model = str(body["model"])
+        asked.append(model)
+        if len(asked) == 1:
+            return parts()
+        return step("list_files" if len(asked) < 9 else "code_diff") if model == "expert" else "nonsense"
+
+    world.endpoint._script = answer  # type: ignore[assignment]
+    result = world.run(steps=2, tries=3, stronger_tries=2, expert_calls=1)
+    assert asked == ["base", *["base"] * 3, *["strong"] * 2, "expert", *["base"] * 3, *["strong"] * 2]
+    assert result.expert_calls == 1
+    assert result.stopped is not None  # the second time the expert could not be asked any more
+
+
+def test_an_expert_that_is_requested_counts_too(world: World) -> None:
+    world.llm = {"expert_model": "expert"}
+    ask = [step("request_expert", text=f"what now? {n}") for n in range(3)]
+    advice = {"text": "look again"}
+    world.endpoint.answers = [parts(), ask[0], advice, ask[1], advice, ask[2], step("list_files")]
+    result = world.run(steps=3, expert_calls=2)
+    assert result.expert_calls == 2
+    assert world.asked("the expert cannot be asked any more") == 1
+    assert [body["model"] for body in world.endpoint.requests].count("expert") == 2
+
+
+def test_planner_and_workers_have_their_temperatures_where_the_model_takes_them(world: World) -> None:
+    work = [parts(), step("edit_script", file="train.py", text="do"), edits(function("train", MOMENTUM)), final()]
+    world.endpoint.answers = list(work)
+    world.run()
+    assert [body.get("temperature") for body in world.endpoint.requests] == [0.2, 0.8, 0.2, 0.8]
+
+
+def test_a_model_without_temperature_is_asked_without(world: World) -> None:
+    world.endpoint.answers = [
+        status(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
+        parts(),
+        step("list_files"),
+    ]
+    world.run(steps=1)
+    assert ["temperature" in body for body in world.endpoint.requests] == [True, False, False]
+    assert all("response_format" in body for body in world.endpoint.requests)
+
+
+def test_the_last_steps_are_remembered_whole_and_the_others_as_a_line(world: World) -> None:
+    world.endpoint.answers = [parts(), *LOOK[:6]]
+    world.run(steps=6, memory=2)
+    told = world.endpoint.requests[-1]["messages"][1]["content"]
+    recent, _, _ = told.partition("What may be done now")
+    assert recent.count("Observation: train.py, lines") == 2
+    assert '3. inspect_lines {"file": "train.py", "start_line": 3} -> train.py, lines 3-' in recent
+
+
+def test_a_long_observation_is_summarised(world: World) -> None:
+    world.library.search = lambda query: f"{query} " + "\n".join(f"row {n}" for n in range(2000))  # type: ignore[method-assign]
+    world.endpoint.answers = [
+        parts(),
+        step("search_techniques", text="momentum"),
+        {"text": "many rows"},
+        step("list_files"),
+    ]
+    world.run(steps=2)
+    assert "Observation: many rows" in world.endpoint.requests[-1]["messages"][1]["content"]
+
+
+def test_an_answer_without_end_is_cut(world: World) -> None:
+    endless = step("list_files") | {"thought": "and then again " * 500}
+    world.endpoint.answers = [parts(), endless, Said("{" * 50, finish="length"), step("list_files")]
+    assert world.run(steps=1).steps == 1
+    assert world.asked("goes on without end") == 2
+    assert world.asked("cut off at the length limit") == 1
+
+
+@given(st.text(min_size=1, max_size=100))
+def test_only_what_repeats_at_its_end_runs_on(text: str) -> None:
+    assert runs_on("start " + text * 1600)
+    assert not runs_on("".join(f"{text} {n} " for n in range(400)))
+
+
+def test_the_evaluation_is_found_by_what_it_is_called_and_what_it_prints() -> None:
+    metric = Metric.parse(r"test accuracy: ([\d.]+):max")
+    files = {
+        "train.py": "def validate(m):\n    return 1\n\ndef fit(m):\n    print('epoch')\n\n"
+        "print(f'Test accuracy: {1}')\n",
+        "tests/test_x.py": "assert True\n",
+        "helpers.py": "def score(x):\n    return x\n",
+    }
+    found = evaluation(files, metric, protect=["helpers.py::score"])
+    assert sorted(found) == [
+        "helpers.py::score",
+        "tests/test_x.py",
+        "train.py::(prints the metric)",
+        "train.py::validate",
+    ]
+    moved = {**files, "train.py": "# a comment\n" + files["train.py"].replace("'epoch'", "'other'")}
+    assert evaluation(moved, metric, protect=["helpers.py::score"]) == found
+
+
+def test_settings_are_constants_defaults_arguments_and_files() -> None:
+    text = "RATE = 0.1\nclass Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
+    text += "p.add_argument('-e', '--epochs', default=5)\n"
+    found = settings({"a.py": text, "conf.yaml": "lr: 1\n"})
+    assert {k: v for k, v in found.items() if k != "conf.yaml"} == {
+        "a.py::RATE": "0.1",
+        "a.py::Net.width": "8",
+        "a.py::Net.run(depth)": "2",
+        "a.py::Net.run(dropout)": "0.5",
+        "a.py::argument --epochs": "5",
+    }
+    assert settings({"conf.yaml": "lr: 2\n"})["conf.yaml"] != found["conf.yaml"]
+
+
+def test_a_quotation_has_to_be_in_the_method() -> None:
+    assert says("We set the learning\n rate to 0.1.", "set the learning rate to 0.1")
+    assert not says("We set the learning rate to 0.1.", "set the learning rate to 0.2")
+    assert not says("We set it.", "it")
+
+
+def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "starter").mkdir()
+    (tmp_path / "method.txt").write_text("Do this and that with every batch of the data.")
+    file = tmp_path / "implement.yaml"
+    file.write_text("method: method.txt\nstarter: starter\nrun: python a.py\nmetric: 'acc (.*):max'\nbaseline: 1\n")
+    task = read_task(file, {"run": "python b.py", "script": None})
+    assert task.run == "python b.py"
+    assert task.starter == str(tmp_path / "starter")
+    assert read_method(task).text.startswith("Do this and that")
+    with pytest.raises(InputError, match="no starter and no run"):
+        read_task(None, {"method": "text", "metric": "a:max"})
+    file.write_text("[1, 2]")
+    with pytest.raises(InputError, match="no task file"):
+        read_task(file, {})
+    file.write_text("metod: x\nmethod: m\nstarter: s\nrun: r\nmetric: 'a:max'\n")
+    with pytest.raises(InputError, match="metod"):
+        read_task(file, {})
+
+
+def test_a_section_of_a_paper_is_the_method(tmp_path: Path) -> None:
+    paper = tmp_path / "paper.tex"
+    paper.write_text(
+        "\\documentclass{article}\\begin{document}\\section{Introduction}We begin.\n"
+        "\\section{Our Method}\\label{sec:method}We keep a velocity of all gradients.\n\\section{Results}Good.\n"
+        "\\end{document}"
+    )
+    given = {"starter": "s", "run": "r", "metric": "a:max"}
+    for name in ("sec:method", "our-method", "Our Method"):
+        method = read_method(read_task(None, {"method": f"{paper}#{name}", **given}))
+        assert "keep a velocity" in method.text
+        assert "Good" not in method.text
+    with pytest.raises(InputError, match="its sections are Introduction, Our Method, Results"):
+        read_method(read_task(None, {"method": f"{paper}#sec:none", **given}))
+    with pytest.raises(InputError, match="no file, no paper"):
+        read_method(read_task(None, {"method": "absent.tex", **given}))

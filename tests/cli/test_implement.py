@@ -1,0 +1,91 @@
+"""`xkg implement` from the command line, over a real repository, with a model whose answers are written here."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agents.codification.runs import METHOD, MODEL, MOMENTUM, TRAIN, edits, final, function, parts, step
+from tests.build.repositories.test_checkout import git
+from tests.llm_endpoint import ScriptedEndpoint
+from xkg.cli.main import main
+
+
+@pytest.fixture
+def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    folder = tmp_path / "starter"
+    git(tmp_path, "init", "-q", "-b", "trunk", str(folder))
+    (folder / "train.py").write_text(TRAIN)
+    (folder / "model.py").write_text(MODEL)
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def xkg(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", "kg", *words])
+    assert ended.value.code is None or isinstance(ended.value.code, int)
+    return ended.value.code or 0
+
+
+def test_a_method_becomes_a_branch_of_the_users_repository(
+    starter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "method.txt").write_text(METHOD)
+    with ScriptedEndpoint() as endpoint:
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
+        endpoint.answers = [
+            parts(),
+            step("search_techniques", text="momentum"),
+            step("edit_script", file="train.py", text="keep a velocity"),
+            edits(function("train", MOMENTUM)),
+            final(),
+        ]
+        task = ("--method", "method.txt", "--starter", "starter", "--run", "python train.py")
+        assert xkg("implement", *task, "--metric", r"final loss: ([\d.]+):min", "--json") == 0
+        seen = capsys.readouterr()
+        result = json.loads(seen.out)
+        assert result["result"] == "A"
+        assert "the library has no answer: the graph in kg is empty" in endpoint.requests[2]["messages"][1]["content"]
+        assert "edit_script" in seen.err
+    monkeypatch.chdir(starter)  # what was named by a relative path is found from elsewhere
+    with pytest.raises(SystemExit):
+        main(["--kg", str(tmp_path / "kg"), "implement", "apply", result["run"]])
+    branch = f"xkg/{result['run']}"
+    assert branch in capsys.readouterr().out
+    assert git(starter, "log", "--format=%s", f"trunk..{branch}") == "Keep a velocity"
+    assert git(starter, "status", "--porcelain") == ""
+    monkeypatch.chdir(tmp_path)
+    assert xkg("implement", "apply", result["run"][:10], "--patch", "a.patch") == 0
+    assert "velocity" in (tmp_path / "a.patch").read_text()
+    assert xkg("implement", "apply", result["run"], "--patch", "a.patch") == 1
+    assert "is there already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--starter", "starter"), "the task has no method and no run and no metric"),
+        (("--method", "absent.tex#x", "--starter", "starter", "--run", "r", "--metric", "a:max"), "no file, no paper"),
+        (("--method", METHOD, "--starter", "absent", "--run", "r", "--metric", "a:max"), "absent does not exist"),
+        (("--method", METHOD, "--starter", "starter", "--run", "r", "--metric", "a"), "which way is better"),
+        (("--method", METHOD, "--starter", "starter", "--run", "false", "--metric", "a:max"), "ended with status 1"),
+        (("apply", "nothing"), "'nothing' is no run of kg: there are none"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    starter: Path,  # noqa: ARG001
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    line: str,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    assert xkg("implement", *words) == 1
+    error = capsys.readouterr().err
+    assert line in error
+    assert error.count("\n") == 1

@@ -1,0 +1,75 @@
+"""The page of `xkg implement` does what it says, with a model whose answers are written here."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agents.codification.runs import METHOD, edits, final, function, parts, step
+from tests.build.repositories.test_checkout import git
+from tests.conftest import ROOT
+from tests.docs.examples import blocks, calls
+from tests.docs.test_examples import NEEDS_AGENT
+from tests.llm_endpoint import ScriptedEndpoint
+from xkg.cli.main import main
+
+TRAIN = """import argparse
+
+
+def train(epochs):
+    accuracy = 0.5
+    return accuracy
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=2)
+print(f"test accuracy: {train(parser.parse_args().epochs)}")
+"""
+
+
+def test_the_examples_of_the_agent_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = blocks(ROOT / NEEDS_AGENT)
+    repository = tmp_path / "repo"
+    git(tmp_path, "init", "-q", "-b", "trunk", str(repository))
+    for name, text in {"train.py": TRAIN, "model.py": "", "metrics.py": ""}.items():
+        (repository / name).write_text(text)
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "one")
+    (tmp_path / "paper.tex").write_text(
+        "\\documentclass{article}\\begin{document}\\section{Method}\\label{sec:method}" + METHOD + "\\end{document}"
+    )
+    (tmp_path / "cifar").mkdir()
+    task = next(block.text for block in found if block.language == "yaml")
+    (tmp_path / "implement.yaml").write_text(task.replace("/datasets/cifar", str(tmp_path / "cifar")))
+    called = calls("".join(block.text for block in found if block.language == "sh"), tmp_path)
+    assert len(called) == 4
+    answers: list[dict[str, Any]] = [
+        parts(),
+        step("edit_script", file="train.py", text="keep a velocity"),
+        edits(
+            function(
+                "train", "def train(epochs):\n    accuracy = 0.5\n    accuracy += 0.1 * epochs\n    return accuracy"
+            )
+        ),
+        final(6, 6),
+    ]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XKG_LLM_KEY", "key")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    run = ""
+    with ScriptedEndpoint() as endpoint:
+        monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
+        for call in called:
+            endpoint.answers = list(answers)
+            arguments = [run if argument == "repo-agent-1a2b3c4d5e" else argument for argument in call.arguments]
+            with pytest.raises(SystemExit) as ended:
+                main(arguments)
+            seen = capsys.readouterr()
+            assert ended.value.code in (0, None), seen.err
+            if name := re.search(r"run (\S+):", seen.out):
+                run = name[1]
+    assert f"xkg/{run}" in git(repository, "branch", "--list", "xkg/*")
+    assert (tmp_path / "changes.patch").exists()

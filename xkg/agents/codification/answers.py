@@ -1,0 +1,117 @@
+"""What models answer: the planner's step with its action, and the workers' answers."""
+
+from typing import Literal, get_args
+
+from xkg.llm.client import AnswerType
+
+Understanding = Literal[
+    "list_files", "understand_file", "understand_with_context", "inspect_lines", "code_diff",
+    "search_techniques", "get_code", "locate", "graph_context",
+]  # fmt: skip
+Coding = Literal["copy_file", "undo_edit", "execute_script", "edit_script", "edit_with_context"]
+Free = Literal["reflection", "check_implementation", "request_expert", "final_answer"]
+Action = Literal[Understanding, Coding, Free]
+
+UNDERSTANDING: frozenset[str] = frozenset(get_args(Understanding))
+CODING: frozenset[str] = frozenset(get_args(Coding))
+GRAPH: frozenset[str] = frozenset(("search_techniques", "get_code", "graph_context"))
+
+
+class PartPlace(AnswerType):
+    """Where a sub-part of the method is done: lines of a file, 1-based, inclusive."""
+
+    part: str
+    file: str
+    start_line: int
+    end_line: int
+
+
+class ChangedSetting(AnswerType):
+    """A setting of the starter that the method changes; `method_says` is copied from the method's text."""
+
+    name: str
+    method_says: str
+
+
+class FinalAnswer(AnswerType):
+    summary: str
+    places: tuple[PartPlace, ...]
+    changed_settings: tuple[ChangedSetting, ...]
+
+
+class ActionInput(AnswerType):
+    """Each action uses some of these; the others are null."""
+
+    file: str | None
+    to: str | None
+    files: tuple[str, ...] | None
+    start_line: int | None
+    end_line: int | None
+    arguments: str | None
+    text: str | None
+    version: int | None
+    final: FinalAnswer | None
+
+
+class Step(AnswerType):
+    """The planner's answer."""
+
+    reflection: str
+    plan_and_status: str
+    fact_check: str
+    thought: str
+    action: Action
+    action_input: ActionInput
+
+
+class FileEdit(AnswerType):
+    """`replace`: `target` is text that occurs once in the file, `text` stands in its place. `function`: `target` is the
+    qualified name of a function or class, `text` its whole new definition. `file`: `text` is the whole new file, and
+    `target` is empty."""
+
+    file: str
+    kind: Literal["replace", "function", "file"]
+    target: str
+    text: str
+
+
+class Edits(AnswerType):
+    """`reason` in one sentence, for the commit."""
+
+    reason: str
+    edits: tuple[FileEdit, ...]
+
+
+class Whole(AnswerType):
+    """The answer of a single call: all edits, and where the parts are done."""
+
+    reason: str
+    edits: tuple[FileEdit, ...]
+    places: tuple[PartPlace, ...]
+    changed_settings: tuple[ChangedSetting, ...]
+
+
+class Reply(AnswerType):
+    """Plain words: what a file does, a reflection, an expert's advice, a summary."""
+
+    text: str
+
+
+class Parts(AnswerType):
+    """The sub-parts of a method, in the order in which they are built."""
+
+    parts: tuple[str, ...]
+
+
+class PartState(AnswerType):
+    """`file` and lines are null where the part is not done; `problem` is empty where nothing is wrong."""
+
+    part: str
+    file: str | None
+    start_line: int | None
+    end_line: int | None
+    problem: str
+
+
+class Checked(AnswerType):
+    parts: tuple[PartState, ...]

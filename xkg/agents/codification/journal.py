@@ -1,0 +1,66 @@
+"""What a run has done, one JSON line each, on disk before anything of it enters a prompt: a run that was killed goes on
+from there, and asks what it would have asked."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from xkg.errors import CorruptStoreError
+from xkg.value import Value
+
+V = TypeVar("V", bound=Value)
+
+
+class Journal:
+    """`path` is made where it lacks. A last line that was cut off by a kill does not count."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._entries: dict[str, object] = {}
+        whole = 0
+        if path.exists():
+            for number, line in enumerate(path.read_bytes().splitlines(keepends=True), 1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    entry = json.loads(line)
+                    self._entries[entry["key"]] = entry["value"]
+                except (ValueError, KeyError, TypeError) as error:
+                    raise CorruptStoreError(f"line {number} of {path} cannot be read: remove the run") from error
+                whole += len(line)
+            if whole < path.stat().st_size:
+                os.truncate(path, whole)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._entries
+
+    def once(self, key: str, kind: type[V], make: Callable[[], V]) -> V:
+        """The value that an earlier run of this stored under the key, else that of `make`, stored."""
+        if (known := self.get(key, kind)) is not None:
+            return known
+        value = make()
+        self.put(key, value)
+        return value
+
+    def get(self, key: str, kind: type[V]) -> V | None:
+        if key not in self._entries:
+            return None
+        try:
+            return kind.model_validate_json(json.dumps(self._entries[key]))
+        except ValidationError as error:
+            raise CorruptStoreError(
+                f"{key!a} of {self._path} is from another version of xkg: remove the run"
+            ) from error
+
+    def put(self, key: str, value: Value) -> None:
+        """Stores a value for good."""
+        self._entries[key] = value.model_dump(mode="json")
+        line = json.dumps({"key": key, "value": self._entries[key]}).encode() + b"\n"
+        with self._path.open("ab") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())

@@ -1,0 +1,138 @@
+"""The report of a run: what was asked, what was done, what was shown, and what the reader should check."""
+
+import html
+import json
+from collections.abc import Iterator, Sequence
+
+from xkg.agents.codification.memory import Taken, shown
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.verdict import MEANING, Verdict
+from xkg.agents.workspace.command import cut_middle
+
+_LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
+
+
+def written(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
+    """The report as Markdown."""
+    return "\n\n".join(_blocks(session, history, verdict, result)) + "\n"
+
+
+def as_html(session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult) -> str:
+    """The same as a page of its own, without anything from elsewhere."""
+    body = []
+    fence: list[str] | None = None
+    for line in written(session, history, verdict, result).splitlines():
+        if line.startswith("````"):
+            if fence is None:
+                fence = []
+            else:
+                body.append("<pre>" + "\n".join(map(_coloured, fence)) + "</pre>")
+                fence = None
+        elif fence is not None:
+            fence.append(line)
+        elif line.startswith("#"):
+            level = len(line) - len(line.lstrip("#"))
+            body.append(f"<h{level}>{html.escape(line.lstrip('# '))}</h{level}>")
+        elif line.startswith("- "):
+            body.append(f"<li>{html.escape(line[2:])}</li>")
+        elif line.strip():
+            body.append(f"<p>{html.escape(line)}</p>")
+    return (
+        "<!doctype html><html lang='en'><meta charset='utf-8'>"
+        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<title>{html.escape(result.run)}</title><style>{_STYLE}</style><main>\n"
+        + "\n".join(body)
+        + "\n</main></html>\n"
+    )
+
+
+def transcript(history: Sequence[Taken]) -> str:
+    """The steps as JSON lines."""
+    return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in history)
+
+
+_STYLE = (
+    "main{max-width:60rem;margin:2rem auto;font:16px/1.5 system-ui,sans-serif;padding:0 1rem}"
+    "pre{background:#f4f4f4;padding:.8rem;overflow-x:auto;font-size:13px}.a{color:#116329}.d{color:#82071e}"
+)
+
+
+def _coloured(line: str) -> str:
+    kind = {"+": "a", "-": "d"}.get(line[:1])
+    text = html.escape(line)
+    return f"<span class='{kind}'>{text}</span>" if kind else text
+
+
+def _blocks(
+    session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult
+) -> Iterator[str]:
+    task = session.task
+    yield f"# {result.result}: {MEANING[result.result]}"
+    before, after = ("none" if v is None else f"{v:g}" for v in (result.metric_before, result.metric_after))
+    cost = "unknown" if result.dollars is None else f"${result.dollars:.4f}"
+    yield "\n".join(
+        [
+            f"- run: {result.run} ({task.mode}{'' if task.graph else ', without the graph'})",
+            f"- metric {task.parsed_metric}: {before} before, {after} after",
+            f"- {result.steps} steps, {result.edits} edits, {result.expert_calls} calls of the expert, dollars: {cost}",
+            *(f"- not done: {fault}" for fault in result.faults),
+            *([f"- stopped: {result.stopped}"] if result.stopped else []),
+        ]
+    )
+    yield "## What was asked"
+    starter = f"{task.starter} ({session.workspace.identity})"
+    yield f"- starter: {starter}\n- run: {task.run}\n- method: {session.method.source}"
+    yield _fenced(cut_middle(session.method.text, _LONGEST_METHOD))
+    if result.notes:
+        yield "Notes:\n\n" + "\n".join(f"- {note}" for note in result.notes)
+    yield "## What to check"
+    yield "\n".join(f"- {line}" for line in _to_check(session, verdict))
+    yield "## The method's parts and their lines"
+    yield from _places(session, verdict)
+    yield "## All changes"
+    yield _fenced(cut_middle(session.workspace.diff(), _LONGEST_DIFF) or "none")
+    yield "## Steps"
+    plan = next((each.step.plan_and_status for each in reversed(history) if each.step.plan_and_status), "")
+    if plan:
+        yield "The last plan:\n\n" + _fenced(plan)
+    for each in history:
+        yield f"### {each.number}. {each.step.action}"
+        if each.step.thought:
+            yield _fenced(each.step.thought)
+        yield _fenced(f"{shown(each.step.action_input)}\n-> {cut_middle(each.observation, _LONGEST_OBSERVATION)}")
+
+
+def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
+    if verdict is None:
+        yield "nothing was accepted: the changes are a draft"
+        return
+    for change in verdict.evaluation_changes:
+        yield f"the evaluation differs from the starter's: {change}"
+    if verdict.evaluation_changes:
+        yield "the metric before and after may not measure the same: the evaluation changed"
+    for change in verdict.setting_changes:
+        yield f"a setting differs from the starter's: {change}"
+    for part in verdict.in_starter:
+        yield f"nothing was changed for the part {part!a}: is it in the starter already?"
+    for path, lines in verdict.never_ran.items():
+        yield f"changed lines of {path} that never ran: {', '.join(map(str, lines[:20]))}"
+    yield "the parts below beside the method's text: a run shows that lines ran, not that they compute the right thing"
+    if session.baseline is not None and verdict.metric is not None:
+        yield "one run before and one after: what the change of the metric means takes more seeds"
+
+
+def _places(session: Session, verdict: Verdict | None) -> Iterator[str]:
+    named = {place.part.strip().lower(): place for place in verdict.places} if verdict else {}
+    for part in session.parts:
+        place = named.get(part.strip().lower())
+        if place is None or place.file not in session.workspace.files:
+            yield f"### {part}\n\nno place was given"
+            continue
+        lines = session.workspace.text(place.file).splitlines()[place.start_line - 1 : place.end_line]
+        numbered = "\n".join(f"{n:>5}  {line}" for n, line in enumerate(lines[:80], place.start_line))
+        yield f"### {part}\n\n{place.file}, lines {place.start_line}-{place.end_line}\n\n{_fenced(numbered)}"
+
+
+def _fenced(text: str) -> str:
+    return "````\n" + text.replace("````", "` ` ` `") + "\n````"

@@ -1,0 +1,41 @@
+"""The result of a run."""
+
+from xkg.agents.codification.task import Mode
+from xkg.agents.codification.verdict import MEANING, Class
+from xkg.value import Value
+
+
+class CodificationResult(Value):
+    """`result` is the published class: A error-free and better than the starter, B error-free, C erroneous, D nothing.
+    `faults` say why it is C, `stopped` why it ended without an accepted answer. `dollars` is None where a price is
+    unknown."""
+
+    run: str
+    mode: Mode
+    result: Class
+    metric_before: float | None
+    metric_after: float | None
+    steps: int
+    edits: int
+    changed_files: tuple[str, ...]
+    faults: tuple[str, ...]
+    stopped: str | None
+    dollars: float | None
+    expert_calls: int
+    notes: tuple[str, ...]
+    report: str
+
+    def __str__(self) -> str:
+        before, after = ("none" if value is None else f"{value:g}" for value in (self.metric_before, self.metric_after))
+        cost = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
+        lines = [
+            f"{self.result}: {MEANING[self.result]}",
+            f"  run {self.run}: {self.steps} steps, {self.edits} edits of {len(self.changed_files)} files, {cost}",
+            f"  metric {before} -> {after}",
+            *(f"  not done: {fault}" for fault in self.faults),
+            *([f"  stopped: {self.stopped}"] if self.stopped else []),
+            f"  report: {self.report}",
+        ]
+        if self.result in ("A", "B"):
+            lines.append(f"  `xkg implement apply {self.run}` brings it to your repository")
+        return "\n".join(lines)

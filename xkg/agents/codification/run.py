@@ -1,0 +1,271 @@
+"""A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
+
+    <graph>/runs/<run>/task.json       what was asked
+    <graph>/runs/<run>/journal.jsonl   what was done, an entry each
+    <graph>/runs/<run>/result.json, report.md, report.html
+    and what `xkg.agents.workspace` keeps beside them
+
+The name of a run is a digest of what was asked and of the starter's content: the same command goes on with the same
+run, and a run that is over gives its result again.
+"""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+from xkg.agents.codification import report
+from xkg.agents.codification.actions import Actions, Observation
+from xkg.agents.codification.answers import Parts
+from xkg.agents.codification.journal import Journal
+from xkg.agents.codification.library import Library
+from xkg.agents.codification.memory import Taken
+from xkg.agents.codification.modes import Chooser, Planner, Prescribed, Single
+from xkg.agents.codification.questions import Questions
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.task import Method, Task
+from xkg.agents.codification.verdict import Verdict, classify
+from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.starter import Starter
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import ImplementSettings
+from xkg.errors import AnswerError, BudgetError, InputError, ModelUnavailableError
+from xkg.files import file_lock, private_folder, write_whole
+from xkg.llm.client import LanguageModel
+from xkg.model import slug
+from xkg.value import Value
+
+
+class StepTaken(NamedTuple):
+    """For a display: a step that has ended, the dollars spent so far (None: unknown) and the last metric read."""
+
+    number: int
+    action: str
+    outcome: str
+    dollars: float | None
+    metric: float | None
+
+
+class Baseline(Value):
+    """The starter's own run: its metric, or the problem that keeps it from having one."""
+
+    metric: float | None
+    problem: str | None
+
+
+def run_name(task: Task, method: Method, starter: Starter, models: Sequence[str]) -> str:
+    """The name of the run of a task: a word of the starter and a digest."""
+    asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
+    digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:10]
+    word = slug(starter.spec.rstrip("/").rpartition("/")[2].partition("@")[0])[:24] or "run"
+    return f"{word}-{task.mode}-{digest}"
+
+
+def codify(
+    task: Task,
+    method: Method,
+    starter: Starter,
+    folder: Path,
+    model: LanguageModel,
+    library: Library,
+    commands: Callable[[Workspace], Commands],
+    settings: ImplementSettings,
+    notify: Callable[[object], None] = lambda _: None,
+) -> CodificationResult:
+    """Runs a task in `folder`, or goes on with it there; what was asked, run or paid for before is not again.
+
+    Where the model cannot be asked any further (no money, no endpoint, no usable answer), the result says so in
+    `stopped`, and the same call goes on later. Raises `InputError` for a starter that does not run or has no metric,
+    and where another process is at this run."""
+    private_folder(folder)
+    with ExitStack() as held:
+        if not held.enter_context(file_lock(folder / "lock", wait=False)):
+            raise InputError(f"another process is at the run {folder.name}: wait for it")
+        if (done := _finished(folder, settings.steps)) is not None:
+            return done
+        write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
+        started = (folder / "workspace.json").exists()
+        workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
+        journal = Journal(folder / "journal.jsonl")
+        session = Session(
+            task=task,
+            method=method,
+            workspace=workspace,
+            commands=commands(workspace),
+            questions=Questions(model, f"run:{folder.name}", settings),
+            library=library,
+            journal=journal,
+            settings=settings,
+            notify=notify,
+        )
+        return _run(session, folder)
+
+
+def _run(session: Session, folder: Path) -> CodificationResult:
+    journal = session.journal
+    session.workspace.rewind(_recorded_version(journal))
+    baseline = journal.once("baseline", Baseline, lambda: _baseline(session))
+    if baseline.metric is None:
+        shutil.rmtree(folder)  # so that the same command tries anew
+        raise InputError(
+            f"the starter does not give its metric as it is: {baseline.problem}; correct --run or --metric, name its "
+            "data with --data, or give --baseline where it cannot run yet"
+        )
+    session.baseline = baseline.metric
+    history: list[Taken] = []
+    verdict: Verdict | None = None
+    stopped: str | None = None
+    final = True
+    try:
+        session.parts = _parts(session)
+        actions = Actions(session)
+        chooser = _chooser(session, actions)
+        while len(history) < session.settings.steps:
+            taken, verdict = _taken(session, actions, chooser, history, verdict)
+            if taken is None:
+                break
+            history.append(taken)
+            _notify(session, taken, verdict)
+            if taken.accepted:
+                break
+        else:
+            stopped = f"{session.settings.steps} steps were taken (implement.steps) without an accepted answer"
+    except (BudgetError, ModelUnavailableError, AnswerError) as error:
+        stopped, final = str(error), False
+    return _result(session, folder, history, verdict, baseline, stopped, final=final)
+
+
+def _taken(
+    session: Session, actions: Actions, chooser: Chooser, history: Sequence[Taken], verdict: Verdict | None
+) -> tuple[Taken | None, Verdict | None]:
+    """The next step, recorded or done now, and the last verdict."""
+    number = len(history) + 1
+    key = f"step {number}"
+    if (known := session.journal.get(key, Taken)) is not None:
+        session.questions.expert_calls += known.expert_calls
+        return known, session.journal.get(f"verdict {number}", Verdict) or verdict
+    before = session.questions.expert_calls
+    step = chooser.next(history)
+    if step is None:
+        return None, verdict
+    observation: Observation = actions.do(step, history)
+    if observation.verdict is not None:
+        session.journal.put(f"verdict {number}", observation.verdict)
+    taken = Taken(
+        number=number,
+        step=step,
+        observation=observation.text,
+        version=session.workspace.current.number,
+        expert_calls=session.questions.expert_calls - before,
+        accepted=observation.verdict is not None and observation.verdict.accepted,
+    )
+    session.journal.put(key, taken)
+    return taken, observation.verdict or verdict
+
+
+def _chooser(session: Session, actions: Actions) -> Chooser:
+    if session.task.mode == "prescribed":
+        return Prescribed(session, actions)
+    return Single(session, actions) if session.task.mode == "single" else Planner(session)
+
+
+def _baseline(session: Session) -> Baseline:
+    task = session.task
+    if task.baseline is not None:
+        return Baseline(metric=task.baseline, problem=None)
+    result = session.execute(task.run, ())
+    if result.problem is not None:
+        missing = session.commands.environment.missing
+        absent = f"; packages that could not be installed: {', '.join(sorted(missing)[:6])}" if missing else ""
+        return Baseline(metric=None, problem=f"`{task.run}`: {result.problem}{absent}")
+    metric, problem = result.metric_or_problem(task.parsed_metric)
+    return Baseline(metric=metric, problem=problem)
+
+
+def _parts(session: Session) -> tuple[str, ...]:
+    """The method's sub-parts: those of the graph, else those that a model finds in its text."""
+    if session.method.parts:
+        return session.method.parts
+
+    def ask() -> Parts:
+        inputs = {
+            "method": session.method.text,
+            "pseudocode": session.task.pseudocode,
+            "files": session.shown(session.related()),
+        }
+
+        def check(answer: Parts) -> str | None:
+            names = [part.strip().lower() for part in answer.parts]
+            if not 1 <= len(names) <= 12 or len(set(names)) < len(names) or "" in names:
+                return "give between 1 and 8 parts, each with a name of its own"
+            return None
+
+        return session.questions.ask("parts", Parts, inputs, about="parts", check=check)
+
+    return session.journal.once("parts", Parts, ask).parts
+
+
+def _recorded_version(journal: Journal) -> int:
+    version, number = 0, 1
+    while (taken := journal.get(f"step {number}", Taken)) is not None:
+        version, number = taken.version, number + 1
+    return version
+
+
+def _notify(session: Session, taken: Taken, verdict: Verdict | None) -> None:
+    outcome = (taken.observation.strip().splitlines() or [""])[0]
+    metric = verdict.metric if verdict is not None else None
+    session.notify(StepTaken(taken.number, taken.step.action, outcome, session.questions.spent(), metric))
+
+
+def _result(
+    session: Session,
+    folder: Path,
+    history: Sequence[Taken],
+    verdict: Verdict | None,
+    baseline: Baseline,
+    stopped: str | None,
+    *,
+    final: bool,
+) -> CodificationResult:
+    workspace = session.workspace
+    last = history[-1].version if history else 0
+    workspace.rewind(last)  # what a step that broke off had edited
+    if final and workspace.changed() and (verdict is None or not verdict.accepted):
+        verdict = Actions(session).finish(verdict.places if verdict else (), ()).verdict
+    result = CodificationResult(
+        run=folder.name,
+        mode=session.task.mode,
+        result=classify(session.task, workspace, verdict, baseline.metric),
+        metric_before=baseline.metric,
+        metric_after=verdict.metric if verdict else None,
+        steps=len(history),
+        edits=len(workspace.versions) - 1,
+        changed_files=tuple(workspace.changed()),
+        faults=verdict.faults if verdict else (),
+        stopped=stopped,
+        dollars=session.questions.spent(),
+        expert_calls=session.questions.expert_calls,
+        notes=(*workspace.notes, *session.commands.environment.notes),
+        report=str(folder / "report.md"),
+    )
+    page = report.written(session, history, verdict, result)
+    write_whole(folder / "report.md", page.encode("utf-8", "replace"))
+    write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
+    write_whole(folder / "transcript.jsonl", report.transcript(history).encode("utf-8", "replace"))
+    if final:
+        write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())
+    return result
+
+
+def _finished(folder: Path, steps: int) -> CodificationResult | None:
+    """The stored result of a run that is over; not of one that may take more steps now."""
+    try:
+        result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return None if result.stopped is not None and result.steps < steps else result

@@ -1,0 +1,123 @@
+"""What the steps of a run share: task, workspace, models, library, journal; and runs of the code, each made once."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from xkg.agents.codification.journal import Journal
+from xkg.agents.codification.library import Library
+from xkg.agents.codification.questions import Questions
+from xkg.agents.codification.task import Method, Task
+from xkg.agents.codification.verdict import texts_of
+from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import ImplementSettings
+
+_MOST_STORED = 400_000
+_MOST_FILES = 60_000
+
+
+@dataclass
+class Session:
+    """One run. `baseline` is the starter's metric, None where it has none."""
+
+    task: Task
+    method: Method
+    workspace: Workspace
+    commands: Commands
+    questions: Questions
+    library: Library
+    journal: Journal
+    settings: ImplementSettings
+    parts: tuple[str, ...] = ()
+    baseline: float | None = None
+    notify: Callable[[object], None] = field(default=lambda _: None)
+
+    def execute(self, command: str, trace: Sequence[str]) -> RunResult:
+        """The result of a command over the current files; the same command over the same files runs once."""
+        digest = hashlib.sha256()
+        for path, file in sorted(self.workspace.files.items()):
+            digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
+        key = f"run {digest.hexdigest()[:24]} {'traced ' if trace else ''}{command}"
+
+        def run() -> RunResult:
+            wanted = self.task.parsed_metric.files
+            result = self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
+            return result.model_copy(update={"output": cut_middle(result.output, _MOST_STORED)})
+
+        return self.journal.once(key, RunResult, run)
+
+    def described(self) -> str:
+        """The task as each prompt gives it."""
+        task = self.task
+        known = f"{self.baseline:g}" if self.baseline is not None else "unknown"
+        lines = [
+            "# The method\n" + self.method.text,
+            *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
+            *([f"# The data\n{task.data_description}"] if task.data_description else []),
+            "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
+            f"# The program\nRun by: {task.run}\nStart from: {self.script()}\n"
+            f"Metric: {task.parsed_metric} (of the starter: {known})",
+        ]
+        if related := self.related():
+            lines.append("Related files: " + ", ".join(related))
+        return "\n\n".join(lines)
+
+    def script(self) -> str:
+        """The file to start from."""
+        if self.task.script:
+            return self.task.script
+        words = split(self.task.run)
+        for number, word in enumerate(words):
+            name = PurePosixPath(word).as_posix()
+            if name in self.workspace.files:
+                return name
+            if word == "-m" and number + 1 < len(words):
+                module = words[number + 1].replace(".", "/")
+                for path in (f"{module}.py", f"{module}/__main__.py"):
+                    if path in self.workspace.files:
+                        return path
+        return "(none named)"
+
+    def related(self) -> list[str]:
+        """Files of the starter that belong to the method: those that the task names, else Python files, those near the
+        script first, as many as fit into a prompt."""
+        if self.task.related:
+            return list(self.task.related)
+        script = self.script()
+        texts = {path: text for path, text in texts_of(self.workspace, 0).items() if path.endswith(".py")}
+        near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
+        chosen, size = [], 0
+        for path in near:
+            size += len(texts[path])
+            if size > _MOST_FILES:
+                break
+            chosen.append(path)
+        return chosen
+
+    def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
+        """Files for a prompt; a file that is not there says so."""
+        blocks = []
+        room = _MOST_FILES * 2
+        for path in dict.fromkeys(paths):
+            if path not in self.workspace.files:
+                blocks.append(f"## {path}\n(a new file)")
+                continue
+            text = self.workspace.text(path)
+            lines = text.splitlines()
+            if numbered:
+                text = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, 1))
+            blocks.append(f"## {path}\n{cut_middle(text, max(2000, room))}")
+            room -= len(text)
+        return "\n\n".join(blocks)
+
+    def traced(self) -> list[str]:
+        """The Python files whose lines are counted: those that differ from the starter."""
+        return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
+
+
+def _distance(path: str, script: str) -> int:
+    ours, theirs = path.split("/")[:-1], script.split("/")[:-1]
+    shared = sum(1 for a, b in zip(ours, theirs, strict=False) if a == b)
+    return len(ours) + len(theirs) - 2 * shared

@@ -1,0 +1,59 @@
+"""Starts a run from the settings: sandbox, packages, graph and models."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from xkg.agents.codification.library import GraphLibrary
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.run import codify, run_name
+from xkg.agents.codification.task import Task, read_method, require_model
+from xkg.agents.workspace.command import Commands, packages_for
+from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import Settings
+from xkg.files import private_folder
+from xkg.llm.client import LanguageModel
+from xkg.llm.prices import model_of
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.runner import Limits
+from xkg.sandbox.select import runner_for
+from xkg.serve.service import Service
+
+RUNS = "runs"
+"""The folder of a graph with its runs."""
+
+
+def implement(
+    settings: Settings,
+    task: Task,
+    notify: Callable[[object], None] = lambda _: None,
+    *,
+    roots: Sequence[Path] | None = None,
+) -> CodificationResult:
+    """Runs a task, or goes on with it: `xkg.agents.codification.run.codify`. Starter code in a folder lies under
+    `roots`, if there are any.
+
+    Raises `InputError` for a task, a starter or a baseline that cannot be used, `SandboxUnavailableError` where nothing
+    here can contain code, `ModelUnavailableError` without a key."""
+    require_model(settings.llm.model)
+    private_folder(settings.kg)
+    runner = runner_for(settings.sandbox)
+    options = settings.implement
+    limits = Limits(seconds=options.seconds, memory_mb=options.memory_mb, disk_mb=options.disk_mb)
+    starter = read_starter(task.starter, settings.kg / "repositories", roots)
+    with ExitStack() as opened:
+        library = GraphLibrary(opened.enter_context(closing(Service(settings))), graph=task.graph)
+        method = read_method(task, library.method)
+        models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
+        name = run_name(task, method, starter, models)
+        maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
+
+        def commands(workspace: Workspace) -> Commands:
+            return Commands(runner, packages_for(workspace, maker), limits, task.data)
+
+        model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify))
+        private_folder(settings.kg / RUNS)
+        return codify(
+            task, method, starter, settings.kg / RUNS / name, model, library, commands, settings.implement, notify
+        )

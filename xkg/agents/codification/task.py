@@ -1,0 +1,167 @@
+"""What is to be implemented: a task file (`implement.yaml`), flags over it, and the method's text that they name."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import yaml
+from pydantic import ValidationError
+
+from xkg.agents.workspace.metric import Metric
+from xkg.build.parsing.parsers import Parsers
+from xkg.errors import ConfigError, InputError
+from xkg.files import read_regular
+from xkg.model import slug
+from xkg.value import Value
+
+Mode = Literal["agent", "single", "prescribed"]
+
+_MOST_TASK, _MOST_METHOD = 1 << 20, 200_000
+_PAPERS = (".tex", ".md", ".pdf", ".html", ".htm", ".gz", ".zip", ".tar", ".tgz")
+_TEXTS = (".txt", ".rst", "")
+
+
+class Task(Value):
+    """`method` names a file (`paper.tex#sec:method` for one section of it), a paper or technique of the graph, or is
+    the text itself. `run` is the command whose output or files have `metric`; `script` the file to start from, by
+    default the first one that `run` names. `baseline` is the starter's metric, measured where it is None. `related` are
+    files of the starter that belong to the method; `data` maps paths in the starter to folders that runs may read.
+    `protect` are more parts of the evaluation (`path` or `path::function`), which may not change unless
+    `may_change_evaluation`."""
+
+    method: str
+    starter: str
+    run: str
+    metric: str
+    script: str | None = None
+    baseline: float | None = None
+    pseudocode: str = ""
+    data_description: str = ""
+    related: tuple[str, ...] = ()
+    data: Mapping[str, Path] = {}
+    protect: tuple[str, ...] = ()
+    may_change_evaluation: bool = False
+    mode: Mode = "agent"
+    graph: bool = True
+
+    @property
+    def parsed_metric(self) -> Metric:
+        return Metric.parse(self.metric)
+
+
+class TaskFields(TypedDict, total=False):
+    """The fields of a task that may be left out, as in `Task`."""
+
+    script: str
+    baseline: float
+    pseudocode: str
+    data_description: str
+    related: tuple[str, ...]
+    data: Mapping[str, Path]
+    protect: tuple[str, ...]
+    may_change_evaluation: bool
+    mode: Mode
+    graph: bool
+
+
+class Method(Value):
+    """The method's text and where it is from; `parts` are the names of its sub-parts where the graph has them, in the
+    order in which they are built."""
+
+    text: str
+    source: str
+    parts: tuple[str, ...] = ()
+
+
+def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
+    """The task of a file with `flags` over it; flags that are None or empty do not count. Paths in a file are relative
+    to its folder. Raises `InputError` with the field that is missing or wrong."""
+    fields: dict[str, Any] = {}
+    if file is not None:
+        try:
+            fields = yaml.safe_load(read_regular(file, _MOST_TASK)) or {}
+        except OSError as error:
+            raise InputError(f"{file} cannot be read ({error.strerror or error})") from error
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            raise InputError(f"{file} is no task file: {' '.join(str(error).split())[:200]}") from error
+        if not isinstance(fields, dict):
+            raise InputError(f"{file} is no task file: it needs method, starter, run and metric")
+        fields = _beside(fields, file.parent)
+    fields |= {name: value for name, value in flags.items() if value not in (None, (), [], {}, "")}
+    if missing := [name for name in ("method", "starter", "run", "metric") if not fields.get(name)]:
+        raise InputError(f"the task has no {' and no '.join(missing)}: give --{missing[0]}, or a file with --task")
+    try:
+        task = Task.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"the task's {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    task.parsed_metric  # noqa: B018 - raises for what cannot be read
+    return task
+
+
+def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Paths of a task file, which are relative to its folder, as they are from here."""
+    for name in ("method", "starter"):
+        value = fields.get(name)
+        path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
+        if path and len(path) < 1000 and "\n" not in path and not Path(path).is_absolute() and (folder / path).exists():
+            fields[name] = f"{folder / path}{mark}{rest}"
+    if isinstance(fields.get("data"), dict):
+        fields["data"] = {name: str(folder / str(place)) for name, place in fields["data"].items()}
+    return fields
+
+
+def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
+    """The method's text. `in_graph` gives the method of a paper or technique of the graph. Raises
+    `InputError` for a file that is not there or is empty, and a section that it does not have."""
+    name, _, section = task.method.partition("#")
+    if "\n" in task.method or len(name) > 1000 or (not Path(name).exists() and len(task.method.split()) > 3):
+        return _bounded(task.method, "the text that was given")
+    path = Path(name).expanduser()
+    if not path.exists():
+        if (known := in_graph(task.method)) is not None:
+            return known
+        raise InputError(
+            f"the method {task.method!a} is no file, no paper of the graph and no text: give paper.tex#section, "
+            "an id such as arxiv:1608.04471, or the text"
+        )
+    if path.suffix.lower() in _PAPERS or path.is_dir():
+        return _of_paper(path, section)
+    if path.suffix.lower() not in _TEXTS:
+        raise InputError(f"{path}: the method is read from .tex, .md, .pdf, .html or .txt")
+    try:
+        text = read_regular(path, _MOST_METHOD * 4).decode("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
+    return _bounded(text, str(path))
+
+
+def _of_paper(path: Path, section: str) -> Method:
+    with Parsers() as parsers:
+        document = parsers.paper(path)
+    if not section:
+        return _bounded(document.text, str(path))
+    wanted = slug(section.removeprefix("sec:"))
+    for candidate in document.walk():
+        inner = min((child.start for child in candidate.children), default=candidate.end)
+        head = document.text[candidate.start : min(candidate.body_start + 200, inner)]
+        if f"\\label{{{section}}}" in head or wanted in (slug(candidate.title), slug(candidate.number or "?")):
+            return _bounded(document.text[candidate.start : candidate.end], f"{path}, {candidate.title}")
+    titles = ", ".join(each.title for each in document.walk()[:12])
+    raise InputError(f"{path} has no section {section!a}: its sections are {titles}")
+
+
+def _bounded(text: str, source: str) -> Method:
+    if len(text.strip()) < 20:
+        raise InputError(f"the method in {source} is empty: describe what is to be implemented")
+    if len(text) > _MOST_METHOD:
+        raise InputError(
+            f"the method in {source} has {len(text):,} characters, and {_MOST_METHOD:,} is the most: name its section"
+        )
+    return Method(text=text.strip(), source=source)
+
+
+def require_model(model: str) -> None:
+    """Raises `ConfigError` where there is none to ask."""
+    if model == "none":
+        raise ConfigError("xkg implement asks a language model, and llm.model is none: name one, such as o4-mini")

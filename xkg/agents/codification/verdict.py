@@ -1,0 +1,192 @@
+"""When a run is done: what is shown by running it, not what a model says of it."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from xkg.agents.codification.answers import ChangedSetting, PartPlace
+from xkg.agents.codification.protected import changed_evaluation, changed_settings, evaluation, says, settings
+from xkg.agents.codification.task import Method, Task
+from xkg.agents.workspace.command import RunResult, executable_lines
+from xkg.agents.workspace.workspace import Workspace
+from xkg.value import Value
+
+Class = Literal["A", "B", "C", "D"]
+MEANING: dict[Class, str] = {
+    "A": "error-free and better than the starter",
+    "B": "error-free",
+    "C": "erroneous",
+    "D": "nothing was implemented",
+}
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class Verdict(Value):
+    """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
+    method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
+    lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed."""
+
+    faults: tuple[str, ...]
+    metric: float | None
+    places: tuple[PartPlace, ...]
+    ran: dict[str, tuple[int, ...]]
+    never_ran: dict[str, tuple[int, ...]]
+    in_starter: tuple[str, ...]
+    evaluation_changes: tuple[str, ...]
+    setting_changes: tuple[str, ...]
+
+    @property
+    def accepted(self) -> bool:
+        return not self.faults
+
+
+def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
+    """The text files of a version (the current one by default)."""
+    files = workspace.files if version is None else workspace.files_of(version)
+    return {
+        path: file.content.decode("utf-8", "replace")
+        for path, file in files.items()
+        if b"\0" not in file.content[:8192]
+    }
+
+
+def judge(
+    task: Task,
+    method: Method,
+    parts: Sequence[str],
+    workspace: Workspace,
+    result: RunResult | None,
+    places: Sequence[PartPlace],
+    declared: Sequence[ChangedSetting],
+) -> Verdict:
+    """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
+    changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
+    the traced run of the current version; None where it was not run."""
+    faults: list[str] = []
+    before, after = texts_of(workspace, 0), texts_of(workspace)
+    changed = workspace.changed_lines()
+    if not workspace.changed():
+        faults.append("no file differs from the starter: nothing is implemented")
+    metric = None
+    if result is None:
+        faults.append("the code was not run")
+    elif result.problem is not None:
+        faults.append(f"`{task.run}` fails: {result.problem}")
+    else:
+        metric, problem = result.metric_or_problem(task.parsed_metric)
+        faults += [f"the metric cannot be read: {problem}"] if problem else []
+    lines = (result.lines if result else None) or {}
+    misplaced, in_starter = _misplaced(parts, places, after, changed, lines)
+    faults += misplaced
+    ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
+    code = {path: executable_lines(after.get(path, "")) for path in ran}
+    never = {path: tuple(sorted(changed[path] & code[path] - set(ran[path]))) for path in ran}
+    measures = _evaluation_changes(task, before, after)
+    if measures and not task.may_change_evaluation:
+        faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
+    differing = changed_settings(settings(before), settings(after))
+    allowed = {each.name for each in declared if says(method.text, each.method_says)}
+    open_ = {name: values for name, values in differing.items() if name not in allowed}
+    if open_:
+        listed = "; ".join(f"{name}: {old} -> {new}" for name, (old, new) in list(open_.items())[:6])
+        faults.append(
+            f"settings of the starter were changed ({listed}); restore them, or name each with the method's own words "
+            "that ask for it"
+        )
+    return Verdict(
+        faults=tuple(faults),
+        metric=metric,
+        places=tuple(places),
+        ran={path: of for path, of in ran.items() if of},
+        never_ran={path: of for path, of in never.items() if of},
+        in_starter=tuple(in_starter),
+        evaluation_changes=tuple(measures),
+        setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
+    )
+
+
+def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline: float | None) -> Class:
+    """The published class of a result."""
+    if not workspace.changed():
+        return "D"
+    if verdict is None or not verdict.accepted:
+        return "C"
+    assert verdict.metric is not None
+    better = baseline is not None and task.parsed_metric.is_better(verdict.metric, baseline)
+    return "A" if better else "B"
+
+
+def evaluation_changes(task: Task, workspace: Workspace, after: Mapping[str, str]) -> list[str]:
+    """The parts of the starter's evaluation that the texts `after` change."""
+    return _evaluation_changes(task, texts_of(workspace, 0), after)
+
+
+def _evaluation_changes(task: Task, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    metric = task.parsed_metric
+    starter = evaluation(before, metric, task.protect)
+    same_files = {path: text for path, text in after.items() if path in before}
+    differing = {path: text for path, text in after.items() if before.get(path) != text}
+    if not differing and after.keys() >= before.keys():
+        return []
+    return changed_evaluation(starter, evaluation(same_files, metric, task.protect), differing)
+
+
+def _misplaced(
+    parts: Sequence[str],
+    places: Sequence[PartPlace],
+    texts: Mapping[str, str],
+    changed: Mapping[str, frozenset[int]],
+    lines: Mapping[str, Mapping[int, int]],
+) -> tuple[list[str], list[str]]:
+    """What is wrong with the places of the parts, and the parts of which nothing was changed."""
+    faults, unchanged = [], []
+    placed: dict[str, list[PartPlace]] = {}
+    for place in places:
+        placed.setdefault(place.part.strip().lower(), []).append(place)
+    for part in parts:
+        found = placed.get(part.strip().lower(), [])
+        if not found:
+            faults.append(f"the part {part!a} has no place: say in which lines of which file it is done")
+        for place in found:
+            text = texts.get(place.file)
+            if text is None or not 1 <= place.start_line <= place.end_line <= text.count("\n") + 1:
+                faults.append(f"{part!a}: there are no lines {place.start_line}-{place.end_line} in {place.file!a}")
+                continue
+            span = frozenset(range(place.start_line, place.end_line + 1))
+            if not place.file.endswith(".py"):
+                continue
+            code = _steps(text)
+            new = span & changed.get(place.file, frozenset()) & code
+            unchanged += [] if new else [part]
+            here = f"{place.file}:{place.start_line}-{place.end_line}"
+            if not (new or span) & lines.get(place.file, {}).keys() & code:
+                what = "its changed lines" if new else "its lines"
+                faults.append(f"{part!a} at {here}: none of {what} ran; call it from what `run` starts")
+    if parts and len(set(unchanged)) == len(set(parts)):
+        faults.append("no part is at lines that were changed: name the lines that were")
+    return faults, unchanged
+
+
+def _steps(text: str) -> frozenset[int]:
+    """The executable lines that mean something when they run: not imports, docstrings and the headers of functions and
+    classes, which run when the file is imported."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()
+    passed: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            passed.update(_header(node))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return executable_lines(text) - passed
+
+
+def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> range:
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return range(start, max(node.lineno + 1, node.body[0].lineno))

@@ -1,0 +1,170 @@
+"""`xkg implement` and `xkg implement apply`."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from xkg.cli.display.output import Json, present, print_result, print_text, settings_of
+from xkg.errors import InputError
+
+if TYPE_CHECKING:
+    from xkg.agents.codification.result import CodificationResult
+
+ERRONEOUS = 1
+
+implement_app = typer.Typer(
+    name="implement",
+    invoke_without_command=True,
+    help="Let an agent implement a method in starter code, run it and check it.",
+)
+
+
+@implement_app.callback()
+def implement(
+    context: typer.Context,
+    method: Annotated[
+        str | None,
+        typer.Option(help="paper.tex#sec:method, a text file, a paper or technique of the graph, or the text itself."),
+    ] = None,
+    starter: Annotated[str | None, typer.Option(help="Folder, folder@commit or https URL of the starter code.")] = None,
+    run: Annotated[
+        str | None, typer.Option(help="Command that trains and evaluates, such as 'python train.py'.")
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="'test acc: ([0-9.]+):max', json:FILE#PATH:max or csv:FILE#COLUMN:min."),
+    ] = None,
+    task: Annotated[
+        Path | None, typer.Option(help="File with all of these (implement.yaml); flags go over it.")
+    ] = None,
+    script: Annotated[str | None, typer.Option(help="File of the starter to start from.")] = None,
+    baseline: Annotated[float | None, typer.Option(help="Metric of the starter, instead of measuring it.")] = None,
+    pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode of the method.")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="PATH=FOLDER: a folder that runs find at PATH, for reading.")
+    ] = None,
+    related: Annotated[list[str] | None, typer.Option(help="File of the starter that belongs to the method.")] = None,
+    protect: Annotated[
+        list[str] | None, typer.Option(help="File, or file::function, of the evaluation, which may not change.")
+    ] = None,
+    may_change_evaluation: Annotated[
+        bool,
+        typer.Option("--may-change-evaluation", help="The method asks for other evaluation code; the report lists it."),
+    ] = False,
+    mode: Annotated[
+        Literal["agent", "single", "prescribed"] | None,
+        typer.Option(help="The agent (default), or for comparison one call, or a fixed path."),
+    ] = None,
+    no_graph: Annotated[bool, typer.Option("--no-graph", help="Work without the graph's techniques and code.")] = False,
+    llm: Annotated[str | None, typer.Option(help="Language model (llm.model, or o4-mini).")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let an agent implement a method in starter code.
+
+    It works in a private copy and runs everything in the sandbox; your repository stays as it is until `xkg implement
+    apply RUN`. The result says its class: A error-free and better than the starter, B error-free, C erroneous, D
+    nothing; the command exits with 0 for A and B. The same command goes on with a run that was cut off."""
+    if context.invoked_subcommand is not None:
+        return
+    from xkg.agents.codification.task import read_task
+    from xkg.commands import implement
+
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    flags = {
+        "method": method,
+        "starter": starter,
+        "run": run,
+        "metric": metric,
+        "script": script,
+        "baseline": baseline,
+        "pseudocode": None if pseudocode is None else _text(pseudocode),
+        "data": _data(data or ()),
+        "related": tuple(related or ()),
+        "protect": tuple(protect or ()),
+        "may_change_evaluation": may_change_evaluation or None,
+        "mode": mode,
+        "graph": False if no_graph else None,
+    }
+    asked = read_task(task, flags)
+    with _display() as notify:
+        result = implement.implement(settings, asked, notify)
+    _print(result, as_json)
+
+
+@implement_app.command("apply")
+def apply(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Name of the run, or the start of it.")],
+    patch: Annotated[Path | None, typer.Option(help="Write a patch to this file instead of a branch.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Name of the branch (xkg/RUN).")] = None,
+    to: Annotated[Path | None, typer.Option(help="Clone of the starter's repository that gets the branch.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also a result that was not accepted.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Bring the result of a run to your repository: a branch, or a patch where there is no repository."""
+    from xkg.commands import implement
+
+    print_result(implement.apply(settings_of(context), run, patch=patch, branch=branch, to=to, force=force), as_json)
+
+
+def _print(result: "CodificationResult", as_json: bool) -> None:
+    for note in result.notes:
+        print_text(f"note: {note}", err=True)
+    print_result(result, as_json)
+    if result.result not in ("A", "B"):
+        raise typer.Exit(ERRONEOUS)
+
+
+def _text(path: Path) -> str:
+    from xkg.files import read_regular
+
+    try:
+        return read_regular(path, 1 << 20).decode("utf-8", "replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror or error})") from error
+
+
+def _data(given: Sequence[str]) -> dict[str, str]:
+    pairs = [each.partition("=") for each in given]
+    if wrong := [name for name, equals, place in pairs if not (name and equals and place)]:
+        raise InputError(f"--data {wrong[0]!a}: give PATH=FOLDER, as in data=/datasets/cifar")
+    return {name: place for name, _, place in pairs}
+
+
+@contextmanager
+def _display() -> Iterator[Callable[[object], None]]:
+    """A line for each step on stderr: its action, how it ended, dollars and metric; on a terminal also the calls of
+    models."""
+    from rich.console import Console
+    from rich.status import Status
+
+    from xkg.agents.codification.run import StepTaken
+    from xkg.llm.client import Call
+    from xkg.text.unicode import printable_line
+
+    console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    status = Status("the starter is run", console=console) if console.is_terminal else None
+    calls = 0
+
+    def notify(event: object) -> None:
+        nonlocal calls
+        if isinstance(event, StepTaken):
+            dollars = "" if event.dollars is None else f"  ${event.dollars:.3f}"
+            metric = "" if event.metric is None else f"  metric {event.metric:g}"
+            line = f"  {event.number:>3}  {event.action:<24}{printable_line(event.outcome)[:90]}{dollars}{metric}"
+            console.print(line)
+        elif isinstance(event, Call):
+            calls += not event.cached
+            if status is not None:
+                status.update(f"{calls} calls, the last: {printable_line(event.about)[:60]}")
+
+    if status is None:
+        yield notify
+        return
+    with status:
+        yield notify

@@ -1,0 +1,105 @@
+"""`xkg implement`: lets an agent implement a method in starter code, and brings the result to the user."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.commands.open import require_folder
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.value import Value
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.agents.codification.result import CodificationResult
+    from xkg.agents.codification.task import Task
+
+
+class Applied(Value):
+    """Where the result of a run is now: the branch and its last commit, or the file of the patch."""
+
+    run: str
+    branch: str | None = None
+    commit: str | None = None
+    patch: str | None = None
+
+    def __str__(self) -> str:
+        if self.branch is not None:
+            return f"branch {self.branch}, commit {(self.commit or '')[:12]}: `git diff HEAD...{self.branch}` shows it"
+        return f"{self.patch}: `git apply {self.patch}` in the starter's folder applies it"
+
+
+def implement(settings: Settings, task: "Task", notify: Callable[[object], None]) -> "CodificationResult":
+    """As `xkg.agents.codification.start.implement`."""
+    from xkg.agents.codification.start import implement
+
+    require_folder(settings.kg)
+    return implement(settings, task, notify)
+
+
+def apply(
+    settings: Settings,
+    run: str,
+    *,
+    patch: Path | None = None,
+    branch: str | None = None,
+    to: Path | None = None,
+    force: bool = False,
+) -> Applied:
+    """Brings the result of a run to the user: as a branch of the repository that the starter came from (or of its clone
+    `to`), or as a patch where `patch` names a file or the starter is no repository of this machine.
+
+    Raises `InputError` for an unknown run, for one whose result was not accepted unless `force`, for a file that is
+    there already, and as `xkg.agents.workspace.apply.branch` does."""
+    from xkg.agents.workspace import apply as results
+    from xkg.agents.workspace.workspace import Workspace
+
+    folder = find_run(settings, run)
+    if not force:
+        _require_accepted(folder)
+    workspace = Workspace.open(folder)
+    here = to is not None or (workspace.base is not None and Path(workspace.spec.partition("@")[0]).is_dir())
+    if patch is None and here:
+        name = branch or f"xkg/{folder.name}"
+        return Applied(run=folder.name, branch=name, commit=results.branch(workspace, name, to))
+    place = patch or Path(f"{folder.name}.patch")
+    text = results.patch(workspace)
+    try:
+        with place.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{place} is there already: name another file with --patch") from None
+    except OSError as error:
+        raise InputError(f"{place} cannot be written ({error.strerror})") from error
+    return Applied(run=folder.name, patch=str(place))
+
+
+def find_run(settings: Settings, run: str) -> Path:
+    """The folder of a run, by its name, the start of it, or its path. Raises `InputError` with the runs there are."""
+    from xkg.agents.codification.start import RUNS
+
+    runs = settings.kg / RUNS
+    if os.sep in run and (Path(run) / "workspace.json").is_file():
+        return Path(run)
+    names = sorted(path.name for path in runs.iterdir() if path.is_dir()) if runs.is_dir() else []
+    found = [name for name in names if name == run] or [name for name in names if name.startswith(run)]
+    if len(found) == 1:
+        return runs / found[0]
+    listed = ", ".join(found or names[-5:]) or "none"
+    raise InputError(f"{run!a} is {'not one run' if found else 'no run'} of {settings.kg}: there are {listed}")
+
+
+def _require_accepted(folder: Path) -> None:
+    from xkg.agents.codification.result import CodificationResult
+
+    try:
+        result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
+    except (OSError, ValueError):
+        raise InputError(
+            f"the run {folder.name} is not over: run its command again; --force takes it as it is"
+        ) from None
+    if result.result not in ("A", "B"):
+        raise InputError(
+            f"the run {folder.name} ended as {result.result}, not as working code (see {result.report}): --force takes "
+            "it all the same"
+        )
