@@ -1,6 +1,7 @@
 """Algorithm 1 of AblateCell: an upper-confidence-bound bandit over components.
 
-UCB1 is that of P. Auer, N. Cesa-Bianchi and P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", 2002."""
+UCB1 is that of P. Auer, N. Cesa-Bianchi and P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem",
+2002."""
 
 import math
 from collections.abc import Sequence
@@ -12,11 +13,11 @@ from xkg.value import Value
 
 
 class BanditSettings(Value):
-    """`beta` weighs exploration: 1.5 times as much in the first 30 % of the rounds, half in the last 30 %. `cost_weight`
-    is the reward that a device hour costs (λ). An arm that is chosen gives `explore` pulls while it was visited fewer
-    than 3 times, `exploit` after more than 10 visits, `base` between: one at first, so that a round reaches as many
-    arms as it has places. `knowledge` orders unexplored arms by their prior weights; without it the order is that of
-    the list."""
+    """`beta` weighs exploration: 1.5 times as much in the first 30 % of the rounds, half in the last 30 %.
+    `cost_weight` is the reward that a device hour costs (λ). An arm that is chosen gives `explore` pulls while it was
+    visited fewer than 3 times, `exploit` after more than 10 visits, `base` between: one at first, so that a round
+    reaches as many arms as it has places. `knowledge` orders unexplored arms by their prior weights; without it the
+    order is that of the list."""
 
     beta: float = Field(default=2.0, ge=0)
     cost_weight: float = Field(default=0.01, ge=0)
