@@ -56,6 +56,10 @@ class SandboxUnavailableError(XkgError):
     """Nothing here can contain untrusted code."""
 
 
+class BaselineError(XkgError):
+    """The experiment that is to be ablated does not run as it is."""
+
+
 class PackagesError(XkgError):
     """The packages that code needs could not be installed."""
 

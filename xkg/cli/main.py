@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, curate, query, serve, store
+from xkg.cli import ablate, build, curate, query, serve, store
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -44,6 +44,7 @@ for command in (
     serve.doctor,
 ):
     app.command(command.__name__.rstrip("_"))(command)
+app.add_typer(ablate.ablate_app, name="ablate")
 app.add_typer(store.index_app, name="index")
 app.add_typer(store.store_app, name="store")
 app.add_typer(token_app, name="token")

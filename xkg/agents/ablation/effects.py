@@ -55,7 +55,7 @@ def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | N
     deviation to use where neither has one (a baseline of one run). Raises `ValueError` for no or non-finite values."""
     if not baseline or not values or not all(map(math.isfinite, (*baseline, *values))):
         raise ValueError("an effect needs finite values of baseline and candidate")
-    mean, own = fmean(baseline), fmean(values)
+    mean, own = (group[0] if len(set(group)) == 1 else fmean(group) for group in (baseline, values))
     scale = abs(mean) or 1.0
     change = (own - mean) / scale
     exact = len(baseline) > 1 and len(set(baseline)) == 1

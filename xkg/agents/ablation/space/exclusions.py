@@ -1,7 +1,7 @@
 """What is not ablated: what does not belong to a method, by its name, and the code that computes the metric."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
@@ -13,9 +13,12 @@ _REASONS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         "path paths dir directory folder file filename out output outdir save load log logs logging logger plot plots"
-        " fig figure figsize dpi checkpoint ckpt resume verbose verbosity print debug name title label color indent width"
-        " quiet progress".split(),
+        " fig figure figsize dpi checkpoint ckpt resume verbose verbosity print debug name title label color indent"
+        " width quiet progress".split(),
         "input, output or display",
+    ),
+    **dict.fromkeys(
+        "axis axes dim dims keepdims shape dtype order ndim ndmin casting loc".split(), "the shape of an array"
     ),
     **dict.fromkeys(
         "device cuda gpu gpus cpu workers jobs threads port host pin".split(), "the machine that it runs on"
@@ -26,6 +29,10 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _WORK = frozenset("load read write download save plot draw log print report parse fetch show".split())
+_LAYOUT = frozenset(
+    "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
+    " ravel view astype copy contiguous tuple list dict set int float str sorted reversed numpy to detach cpu".split()
+)
 _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
     " precision recall r2 loss_fn".split()
@@ -46,11 +53,17 @@ def is_work(function: str) -> bool:
     return bool(words) and words[0] in _WORK
 
 
+def is_layout(function: str) -> bool:
+    """Whether a called function changes the shape or type of its argument alone, as far as its name says."""
+    return function in _LAYOUT
+
+
 def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> list[Place]:
     """The lines that compute or write the metric: statements that hold a key of the metric (its name in the result
     file, the file's name) as text, those of the same function that compute what these read, and functions that they
-    call whose name says that they measure."""
+    call, and these in turn, whose name says that they measure, or has a word of a key."""
     wanted = {key for key in keys if len(key) > 1}
+    vocabulary = _METRIC.union(*(words_of(key) for key in keys if "." not in key))
     places: list[Place] = []
     called: set[str] = set()
     for source in sources:
@@ -59,16 +72,22 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> list[Pl
             protected = [s for s in simple if _mentions(s, wanted)]
             reads = set().union(*(names_in(s) for s in protected)) if protected else set()
             for statement in reversed(simple):
-                measures = any(_measures(name) for name in _called(statement))
+                measures = any(_measures(name, vocabulary) for name in _called(statement))
                 if statement not in protected and measures and _binds(statement) & reads:
                     protected.append(statement)
             for statement in protected:
                 places.append(source.place(statement))
-                called.update(name for name in _called(statement) if _measures(name))
-    for source in sources:
-        for name, function in source.functions:
-            if name.rpartition(".")[2] in called:
+                called.update(name for name in _called(statement) if _measures(name, vocabulary))
+    functions = [(name.rpartition(".")[2], source, f) for source in sources for name, f in source.functions]
+    waiting, known = sorted(called), set(called)
+    while waiting:
+        wanted_name = waiting.pop()
+        for name, source, function in functions:
+            if name == wanted_name:
                 places.append(source.place(function))
+                inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
+                known |= inner
+                waiting += sorted(inner)
     return places
 
 
@@ -98,8 +117,8 @@ def _mentions(statement: ast.stmt, keys: set[str]) -> bool:
     )  # fmt: skip
 
 
-def _measures(function: str) -> bool:
-    return bool(_METRIC.intersection(words_of(function)))
+def _measures(function: str, vocabulary: Set[str]) -> bool:
+    return not vocabulary.isdisjoint(words_of(function))
 
 
 def _called(node: ast.AST) -> Iterator[str]:

@@ -5,6 +5,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from xkg.agents.ablation.candidates import Kind, Place, Replacement
+from xkg.agents.ablation.space.exclusions import is_layout
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
 from xkg.value import Value
 
@@ -63,6 +64,7 @@ def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool) ->
         yield from _terms(source, statement, statement.value, objective)
     elif isinstance(statement, ast.Expr):
         yield from _terms(source, statement, statement.value, False)
+        yield from _layer(source, statement)
     elif isinstance(statement, ast.AugAssign):
         yield from _update(source, statement, objective)
     elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Name | ast.Attribute):
@@ -78,7 +80,8 @@ def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool) ->
 def _terms(source: PythonSource, statement: ast.stmt, value: ast.expr, objective: bool) -> Iterator[Site]:
     """The terms of each sum in an expression: off is zero times the term, which keeps its shape."""
     for chain in _sums(value):
-        if any(_is_text(term) for term in chain):
+        varying = [term for term in chain if not isinstance(term, ast.Constant)]
+        if len(varying) < 2 or any(_is_text(term) for term in chain):
             continue
         for term in chain:
             if isinstance(term, ast.Constant) or (isinstance(term, ast.Name) and len(chain) == 2 and not objective):
@@ -97,22 +100,29 @@ def _terms(source: PythonSource, statement: ast.stmt, value: ast.expr, objective
 _FACTORS: tuple[tuple[Kind, str], ...] = (("toggle", "0.0"), ("scale", "0.5"), ("scale", "2.0"))
 
 
-def _sums(node: ast.AST) -> Iterator[list[ast.expr]]:
+def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[list[ast.expr]]:
     """The terms of every sum that is not an index or an argument of a range."""
     if isinstance(node, ast.Subscript):
-        yield from _sums(node.value)
+        yield from _sums(node.value, outermost=outermost)
         return
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("range", "len", "print"):
         return
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         terms = list(_flat(node))
-        yield terms
+        if outermost or _adds_alone(node):  # a difference inside a product is a residual
+            yield terms
         for term in terms:
-            yield from _sums(term)
+            yield from _sums(term, outermost=False)
         return
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.Lambda | ast.comprehension):
-            yield from _sums(child)
+            yield from _sums(child, outermost=False)
+
+
+def _adds_alone(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        return isinstance(node.op, ast.Add) and _adds_alone(node.left)
+    return True
 
 
 def _flat(node: ast.expr) -> Iterator[ast.expr]:
@@ -137,7 +147,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
     first = call.args[0] if call.args else None
     itself = first is not None and source.code(first) == target
     method = isinstance(call.func, ast.Attribute) and source.code(call.func.value) == target
-    if not (itself or method):
+    if not (itself or method) or is_layout(source.code(call.func).rpartition(".")[2]):
         return
     yield Site(
         what="the call",
@@ -145,6 +155,25 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
         place=source.place(call),
         changes=(Change(kind="toggle", value="identity", replacements=(source.replaced(call, target),)),),
         names=tuple(sorted(names_in(call.func))),
+    )
+
+
+def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
+    """`model.add(Dropout(0.25))`: without the statement the list lacks one part."""
+    call = statement.value
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or len(call.args) != 1:
+        return
+    part = call.args[0]
+    made = part.func if isinstance(part, ast.Call) else None
+    name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
+    if call.func.attr not in ("add", "append", "push") or not name[:1].isupper():
+        return
+    yield Site(
+        what="the part",
+        text=_short(source.code(part)),
+        place=source.place(statement),
+        changes=(Change(kind="toggle", value="left out", replacements=(source.replaced(statement, "pass"),)),),
+        names=(name,),
     )
 
 

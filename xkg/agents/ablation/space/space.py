@@ -7,12 +7,14 @@ from xkg.agents.ablation.candidates import KINDS, Candidate, Component, Kind, Le
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
-from xkg.agents.ablation.space.switches import PRIOR, Switch, file_switches, python_switches
+from xkg.agents.ablation.space.switches import PRIOR, Switch, class_parameters, file_switches, python_switches
 from xkg.build.code.settings import Setting
 
 MOST_COMPONENTS = 60
 _MOST_OF_ONE = 12
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
+_GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
+_GUARD_WEIGHT = 0.1
 _OBJECTIVE_WEIGHT, _SITE_WEIGHT = 0.6, 0.4
 
 
@@ -32,9 +34,10 @@ def find_space(
     these files; `given` names of options that the command line sets; `executed` the lines that the baseline runs, by
     file, where that is known: what was not run cannot matter."""
     protected = exclusions.metric_code(sources, metric_keys)
+    parameters = class_parameters(sources)
     builder = _Builder(techniques, set(given), protected, executed)
     for source in sources:
-        for switch in python_switches(source):
+        for switch in python_switches(source, parameters):
             builder.add_switch(switch)
     for switch in file_switches(settings, texts):
         builder.add_switch(switch)
@@ -65,7 +68,11 @@ class _Builder:
 
     def add_switch(self, switch: Switch) -> None:
         short = switch.name.rpartition(".")[2].replace("-", "_")
-        why = self._excluded(switch.name, switch.place) or (exclusions.is_work(switch.function) and "input or output")
+        why = self._excluded(switch.name, switch.place)
+        if not why and exclusions.is_work(switch.function):
+            why = "input or output"
+        if not why and switch.scope is not None:
+            why = self._unexecuted(switch.scope)
         if not why and switch.origin == "option" and short in self._given:
             why = "set by the command line"
         values = list(_values(switch))
@@ -73,11 +80,15 @@ class _Builder:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
             if switch.origin != "argument":  # arguments of every call would fill the list
-                self._leave_out(switch.name, switch.place, str(why))
+                self._leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
         named = f"{switch.function}({switch.name})" if switch.function else switch.name
-        component = technique or self._own(named, switch.place, PRIOR[switch.origin], switch.origin)
+        guard = bool(_GUARDS.intersection(words_of(switch.name)))
+        weight = _GUARD_WEIGHT if guard else PRIOR[switch.origin]
+        component = technique or self._own(
+            named, switch.place, weight, "a guard of numbers" if guard else switch.origin
+        )
         if switch.origin in ("option", "field", "setting", "constant"):
             self._switches.setdefault(short, component.id)
         for kind, new, value in values:
@@ -87,7 +98,7 @@ class _Builder:
     def add_site(self, site: Site) -> None:
         technique = self._technique_at(site.place)
         joined = next((self._switches[name] for name in site.names if name in self._switches), None)
-        alone = site.objective or site.what in ("the call", "the update", "the function")
+        alone = site.objective or site.what in ("the call", "the update", "the function", "the part")
         function = site.place.symbol.rpartition(".")[2]
         name = f"{site.text} in {function}" if function else site.text
         if technique is None and joined is None and not alone:
@@ -123,18 +134,22 @@ class _Builder:
         kept = [c.model_copy(update={"order": i}) for i, c in enumerate(ranked[:MOST_COMPONENTS])]
         candidates = []
         for component in kept:
-            own = sorted(self._candidates[component.id], key=lambda c: KINDS.index(c.kind))  # stable
+            own = _with_all(self._candidates[component.id])
+            own.sort(key=lambda c: KINDS.index(c.kind))  # stable
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
     def _excluded(self, name: str, place: Place) -> str | None:
         if any(protected.meets(place) for protected in self._protected):
             return "it computes the metric"
-        if self._executed is not None and place.path.endswith(".py"):
-            lines = self._executed.get(place.path, frozenset())
-            if not any(line in lines for line in range(place.start_line, place.end_line + 1)):
-                return "the baseline does not run it"
-        return exclusions.reason(name.rpartition(".")[2]) if name else None
+        return self._unexecuted(place) or (exclusions.reason(name.rpartition(".")[2]) if name else None)
+
+    def _unexecuted(self, place: Place) -> str | None:
+        if self._executed is None or not place.path.endswith(".py"):
+            return None
+        lines = self._executed.get(place.path, frozenset())
+        ran = any(line in lines for line in range(place.start_line, place.end_line + 1))
+        return None if ran else "the baseline does not run it"
 
     def _technique_at(self, place: Place) -> Component | None:
         """The technique whose smallest lines hold the place."""
@@ -172,6 +187,22 @@ class _Builder:
 
     def _leave_out(self, name: str, place: Place, why: str) -> None:
         self._left_out.setdefault((name, str(place)), LeftOut(name=name, place=place, reason=why))
+
+
+def _with_all(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """With one more in front, where several switch off the same code in different places: all of them at once."""
+    off = [c for c in candidates if c.kind == "toggle"]
+    if len(off) < 2 or len({(c.baseline_value, c.value) for c in off}) > 1:
+        return list(candidates)
+    replacements = sorted((r for c in off for r in c.replacements), key=lambda r: (r.path, r.start))
+    joint = off[0].model_copy(
+        update={
+            "places": tuple(place for c in off for place in c.places),
+            "replacements": tuple(replacements),
+            "description": f"{off[0].description}, in all {len(off)} places",
+        }
+    )
+    return [joint, *candidates]
 
 
 def _in_words(change: Change) -> str:

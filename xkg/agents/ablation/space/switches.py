@@ -22,7 +22,8 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 
 class Switch(Value):
-    """A value with a name: `text` is how it is written, at `at`, and `choices` are the values that it may have."""
+    """A value with a name: `text` is how it is written, at `at`, and `choices` are the values that it may have. `scope`
+    is the body of the function whose default it is."""
 
     name: str
     origin: Origin
@@ -32,15 +33,20 @@ class Switch(Value):
     at: Replacement
     choices: tuple[str, ...] = ()
     function: str = ""
+    scope: Place | None = None
 
     def set_to(self, new: str) -> Replacement:
         return self.at.model_copy(update={"new": new})
 
 
-def python_switches(source: PythonSource) -> Iterator[Switch]:
+def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
+    """The switches of a file. `parameters` are those of the repository's classes by name, without self."""
+    classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
-            yield from _option(source, node) if _called(node) == "add_argument" else _arguments(source, node)
+            yield from (
+                _option(source, node) if _called(node) == "add_argument" else _arguments(source, node, parameters)
+            )
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
             for statement in node.body:
                 if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
@@ -50,7 +56,12 @@ def python_switches(source: PythonSource) -> Iterator[Switch]:
             pairs = list(zip(reversed(positional), reversed(node.args.defaults), strict=False))
             pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None]
             for argument, default in sorted(pairs, key=lambda pair: pair[0].lineno):
-                yield from _switch(source, argument.arg, "default", default, function=node.name)
+                name = classes.get(id(node), node.name) if node.name == "__init__" else node.name
+                scope = Place(
+                    path=source.path, start_line=node.body[0].lineno, end_line=node.end_lineno or node.body[0].lineno
+                )
+                for switch in _switch(source, argument.arg, "default", default, function=name):
+                    yield switch.model_copy(update={"scope": scope})
     for statement in source.tree.body:
         if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
             [target] = statement.targets
@@ -122,8 +133,22 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
         yield from _switch(source, names[0].lstrip("-"), "option", given["default"], texts)
 
 
-def _arguments(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
+def class_parameters(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
+    """By class the parameters of its `__init__`, without self."""
+    return {
+        node.name: tuple(a.arg for a in f.args.args[1:])
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+        for f in node.body
+        if isinstance(f, ast.FunctionDef) and f.name == "__init__"
+    }
+
+
+def _arguments(source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
     function = _called(call)
+    for name, value in zip(parameters.get(function, ()), call.args, strict=False):
+        yield from _switch(source, name, "argument", value, function=function)
     for keyword in call.keywords:
         if keyword.arg is not None and function:
             yield from _switch(source, keyword.arg, "argument", keyword.value, function=function)
