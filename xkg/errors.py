@@ -60,6 +60,18 @@ class BaselineError(XkgError):
     """The experiment that is to be ablated does not run as it is."""
 
 
+class MetricError(XkgError):
+    """The metric of a run cannot be read."""
+
+
+class MissingMetricError(MetricError):
+    """The run left no value of it."""
+
+
+class NotANumberError(MetricError):
+    """Its value is no finite number."""
+
+
 class PackagesError(XkgError):
     """The packages that code needs could not be installed."""
 

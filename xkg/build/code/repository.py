@@ -26,7 +26,7 @@ from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-_REQUIREMENTS = re.compile(
+REQUIREMENTS = re.compile(
     r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
     r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
 )
@@ -47,7 +47,7 @@ def parse_repository(
     for path, reason in without.items():
         skipped.add(reason, path)
     wanted = [f for f in known if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
-    requirements = {f.path for f in known if f.kind == "file" and _REQUIREMENTS.match(f.path)}
+    requirements = {f.path for f in known if f.kind == "file" and REQUIREMENTS.match(f.path)}
     readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
     candidates = {f.path for f in wanted}
     configuring = likeliest([f.path for f in known if f.kind == "file" and is_settings(f.path, f.size)])

@@ -41,6 +41,7 @@ _SETTINGS = (
     "core.bigFileThreshold=32m",
     "core.precomposeUnicode=true",
     "credential.helper=",
+    "fastimport.unpackLimit=0",
     "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
@@ -95,7 +96,7 @@ class RedirectedError(GitError):
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
     """The commit of an object id (which may be abbreviated, or that of a tag); None for none. Raises `GitError`."""
-    output = _read(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
+    output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()
     if len(words) != 3 or words[1] != b"commit":
@@ -107,7 +108,7 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
     """Every path of a commit, with submodules, in git's order. Bytes that are not UTF-8 become U+FFFD. Raises
     `GitError`."""
     entries = []
-    for record in _succeeded(_read(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
+    for record in succeeded(read_from(directory, ["ls-tree", "-r", "-l", "-z", commit])).split(b"\0"):
         if record:
             head, _, path = record.partition(b"\t")
             mode, kind, oid, size = head.split()
@@ -123,7 +124,7 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
     while at < len(entries) and damaged < _MOST_DAMAGED:
         batch = _batch(entries, at)
         names = "".join(f"{oid}\n" for oid in batch).encode()
-        contents = list(_blobs(_read(directory, ["cat-file", "--batch"], names)))[: len(batch)]
+        contents = list(_blobs(read_from(directory, ["cat-file", "--batch"], names)))[: len(batch)]
         yield from contents
         at += len(contents)
         if len(contents) < len(batch):  # git stops at a damaged object: skip it and continue after it
@@ -135,23 +136,23 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
     """Tracked and unignored paths of a work tree, by the index and `.gitignore` files, unordered. Raises `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    with _own_directory(directory) as own:
+    with own_directory(directory) as own:
         for name in ("index", *_shared_indexes(directory.folder)):
             content = read_small(directory.folder / name, _MAX_INDEX)
             if content is not None:
                 (own / name).write_bytes(content)
         (own / "info").mkdir()
         (own / "info" / "exclude").write_bytes(_excluded(directory))
-        ran = _git(arguments, own, folder=tree)
+        ran = run_git(arguments, own, folder=tree)
         if not ran.ok and ran.ended == "exited":  # a sparse index needs the trees of its folders
-            ran = _git(arguments, own, folder=tree, objects=directory.objects)
-        return [name for name in _succeeded(ran).split(b"\0") if name]
+            ran = run_git(arguments, own, folder=tree, objects=directory.objects)
+        return [name for name in succeeded(ran).split(b"\0") if name]
 
 
 def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
     """The object ids of references of an https address, by name. Raises `GitError`."""
-    with _own_directory() as own:
-        listing = _succeeded(_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
+    with own_directory() as own:
+        listing = succeeded(run_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
     lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
     return {name: oid for oid, _, name in lines}
 
@@ -164,10 +165,10 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
     for number, way in enumerate(ways):
-        with _own_directory(sha256=len(commit or "") == 64) as own:
+        with own_directory(sha256=len(commit or "") == 64) as own:
             lend(own)
             try:
-                _succeeded(_git([*base, *way], own, folder=own, host=_host(url), writes=True))
+                succeeded(run_git([*base, *way], own, folder=own, host=_host(url), writes=True))
             except RedirectedError:
                 raise
             except GitError:
@@ -181,42 +182,49 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
 def root_commits(url: str) -> frozenset[str]:
     """The commits without a parent in the history of an https address's HEAD; only commits are fetched where the server
     can leave out the rest. Raises `GitError`."""
-    with _own_directory() as own:
+    with own_directory() as own:
         lend(own)
         fetch = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--filter=tree:0"]
-        ran = _git([*fetch, "--", url, "+HEAD:refs/heads/head"], own, folder=own, host=_host(url), writes=True)
-        _succeeded(ran)
-        return frozenset(_succeeded(_git(["rev-list", "--max-parents=0", "--all"], own, folder=own)).decode().split())
+        ran = run_git([*fetch, "--", url, "+HEAD:refs/heads/head"], own, folder=own, host=_host(url), writes=True)
+        succeeded(ran)
+        return frozenset(succeeded(run_git(["rev-list", "--max-parents=0", "--all"], own, folder=own)).decode().split())
 
 
 def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
-    _lay_out(target, sha256=sha256)
-    (target / "objects" / "pack").mkdir()
-    with os.scandir(own / "objects" / "pack") as entries:
-        packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
-    for entry in packs:
-        if entry.is_file(follow_symlinks=False):
-            place = target / "objects" / "pack" / entry.name
-            shutil.move(entry.path, place)
-            if os.geteuid() == 0:
-                os.chown(place, 0, 0, follow_symlinks=False)
-            place.chmod(0o444)
+    lay_out(target, sha256=sha256)
+    take_packs(own, target / "objects" / "pack")
     if (shallow := read_small(own / "shallow", 4096)) is not None:
         (target / "shallow").write_bytes(shallow)
 
 
+def take_packs(own: Path, target: Path) -> None:
+    """Moves the packs that git made in a directory from `own_directory` into the folder `target`, each before its
+    index."""
+    target.mkdir(parents=True, exist_ok=True)
+    with os.scandir(own / "objects" / "pack") as entries:
+        packs = [entry for entry in entries if re.fullmatch(r"pack-[0-9a-f]{40,64}\.(pack|idx|rev)", entry.name)]
+    for entry in sorted(packs, key=lambda entry: entry.name.endswith(".idx")):
+        if entry.is_file(follow_symlinks=False):
+            place = target / entry.name
+            shutil.move(entry.path, place)
+            if os.geteuid() == 0:
+                os.chown(place, 0, 0, follow_symlinks=False)
+            place.chmod(0o444)
+
+
 @contextlib.contextmanager
-def _own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
+def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
     """An empty git directory of our own, readable for other users, because git may run under another uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
-        _lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
+        lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
         yield own
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
 
-def _lay_out(folder: Path, *, sha256: bool) -> None:
+def lay_out(folder: Path, *, sha256: bool) -> None:
+    """Makes an empty bare repository."""
     for name in ("objects", "refs"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -224,12 +232,13 @@ def _lay_out(folder: Path, *, sha256: bool) -> None:
     (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extension}")
 
 
-def _read(directory: GitDirectory, arguments: Sequence[str], stdin: bytes = b"") -> ProgramResult:
-    with _own_directory(directory) as own:
-        return _git(arguments, own, folder=own, stdin=stdin, objects=directory.objects)
+def read_from(directory: GitDirectory, arguments: Sequence[str], stdin: bytes = b"") -> ProgramResult:
+    """Runs a git command that reads from a repository. Raises `GitError`."""
+    with own_directory(directory) as own:
+        return run_git(arguments, own, folder=own, stdin=stdin, objects=directory.objects)
 
 
-def _git(
+def run_git(
     arguments: Sequence[str],
     own: Path,
     *,
@@ -239,14 +248,15 @@ def _git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `_own_directory`, with `objects` linked into it."""
+    """Runs git in a directory from `own_directory`, with links to `objects` in it; where git `writes`, the directory
+    was lent to it before."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}
     if objects:
-        linked = [own / "objects", *(own / f"alternate-{number}" for number in range(1, len(objects)))]
-        for source, place in zip(objects, linked, strict=True):
+        alternates = [own / f"alternate-{number}" for number in range(not writes, len(objects))]
+        for source, place in zip(objects, alternates if writes else [own / "objects", *alternates], strict=True):
             link_objects(source, place)
-        variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, linked[1:]))}
+        variables |= {"GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(map(str, alternates))}
     _open(own)
     reads = [*besides, *objects]
     if host is not None:
@@ -283,7 +293,7 @@ def _open(own: Path) -> None:
                 place.chmod(0o644)
 
 
-def _succeeded(ran: ProgramResult) -> bytes:
+def succeeded(ran: ProgramResult) -> bytes:
     """Git's output. Raises `GitError`."""
     if ran.ok:
         return ran.output

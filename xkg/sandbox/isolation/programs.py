@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from xkg.errors import SandboxUnavailableError
 from xkg.sandbox.guest import forward
@@ -54,13 +54,14 @@ _LIMITED = (
     "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
     "os.execv(sys.argv[2], sys.argv[2:])\n"
 )
-_STDERR_BYTES = 65536
 
 
 @dataclass(frozen=True)
 class Program:
     """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes`. `host` is the one
-    (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic."""
+    (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic. `ends`: only so many bytes
+    from the start and from the end of its output are needed, None for all of it. A command that is not `trusted` itself
+    has no right besides those of its files' modes."""
 
     command: tuple[str, ...]
     folder: Path
@@ -70,17 +71,28 @@ class Program:
     writes: tuple[Path, ...] = ()
     host: tuple[str, int] | None = None
     max_bytes: int = 0
+    ends: int | None = None
+    trusted: bool = True
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether it may read of its folders what root may read."""
+        return self.trusted and not self.writes and self.host is None
 
 
 @dataclass(frozen=True)
 class ProgramResult:
-    """`output` is its stdout, `stderr` the end of stderr, `refused` the hosts that the proxy refused."""
+    """`output` is its stdout, `stderr` the end of stderr, `refused` the hosts that the proxy refused. `omitted` bytes
+    of stdout were left out of its middle, at `output[Program.ends]`."""
 
     ended: Ended
     exit_code: int | None
     output: bytes
     stderr: str
     refused: frozenset[str] = frozenset()
+    omitted: int = 0
+    seconds: float = 0
+    peak_memory_mb: float = 0
 
     @property
     def ok(self) -> bool:
@@ -112,9 +124,28 @@ def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] |
         streams = Streams(source, output_file)
         with _reaching(program, behind, refused) as way:
             outcome = _BEHIND[behind](program, streams, way)
-        output_file.seek(0)
-        output = output_file.read(program.limits.disk_mb << 20)
-    return ProgramResult(outcome.ended, outcome.exit_code, output, outcome.output, frozenset(refused))
+        output, omitted = _content(output_file, program)
+    return ProgramResult(
+        outcome.ended,
+        outcome.exit_code,
+        output,
+        outcome.output,
+        frozenset(refused),
+        omitted,
+        outcome.seconds,
+        outcome.peak_memory_mb,
+    )
+
+
+def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
+    """The output, and how many bytes of its middle were left out."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if program.ends is None or size <= 2 * program.ends:
+        return file.read(program.limits.disk_mb << 20), 0
+    start = file.read(program.ends)
+    file.seek(size - program.ends)
+    return start + file.read(program.ends), size - 2 * program.ends
 
 
 def lend(folder: Path) -> None:
@@ -146,7 +177,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         mounts=tuple(mounts),
         variables=program.variables,
         folder=_FOLDER,
-        reads_all=not program.writes and program.host is None,
+        reads_all=program.reads_all,
         keeper=bool(program.writes),
     )
     if isinstance(way, Path):
@@ -171,7 +202,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
         mounts=tuple(mounts),
         variables={**program.variables, **_proxied(port)},
         folder=str(program.folder),
-        reads_all=not program.writes and program.host is None,
+        reads_all=program.reads_all,
         keeper=bool(program.writes),
     )
     return LandlockRunner().confine(confined, streams, port)
@@ -205,7 +236,7 @@ def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        errors.seek(max(0, errors.seek(0, os.SEEK_END) - _STDERR_BYTES))
+        errors.seek(max(0, errors.seek(0, os.SEEK_END) - (program.limits.output_kb << 10)))
         text = errors.read().decode("utf-8", "replace")
     watched = Watched(stopped, text, time.monotonic() - started, 0)
     return watched.outcome(process.returncode, "none", program.command)

@@ -1,0 +1,146 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from xkg.agents.workspace.command import Commands, cut_middle, packages_for, with_counts
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import SandboxSettings
+from xkg.errors import InputError
+from xkg.sandbox.runner import Environment, Limits
+from xkg.sandbox.select import runner_for
+
+
+def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Commands) -> None:
+    result = commands.run(workspace, "python train.py", trace=["lib/model.py", "logo.png", "absent.py"])
+    assert result.ok
+    assert result.problem is None
+    assert result.metric(Metric.parse(r"loss: ([\d.]+):min")) == 0.5
+    assert result.lines is not None
+    counted = result.lines["lib/model.py"]
+    assert counted[2] == counted[4] == 3
+    assert 3 not in counted
+    shown = with_counts(workspace.text("lib/model.py"), counted)
+    assert "       -      3          x = 0" in shown
+
+
+def test_lines_count_in_threads_and_in_processes_that_are_killed(workspace: Workspace, commands: Commands) -> None:
+    script = (
+        "import os, signal, subprocess, sys, threading\nfrom lib.model import step\n"
+        "if len(sys.argv) > 1:\n    step(1)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "thread = threading.Thread(target=step, args=(9,))\nthread.start()\nthread.join()\n"
+        "subprocess.run([sys.executable, 'train.py', 'child'])\n"
+    )
+    workspace.edit({"train.py": script}, "threads and processes")
+    result = commands.run(workspace, "python train.py", trace=["lib/model.py"])
+    assert result.ok, result
+    assert result.lines == {"lib/model.py": {1: 2, 2: 2, 3: 1, 4: 2}}
+
+
+def test_a_run_leaves_the_tree_as_it_was(workspace: Workspace, commands: Commands) -> None:
+    workspace.edit(
+        {"train.py": "import shutil, pathlib\nshutil.rmtree(pathlib.Path.cwd())\nprint('gone')\n"}, "delete everything"
+    )
+    assert "gone" in commands.run(workspace, "python train.py").output
+    assert (workspace.tree / "lib/model.py").exists()
+
+
+def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Commands) -> None:
+    script = "import json, os\njson.dump({'a': 2}, open('r.json', 'w'))\nos.symlink('/etc/passwd', 'link.json')\n"
+    workspace.edit({"train.py": script}, "write")
+    result = commands.run(workspace, "python train.py", wanted=["r.json", "link.json", "absent", "../x"])
+    assert result.files == {"r.json": json.dumps({"a": 2}).encode()}
+    assert "r.json" not in workspace.files
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("import time\ntime.sleep(60)", "did not end within 2 s"),
+        ("raise ValueError('no data')", "status 1: ValueError: no data"),
+        ("x = []\nwhile True: x.append(b'1' * (1 << 24))", "of memory"),
+        ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
+        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", "status 1: "),
+        ("import os\nos.kill(os.getpid(), 9)", "status 137"),
+    ],
+)
+def test_what_goes_wrong_is_one_line(workspace: Workspace, script: str, problem: str) -> None:
+    workspace.edit({"train.py": script}, "hostile")
+    limits = Limits(seconds=2, memory_mb=300, disk_mb=64)
+    result = Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), limits).run(
+        workspace, "python train.py"
+    )
+    assert not result.ok
+    assert result.problem is not None
+    assert "\n" not in result.problem
+    assert re.search(problem, result.problem)
+
+
+def test_ten_million_lines_keep_their_start_and_end(workspace: Workspace, commands: Commands) -> None:
+    script = "print('first')\nfor _ in range(100): print('x\\n' * 50_000)\nprint('loss: 0.25')\n"
+    workspace.edit({"train.py": script}, "chatty")
+    result = commands.run(workspace, "python train.py")
+    assert result.ok, result.problem
+    assert result.output.startswith("first\n")
+    assert "bytes left out" in result.output
+    assert result.metric(Metric.parse(r"loss: ([\d.]+):min")) == 0.25
+    short = cut_middle(result.output, 400)
+    assert len(short) < 500
+    assert short.startswith("first")
+    assert short.endswith("loss: 0.25\n")
+
+
+def test_no_key_and_no_home_is_seen(
+    workspace: Workspace, commands: Commands, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    secret = tmp_path / "secret"
+    secret.write_text("hush")
+    script = f"import os\nprint(dict(os.environ))\nprint(os.path.exists({str(secret)!r}))\nprint(os.listdir('.'))\n"
+    workspace.edit({"train.py": script}, "look around")
+    output = commands.run(workspace, "python train.py").output
+    assert "very-secret" not in output
+    assert "False" in output
+
+
+def test_named_data_is_there_for_reading(workspace: Workspace, tmp_path: Path) -> None:
+    data = tmp_path / "datasets"
+    data.mkdir()
+    data.chmod(0o755)
+    (data / "a.txt").write_text("seven")
+    runner = runner_for(SandboxSettings())
+    commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=20), {"data/cifar": data})
+    workspace.edit({"train.py": "print(open('data/cifar/a.txt').read())\nopen('data/cifar/b', 'w')\n"}, "read")
+    result = commands.run(workspace, "python train.py")
+    assert "seven" in result.output
+    assert not result.ok
+    assert sorted(path.name for path in data.iterdir()) == ["a.txt"]
+    with pytest.raises(InputError, match="does not exist"):
+        Commands(runner, Environment(site=None, hash=""), Limits(), {"data": tmp_path / "absent"})
+    hiding = Commands(runner, Environment(site=None, hash=""), Limits(), {"lib": data})
+    with pytest.raises(InputError, match="a file there"):
+        hiding.run(workspace, "python train.py")
+
+
+def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Commands) -> None:
+    assert commands.run(workspace, "julia train.jl").problem == "it could not be started: there is no program julia"
+    with pytest.raises(InputError, match="cannot be split"):
+        commands.run(workspace, "python 'train.py")
+    assert commands.run(workspace, "sh -c 'exit 3'").exit_code == 3
+
+
+def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace) -> None:
+    asked: list[object] = []
+
+    class Maker:
+        def make(self, imports: object, requirements: object, _: str | None) -> Environment:
+            asked.extend((imports, requirements))
+            return Environment(site=None, hash="x")
+
+    workspace.edit(
+        {"extra.py": "import numpy as np\nimport lib.model\nnp.zeros(3)\n", "requirements.txt": "numpy<3\n"}, "n"
+    )
+    packages_for(workspace, Maker())  # type: ignore[arg-type]
+    assert asked == [{"numpy": ("zeros",)}, ["numpy<3"]]

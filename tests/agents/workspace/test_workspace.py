@@ -1,0 +1,169 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.build.repositories.test_checkout import git
+from xkg.agents.workspace.apply import branch, patch
+from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.workspace import UnchangedError, Workspace
+from xkg.errors import InputError, UnsafeInputError
+
+
+def test_edits_are_versions_with_reasons_and_survive_a_restart(workspace: Workspace, starter: Path) -> None:
+    workspace.edit({"lib/model.py": "def step(x):\n    return x\n", "lib/new.py": "y = 1\n"}, "simpler")
+    workspace.edit({"lib/new.py": None}, "not needed")
+    again = Workspace.open(workspace.folder)
+    assert [version.reason for version in again.versions] == ["starter code", "simpler", "not needed"]
+    assert again.text("lib/model.py") == "def step(x):\n    return x\n"
+    assert (again.tree / "lib/model.py").read_text() == "def step(x):\n    return x\n"
+    assert not (again.tree / "lib/new.py").exists()
+    assert again.changed() == ["lib/model.py"]
+    assert again.changed_lines() == {"lib/model.py": frozenset({2})}
+    assert "+    return x\n" in again.diff()
+    assert (starter / "lib/model.py").read_text().startswith("def step(x):\n    if x > 5:")
+
+
+def test_undo_goes_back_edit_by_edit(workspace: Workspace) -> None:
+    workspace.edit({"a.py": "1\n"}, "one")
+    workspace.edit({"a.py": "2\n"}, "two")
+    assert workspace.undo().reason == "Undo: two"
+    assert workspace.text("a.py") == "1\n"
+    workspace.edit({"a.py": "3\n"}, "three")
+    workspace.undo()
+    workspace.undo()
+    assert "a.py" not in workspace.files
+    assert not (workspace.tree / "a.py").exists()
+    with pytest.raises(InputError, match="no edit to undo"):
+        workspace.undo()
+    assert [v.restores for v in workspace.versions] == [None, None, None, 1, None, 3, 0]
+
+
+def test_an_edit_without_a_difference_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(UnchangedError, match="changes nothing"):
+        workspace.edit({"train.py": workspace.text("train.py"), "absent.py": None}, "nothing")
+    assert workspace.current.number == 0
+
+
+@pytest.mark.parametrize("path", ["../x.py", "/etc/passwd", "a/../../x", ".git/config", "lib//x", "", "x\0y", "./x"])
+def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
+    with pytest.raises(UnsafeInputError, match="outside"):
+        workspace.edit({path: "x"}, "escape")
+    with pytest.raises(UnsafeInputError, match="outside"):
+        workspace.text(path)
+
+
+def test_a_file_cannot_take_the_place_of_a_folder(workspace: Workspace) -> None:
+    for path in ("lib", "train.py/x.py"):
+        with pytest.raises(InputError, match="in the way"):
+            workspace.edit({path: "x"}, "clash")
+
+
+def test_an_unknown_file_names_its_neighbours(workspace: Workspace) -> None:
+    with pytest.raises(InputError, match=r"nearest: lib/model\.py"):
+        workspace.text("lib/modle.py")
+    with pytest.raises(InputError, match="binary"):
+        workspace.text("logo.png")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.sampled_from(["a", "b", "undo", "restore"]), max_size=7), st.integers(0, 7))
+def test_a_rewound_workspace_is_the_one_of_that_version(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str], until: int
+) -> None:
+    folder = tmp_path_factory.mktemp("rewind")
+    (folder / "starter").mkdir()
+    (folder / "starter" / "a").write_text("0")
+    workspace = Workspace.create(folder / "run", read_starter(str(folder / "starter"), folder / "cache"))
+    undoable = [0]
+    for number, step in enumerate(steps):
+        try:
+            match step:
+                case "undo":
+                    workspace.undo()
+                case "restore":
+                    workspace.restore(0, "start again")
+                case _:
+                    workspace.edit({step: str(number)}, step)
+        except InputError:
+            continue
+        undoable.append(len(workspace.current.undo))
+    until = min(until, workspace.current.number)
+    expected = workspace.files_of(until)
+    workspace.rewind(until)
+    assert Workspace.open(workspace.folder).files == expected == workspace.files
+    assert len(workspace.current.undo) == undoable[until]
+
+
+def test_a_second_run_does_not_take_the_folder_of_the_first(
+    workspace: Workspace, starter: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="holds a run already"):
+        Workspace.create(workspace.folder, read_starter(str(starter), tmp_path / "cache"))
+
+
+def test_what_is_left_out_of_a_starter_is_said(starter: Path, tmp_path: Path) -> None:
+    (starter / "link").symlink_to("/etc/passwd")
+    (starter / "weights.bin").write_bytes(b"\0" * 2_100_000)
+    (starter / "data.npz").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    read = read_starter(str(starter), tmp_path / "cache")
+    notes = "\n".join(read.notes)
+    assert "1 symbolic link" in notes
+    assert "weights.bin" in notes
+    assert "Git LFS pointers" in notes
+    assert "link" not in read.files
+
+
+def users_repository(starter: Path, tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "trunk", str(starter))
+    git(starter, "add", "-A")
+    git(starter, "commit", "-qm", "one")
+    return starter
+
+
+def test_a_branch_reaches_a_dirty_repository_without_touching_it(starter: Path, tmp_path: Path) -> None:
+    users_repository(starter, tmp_path)
+    (starter / "lib/model.py").write_text("def step(x):\n    return x + 7\n")
+    read = read_starter(str(starter), tmp_path / "cache")
+    assert any("not committed" in note for note in read.notes)
+    workspace = Workspace.create(tmp_path / "run", read)
+    workspace.edit({"lib/model.py": "def step(x):\n    return x + 8\n"}, "eight")
+    before = git(starter, "status", "--porcelain")
+    branch(workspace, "xkg/run")
+    assert git(starter, "status", "--porcelain") == before
+    assert git(starter, "show", "xkg/run:lib/model.py").endswith("x + 8")
+    assert git(starter, "log", "--format=%s", "trunk..xkg/run").splitlines()[0] == "eight"
+    assert git(starter, "show", "xkg/run~1:lib/model.py").endswith("x + 7")
+
+
+def test_a_patch_applies_to_a_folder_without_git(workspace: Workspace, starter: Path) -> None:
+    with pytest.raises(InputError, match="changed nothing"):
+        patch(workspace)
+    workspace.edit({"lib/model.py": "def step(x):\n    return 9\n", "logo.png": b"\0new"}, "nine")
+    (starter.parent / "changes.patch").write_text(patch(workspace))
+    git(starter, "apply", "../changes.patch")
+    assert (starter / "lib/model.py").read_text() == "def step(x):\n    return 9\n"
+    with pytest.raises(InputError, match="no git repository"):
+        branch(workspace, "xkg/run")
+
+
+def test_the_users_hooks_filters_and_configuration_run_nowhere(starter: Path, tmp_path: Path) -> None:
+    users_repository(starter, tmp_path)
+    touched = tmp_path / "touched"
+    for hook in ("post-checkout", "reference-transaction", "post-index-change", "pre-commit", "post-commit"):
+        place = starter / ".git/hooks" / hook
+        place.write_text(f"#!/bin/sh\ntouch {touched}\n")
+        place.chmod(0o755)
+    (starter / ".gitattributes").write_text("*.py filter=evil diff=evil\n")
+    with (starter / ".git/config").open("a") as config:
+        config.write(
+            f'[filter "evil"]\n\tclean = touch {touched}\n\tsmudge = touch {touched}\n'
+            f'[diff "evil"]\n\tcommand = touch {touched}\n\ttextconv = touch {touched}\n'
+            f"[core]\n\tfsmonitor = touch {touched}\n"
+        )
+    workspace = Workspace.create(tmp_path / "run", read_starter(str(starter), tmp_path / "cache"))
+    workspace.edit({"train.py": "print('loss: 1')\n"}, "less")
+    workspace.diff()
+    branch(workspace, "xkg/run")
+    assert not touched.exists()

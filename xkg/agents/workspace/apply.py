@@ -1,0 +1,49 @@
+"""Brings the result of a run to the user: a patch, or a branch of the repository that the starter came from."""
+
+from pathlib import Path
+
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.repositories.history import NewCommit, TreeFile, add_branch
+from xkg.errors import InputError
+
+
+def patch(workspace: Workspace) -> str:
+    """All changes since the starter, as `git apply` takes them. Raises `InputError` where there is none."""
+    text = workspace.diff()
+    if not text:
+        raise InputError("the run changed nothing: there is nothing to apply")
+    return text
+
+
+def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:
+    """Adds the branch `name` with a commit for each edit to the repository that the starter was read from, or to
+    `repository`, a clone of it, and returns its last commit. It begins at the commit that the starter belongs to; where
+    the starter had changes that were not committed, its first commit has those of the files that the run changed.
+
+    Raises `InputError` as `add_branch` does, and for a starter without a repository or a run without a change."""
+    folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
+    if repository is None and not folder.is_dir():
+        folder = Path(workspace.spec.removeprefix("file://"))
+    if workspace.base is None or not folder.expanduser().is_dir():
+        raise InputError(
+            f"the starter {workspace.spec} is no git repository on this machine: take the result as a patch, or name a "
+            "clone of it with --to"
+        )
+    touched = set(workspace.changed())
+    if not touched:
+        raise InputError("the run changed nothing: there is nothing to apply")
+    commits = []
+    before = workspace.files_of(0)
+    if workspace.dirty:
+        snapshot = {path: file for path, file in before.items() if path in touched}
+        if snapshot:
+            commits.append(
+                NewCommit(snapshot, "Files of the working copy as the run found them", workspace.versions[0].when)
+            )
+    for version in workspace.versions[1:]:
+        files = workspace.files_of(version.number)
+        changes: dict[str, TreeFile | None] = dict.fromkeys(before.keys() - files.keys())
+        changes |= {path: file for path, file in files.items() if before.get(path) != file}
+        commits.append(NewCommit(changes, version.reason, version.when))
+        before = files
+    return add_branch(folder.expanduser(), name, workspace.base, commits)

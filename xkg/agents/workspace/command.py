@@ -1,0 +1,233 @@
+"""Runs a command over a copy of a workspace's files, in the sandbox, and counts how often it runs their lines."""
+
+import base64
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.code.repository import REQUIREMENTS
+from xkg.build.requirements import requirement_lines
+from xkg.build.slicing.scoping.imported_names import imported_packages
+from xkg.errors import InputError, MetricError, SandboxUnavailableError
+from xkg.sandbox import guest
+from xkg.sandbox.isolation import programs
+from xkg.sandbox.isolation.bubblewrap_mounts import interpreter, python_files
+from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
+from xkg.value import Value
+
+_GRACE_SECONDS = 15
+_REPORT_KB = 16 << 10
+_ENDS = 1 << 20
+
+
+class RunResult(Value):
+    """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
+    line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
+    `files` are those that were wanted and are there. `problem` says in one line what went wrong, None for nothing."""
+
+    command: str
+    ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
+    exit_code: int | None
+    output: str
+    seconds: float
+    peak_memory_mb: float
+    lines: dict[str, dict[int, int]] | None = None
+    files: Mapping[str, bytes] = {}
+    problem: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.ended == "exited" and self.exit_code == 0
+
+    def metric(self, metric: Metric) -> float:
+        """Raises `MetricError`: `MissingMetricError` and `NotANumberError`."""
+        return metric.read(self.output, self.files)
+
+    def metric_or_problem(self, metric: Metric) -> tuple[float | None, str | None]:
+        try:
+            return self.metric(metric), None
+        except MetricError as error:
+            return None, str(error)
+
+
+class Commands:
+    """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to folders or files of this
+    machine, which are there for reading; `variables` are added to those of the sandbox. `limits.disk_mb` bounds what a
+    run writes, the copy of the tree included.
+
+    Raises `InputError` for data that is not there or would hide a file of the tree."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        environment: Environment,
+        limits: Limits,
+        data: Mapping[str, Path] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self.environment = environment
+        self.limits = limits
+        self._runner = runner
+        self._data = {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+        self._variables = dict(variables or {})
+        for name, place in self._data.items():
+            if not place.exists():
+                raise InputError(f"--data {name}: {place} does not exist")
+            if not name or ".." in name.split("/"):
+                raise InputError(f"--data {name!a}: give a path inside the starter, as in data=/datasets/cifar")
+
+    def run(
+        self, workspace: Workspace, command: str, *, trace: Sequence[str] = (), wanted: Sequence[str] = ()
+    ) -> RunResult:
+        """The result of one command, split as a shell does, but run without one. `trace` names Python files of the
+        tree whose lines are counted (which slows them), `wanted` files that the command leaves. Never raises for what
+        the command does; raises `InputError` for a command that cannot be split, `SandboxUnavailableError`."""
+        words = split(command)
+        for name in self._data:
+            if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
+                raise InputError(f"--data {name}: the starter has a file there; give another path")
+        traced = {
+            path: workspace.text(path).count("\n") + 1
+            for path in trace
+            if path in workspace.files and path.endswith(".py")
+        }
+        site = self.environment.site.resolve() if self.environment.site else None
+        request = {
+            "command": words,
+            "seconds": self.limits.seconds,
+            "data": {name: str(place) for name, place in self._data.items()},
+            "python": python_files(str(site) if site else None),
+            "interpreter": str(interpreter()),
+            "traced": traced,
+            "wanted": list(wanted),
+            "variables": self._variables,
+        }
+        limits = self.limits.model_copy(
+            update={"seconds": self.limits.seconds + _GRACE_SECONDS, "output_kb": _REPORT_KB}
+        )
+        program = programs.Program(
+            (str(interpreter()), "-I", "-S", "-c", _script()),
+            workspace.tree.resolve(),
+            limits,
+            reads=(*self._data.values(), *((site,) if site else ())),
+            ends=_ENDS,
+            trusted=False,
+        )
+        behind = {"bubblewrap": "bubblewrap", "landlock": "landlock"}.get(self._runner.name)
+        ran = programs.run(program, json.dumps(request).encode(), behind=behind)  # type: ignore[arg-type]
+        return self._result(command, ran)
+
+    def _result(self, command: str, ran: programs.ProgramResult) -> RunResult:
+        output = ran.output.decode("utf-8", "replace")
+        if ran.omitted:
+            start = ran.output[:_ENDS].decode("utf-8", "replace")
+            end = ran.output[_ENDS:].decode("utf-8", "replace")
+            output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
+        report = _report(ran.stderr) if ran.ok else None
+        if ran.ok and report is None:
+            raise SandboxUnavailableError(f"the sandbox gave no report of a run ({ran.stderr[-200:]!a}); run again")
+        ended = report["ended"] if report else ran.ended
+        exit_code = report["exit_code"] if report else None
+        if ended == "exited" and exit_code is None and report and not report.get("error"):
+            ended = "killed"
+        lines = report and report.get("lines")
+        return RunResult(
+            command=command,
+            ended=ended,
+            exit_code=exit_code,
+            output=output,
+            seconds=ran.seconds,
+            peak_memory_mb=ran.peak_memory_mb,
+            lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
+            files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
+            problem=self._problem(ended, exit_code, output, report.get("error") if report else None),
+        )
+
+    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None) -> str | None:
+        if error is not None:
+            return f"it could not be started: {error}"
+        if ended == "exited":
+            if exit_code == 0:
+                return None
+            if exit_code == 153:
+                return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
+            last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
+            return f"it ended with status {exit_code}: {last[:300]}"
+        return {
+            "timeout": f"it did not end within {self.limits.seconds:g} s",
+            "memory": f"it took more than {self.limits.memory_mb} MB of memory",
+            "disk": f"it wrote more than {self.limits.disk_mb} MB",
+            "output": "its output did not end",
+        }.get(ended, "it was killed: too many processes, or by the system")
+
+
+def split(command: str) -> list[str]:
+    """The words of a command. Raises `InputError`."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"the command {command!a} cannot be split into words ({error})") from error
+    if not words or "\0" in command:
+        raise InputError("give a command to run, such as 'python train.py --epochs 1'")
+    return words
+
+
+def packages_for(workspace: Workspace, maker: EnvironmentMaker | None, written: str | None = None) -> Environment:
+    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for.
+    What the tree has itself is not installed."""
+    texts = {
+        path: workspace.text(path)
+        for path, file in workspace.files.items()
+        if b"\0" not in file.content[:8192]
+        and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
+    }
+    own = {part.removesuffix(".py") for path in workspace.files if path.endswith(".py") for part in path.split("/")}
+    imports = imported_packages(text for path, text in texts.items() if path.endswith(".py"))
+    needed = {name: names for name, names in imports.items() if name not in own}
+    if maker is None or not needed:
+        missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
+        return Environment(site=None, hash="", missing=missing)
+    stated = {path: text for path, text in texts.items() if REQUIREMENTS.match(path)}
+    return maker.make(needed, requirement_lines(stated), written)
+
+
+def cut_middle(text: str, characters: int) -> str:
+    """The text, or its start and its end with a line between them that says how much is left out."""
+    if len(text) <= characters:
+        return text
+    half = characters // 2
+    start, end = text[:half], text[-half:]
+    middle = text[half:-half]
+    return f"{start}\n[… {len(middle):,} characters, {middle.count(chr(10)):,} lines left out …]\n{end}"
+
+
+def with_counts(text: str, lines: Mapping[int, int], marked: frozenset[int] | None = None) -> str:
+    """A file with its line numbers and how often each ran: `-` for a line that never ran. With `marked` only these
+    lines and two around each, the marked ones with `+`."""
+    shown = []
+    last = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if marked is not None and not any(near in marked for near in range(number - 2, number + 3)):
+            continue
+        if last and number > last + 1:
+            shown.append("        …")
+        last = number
+        sign = "+" if marked is not None and number in marked else " "
+        shown.append(f"{lines.get(number, '-'):>8} {sign}{number:>5}  {line}")
+    return "\n".join(shown)
+
+
+def _report(stderr: str) -> dict[str, Any] | None:
+    try:
+        report = json.loads(stderr)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) and {"ended", "exit_code", "files"} <= report.keys() else None
+
+
+def _script() -> str:
+    return (Path(guest.__file__).parent / "run_in_copy.py").read_text()

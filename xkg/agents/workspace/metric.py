@@ -1,0 +1,127 @@
+"""The metric of a run: a pattern in its output, a value in a JSON file, or the last row of a CSV column.
+
+test accuracy: ([0-9.]+):max       the last match in the output
+json:results.json#test.accuracy:max
+csv:log.csv#val_loss:min
+"""
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from xkg.errors import InputError, MissingMetricError, NotANumberError
+from xkg.value import Value
+
+Direction = Literal["max", "min"]
+
+_LONGEST_LINE = 4000
+_MOST_LINES = 200_000
+_FILE = re.compile(r"(json|csv):([^#]+)#(.+)", re.S)
+
+
+class Metric(Value):
+    """`source` is where the value is: `output` (then `key` is a regular expression whose first group, or else its
+    match, is the number), `json` (`key` is a path of names and list positions with dots) or `csv` (`key` is a column);
+    `path` is that file."""
+
+    source: Literal["output", "json", "csv"]
+    key: str
+    direction: Direction
+    path: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Metric":
+        """As on top of this module. Raises `InputError` with what is wrong."""
+        rest, colon, direction = text.rpartition(":")
+        if not colon or direction not in ("max", "min") or not rest:
+            raise InputError(
+                f"the metric {text!a} does not say which way is better: end it with :max or :min, as in "
+                "'test accuracy: ([0-9.]+):max'"
+            )
+        if match := _FILE.fullmatch(rest):
+            return cls(source=match[1], path=match[2], key=match[3], direction=direction)  # type: ignore[arg-type]
+        try:
+            pattern = re.compile(rest)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise InputError(f"the metric {rest!a} is no regular expression ({error})") from error
+        if pattern.groups > 1:
+            raise InputError(f"the metric {rest!a} has {pattern.groups} groups: put ( ) around the number alone")
+        return cls(source="output", key=rest, direction=direction)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        where = self.key if self.source == "output" else f"{self.source}:{self.path}#{self.key}"
+        return f"{where}:{self.direction}"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of a run that hold it."""
+        return () if self.path is None else (self.path,)
+
+    def read(self, output: str, files: Mapping[str, bytes]) -> float:
+        """The last value. Raises `MissingMetricError` where there is none, `NotANumberError` for NaN, infinity and
+        text."""
+        if self.source == "output":
+            return _number(self._in_output(output), f"the output's last match of {self.key!a}")
+        assert self.path is not None
+        content = files.get(self.path)
+        if content is None:
+            raise MissingMetricError(f"the run left no file {self.path} that can be read (at most 4 MB)")
+        text = content.decode("utf-8", "replace")
+        value = self._in_json(text) if self.source == "json" else self._in_csv(text)
+        return _number(value, f"{self.path}#{self.key}")
+
+    def is_better(self, value: float, than: float) -> bool:
+        return value > than if self.direction == "max" else value < than
+
+    def _in_output(self, output: str) -> object:
+        pattern = re.compile(self.key)
+        for line in reversed(output.splitlines()[-_MOST_LINES:]):
+            matches = list(pattern.finditer(line[:_LONGEST_LINE]))
+            if matches:
+                return matches[-1][1] if pattern.groups else matches[-1][0]
+        raise MissingMetricError(f"no line of the output matches {self.key!a}")
+
+    def _in_json(self, text: str) -> object:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            lines = [line for line in text.splitlines() if line.strip()]
+            try:  # one object a line: the last counts
+                value = json.loads(lines[-1])
+            except (ValueError, RecursionError, IndexError):
+                raise MissingMetricError(f"{self.path} is no JSON") from None
+        for name in self.key.split("."):
+            if isinstance(value, dict) and name in value:
+                value = value[name]
+            elif isinstance(value, list) and re.fullmatch(r"-?\d{1,9}", name) and -len(value) <= int(name) < len(value):
+                value = value[int(name)]
+            else:
+                raise MissingMetricError(f"{self.path} has no {name!a} at {self.key!a}")
+        return value
+
+    def _in_csv(self, text: str) -> object:
+        try:
+            rows = list(csv.DictReader(io.StringIO(text), strict=True))
+        except csv.Error as error:
+            raise MissingMetricError(f"{self.path} is no CSV ({error})") from error
+        values = [row.get(self.key) for row in rows]
+        filled = [value for value in values if value not in (None, "")]
+        if not filled:
+            raise MissingMetricError(f"{self.path} has no value in a column {self.key!a}")
+        return filled[-1]
+
+
+def _number(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise NotANumberError(f"{where} is {str(value)[:40]!a}, no number")
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise NotANumberError(f"{where} is {str(value)[:40]!a}, no number") from None
+    if not math.isfinite(number):
+        raise NotANumberError(f"{where} is {number}: training has diverged, or nothing was measured")
+    return number

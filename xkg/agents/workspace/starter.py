@@ -1,0 +1,81 @@
+"""Starter code as a run begins with it: the files of a repository at a commit, or of a folder as it lies."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.build.repositories import git_directory
+from xkg.build.repositories.checkout import Checkout, fetch_repository
+from xkg.build.repositories.clone import MAX_READ_BYTES
+from xkg.build.repositories.history import TreeFile
+from xkg.errors import InputError, UnsafeInputError
+
+MAX_BYTES = 200 << 20
+_LFS = b"version https://git-lfs.github.com/spec/"
+
+
+@dataclass(frozen=True)
+class Starter:
+    """`files` by path; `identity` names their content. `base` is the commit that they belong to, None where there is
+    none; `dirty`: they differ from it. `notes` say what was left out, and what was chosen."""
+
+    spec: str
+    identity: str
+    files: dict[str, TreeFile]
+    base: str | None
+    dirty: bool
+    notes: tuple[str, ...]
+
+
+def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
+    """The starter code that `spec` names, as `fetch_repository` takes it; git runs nothing of it.
+
+    Links, submodules and files of more than 2 MB are left out, and said. Raises `InputError` as `fetch_repository`
+    does, `UnsafeInputError` for more than 200 MB."""
+    checkout = fetch_repository(spec, cache, roots)
+    files: dict[str, TreeFile] = {}
+    size = 0
+    for path, content in checkout.read(file.path for file in checkout.files if file.kind == "file"):
+        if content is None or not is_inside(path):
+            continue
+        size += len(content)
+        if size > MAX_BYTES:
+            raise UnsafeInputError(
+                f"{spec} holds more than {MAX_BYTES >> 20} MB in small files: give the folder of the code alone, and "
+                "name the folders of data with --data"
+            )
+        files[path] = TreeFile(content, executable=content.startswith(b"#!"))
+    if not files:
+        raise InputError(f"{spec} has no file that can be read: give the folder of the starter code")
+    base, dirty = checkout.repository.commit, False
+    if base is None and (head := _head(spec)) is not None:
+        base, dirty = head, True
+    notes = (*checkout.notes, *_left_out(checkout, files))
+    return Starter(spec, checkout.repository.id, files, base, dirty, notes)
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path is a plain one below the folder, and none of git's own."""
+    parts = path.split("/")
+    return bool(path) and "\0" not in path and not any(p in ("", ".", "..") or p.lower() == ".git" for p in parts)
+
+
+def _head(spec: str) -> str | None:
+    folder = Path(spec.removeprefix("file://")).expanduser()
+    directory = git_directory.find(folder.resolve()) if folder.is_dir() else None
+    return directory.commit("HEAD") if directory is not None else None
+
+
+def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
+    kinds = Counter(file.kind for file in checkout.files)
+    for kind, name in (("link", "symbolic link"), ("submodule", "submodule")):
+        if count := kinds[kind]:  # type: ignore[index]
+            yield f"left out: {count} {name}{'s' * (count > 1)}"
+    large = [file.path for file in checkout.files if file.kind == "file" and file.path not in files]
+    if large:
+        some = ", ".join(large[:3]) + (" …" if len(large) > 3 else "")
+        yield f"left out: {len(large)} files over {MAX_READ_BYTES // 10**6} MB or unreadable ({some}); see --data"
+    pointers = [path for path, file in files.items() if file.content.startswith(_LFS)]
+    if pointers:
+        yield f"{len(pointers)} files are Git LFS pointers without their content, such as {pointers[0]}"
