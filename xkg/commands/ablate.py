@@ -118,11 +118,11 @@ def ablate(
 
 
 def report(settings: Settings, run: str) -> AblateResult:
-    """Writes the reports of a finished run again. Raises `InputError`."""
+    """Writes the reports of a finished run again, and stores what it measured. Raises `InputError`."""
     folder = run_folder(settings, run)
     campaign = read_campaign(folder)
     write_reports(folder, campaign)
-    return result_of(folder, campaign, 0)
+    return result_of(folder, campaign, _store(settings, campaign))
 
 
 def apply(settings: Settings, run: str, candidate: str, to: Path | None, as_patch: bool) -> str:
@@ -230,7 +230,7 @@ def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Compo
     if task.paper is None:
         return ()
     with open_service(settings) as service:
-        return techniques_of(service, task.paper, tree, {})
+        return techniques_of(service, task.paper, tree)
 
 
 def _settings_of(tree: Path) -> "Sequence[Setting]":
@@ -242,5 +242,13 @@ def _settings_of(tree: Path) -> "Sequence[Setting]":
         return parsers.repository(read_folder(tree)).settings
 
 
-def _store(settings: Settings, campaign: "Campaign") -> int:  # noqa: ARG001
-    return 0
+def _store(settings: Settings, campaign: "Campaign") -> int:
+    """Adds what was measured of techniques to the graph; the number of measurements."""
+    from xkg.agents.ablation.measurements import measurements
+    from xkg.commands.open import open_store
+
+    found = measurements(campaign)
+    if found:
+        with open_store(settings) as store:
+            store.add_ablations(found)
+    return len(found)

@@ -1,10 +1,11 @@
 """The techniques of a paper as components: places by `locate`, prior weights from the graph."""
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 
 from xkg.agents.ablation.candidates import Component, Place
-from xkg.errors import InputError
+from xkg.errors import InputError, QueryFailedError, QueryRefusedError
 from xkg.serve.answers.types import LocatedPlace
 from xkg.serve.service import Service
 
@@ -15,13 +16,13 @@ _SURE = 0.35
 """A place of a lower score than this is too weak to edit lines at."""
 
 
-def techniques_of(service: Service, paper: str, tree: Path, measured: Mapping[str, float]) -> list[Component]:
+def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
     """The paper's techniques, in the order of the hierarchy, with places in the files under `tree`; those without a
-    place are there too, so that the report names them. `measured` are relative changes by technique id that were
-    measured in earlier ablations, of this paper or of one that shares the concept.
+    place are there too, so that the report names them.
 
     Raises `UnknownIdError`, `InputError` for a folder without source, `StoreError`."""
     answer = service.paper(paper, full=True)
+    measured = _measured(service, answer.id)
     components = []
     for order, line in enumerate(answer.techniques):
         located = service.locate(line.id, tree, _PLACES)
@@ -36,6 +37,28 @@ def techniques_of(service: Service, paper: str, tree: Path, measured: Mapping[st
     if not components:
         raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or leave out --paper")
     return components
+
+
+def _measured(service: Service, paper: str) -> dict[str, float]:
+    """By technique the largest relative change that an ablation of it showed, or one of the same concept in another
+    paper; none where the graph knows of no ablation, or does not answer such queries."""
+    found: dict[str, float] = {}
+    for query in _MEASURED_BEFORE:
+        with contextlib.suppress(QueryFailedError, QueryRefusedError):
+            for technique, change in service.cypher(query, {"paper": f"{paper}#"}, 1000).rows:
+                if abs(change) >= abs(found.get(technique, 0.0)):
+                    found[str(technique)] = float(change)
+    return found
+
+
+_MEASURED_BEFORE = tuple(
+    f"MATCH {pattern} WHERE t.id STARTS WITH $paper RETURN t.id AS technique, a.change AS change"
+    for pattern in (
+        "(t:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)-[:SAME_CONCEPT]->(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)<-[:SAME_CONCEPT]-(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+    )
+)
 
 
 def _is_sure(found: LocatedPlace) -> bool:

@@ -23,7 +23,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
-    counts = dict.fromkeys(NODES, 0)
+    counts = dict.fromkeys((label for label in NODES if label != "Ablation"), 0)
     known = set()
     shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
     for _, paper_key in read.papers(connection):
