@@ -41,7 +41,7 @@ class AblateResult(Value):
     """A finished run: `run` is its folder, `candidates` were tried, `failures` count by cause; `stored` ablations went
     into the graph."""
 
-    run: Path
+    run: str
     verdict: str
     baseline: float
     noise: float | None
@@ -60,7 +60,7 @@ class AblateResult(Value):
         lines += [f"note: {note}" for note in self.notes]
         if self.stored:
             lines.append(f"{self.stored} measurements of techniques are in the graph")
-        return "\n".join([*lines, f"report: {self.run / REPORTS[0]}, {self.run / REPORTS[1]}"])
+        return "\n".join([*lines, f"report: {self.run}/{REPORTS[0]}, {self.run}/{REPORTS[1]}"])
 
 
 class SpaceResult(Value):
@@ -211,7 +211,7 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
         )
     values = campaign.baseline.values
     return AblateResult(
-        run=folder,
+        run=str(folder),
         verdict=campaign.baseline.verdict,
         baseline=sum(values) / len(values),
         noise=campaign.baseline.noise,

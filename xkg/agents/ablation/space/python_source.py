@@ -84,11 +84,13 @@ def words_of(name: str) -> list[str]:
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """Names and attributes that a node reads: `args.beta` gives args and beta."""
+    """Names that a node reads, and attributes and keys with a dot: `args.beta` gives args and .beta."""
     found = set()
     for child in ast.walk(node):
         if isinstance(child, ast.Name):
             found.add(child.id)
         elif isinstance(child, ast.Attribute):
-            found.add(child.attr)
+            found.add(f".{child.attr}")
+        elif isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
+            found.add(f".{child.slice.value}")
     return found

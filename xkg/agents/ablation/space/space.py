@@ -90,7 +90,7 @@ class _Builder:
             named, switch.place, weight, "a guard of numbers" if guard else switch.origin
         )
         if switch.origin in ("option", "field", "setting", "constant"):
-            self._switches.setdefault(short, component.id)
+            self._switches.setdefault(short if switch.origin == "constant" else f".{short}", component.id)
         for kind, new, value in values:
             change = Change(kind=kind, value=value, replacements=(switch.set_to(new),))
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
