@@ -63,16 +63,6 @@ class AblateResult(Value):
         return "\n".join([*lines, f"report: {self.run}/{REPORTS[0]}, {self.run}/{REPORTS[1]}"])
 
 
-class SpaceResult(Value):
-    """What would be tried: `components` with the number of candidates of each."""
-
-    components: dict[str, int]
-    candidates: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join(self.candidates)
-
-
 def ablate(
     settings: Settings,
     task: "Task",

@@ -201,6 +201,13 @@ def test_offsets_count_characters_whatever_the_line_ends() -> None:
     assert apply(off.replacements, {"train.py": text})["train.py"] == 'NAME = "é€"\r\nRATE = 0.0  # ü\r\n'
 
 
+def test_plots_and_the_division_of_data_are_no_components() -> None:
+    lines = ["import matplotlib.pyplot as plt", "def main(x):", "    plt.scatter(x, x, s=10)"]
+    text = "\n".join([*lines, "    split(x, ratio=0.5)", "    fit(x, rate=0.5)", ""])
+    space, _ = space_of(text)
+    assert [c.name for c in space.components] == ["fit(rate)"]
+
+
 def test_words_of_identifiers() -> None:
     assert words_of("lossWeight_2") == ["loss", "weight", "2"]
     assert words_of("useBN") == ["use", "bn"]

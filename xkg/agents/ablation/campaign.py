@@ -353,7 +353,7 @@ def _only(space: Space, names: Sequence[str]) -> Space:
     )
     ids = {c.id for c in components}
     if not ids:
-        raise InputError(f"no component is named {', '.join(names)}; `xkg ablate --dry-run` lists them")
+        raise InputError(f"no component is named {', '.join(names)}; the report of a run without --only lists them")
     return space.model_copy(
         update={"components": components, "candidates": tuple(c for c in space.candidates if c.component in ids)}
     )

@@ -6,6 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
 
+_DATA = "data and their evaluation"
+_BESIDE = frozenset(
+    "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
+    " progressbar terminaltables rich shutil subprocess".split()
+)
 _REASONS: Mapping[str, str] = {
     **dict.fromkeys("seed seeds random_state rng".split(), "the random seed"),
     **dict.fromkeys(
@@ -25,7 +30,7 @@ _REASONS: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         "data dataset datasets samples split fold folds download test eval val valid validation evaluation".split(),
-        "data and their evaluation",
+        _DATA,
     ),
 }
 _WORK = frozenset("load read write download save plot draw log print report parse fetch show".split())
@@ -45,6 +50,26 @@ def reason(name: str) -> str | None:
         if word in _REASONS:
             return _REASONS[word]
     return None
+
+
+def splits_data(function: str) -> bool:
+    """Whether a function's name says that it makes or divides data."""
+    return any(_REASONS.get(word) == _DATA for word in words_of(function))
+
+
+def beside_the_method(tree: ast.Module) -> set[str]:
+    """Names that a file imports from libraries of display, logging and files."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {a.asname or a.name.partition(".")[0] for a in node.names if _is_beside(a.name)}
+        elif isinstance(node, ast.ImportFrom) and node.module and _is_beside(node.module):
+            names |= {a.asname or a.name for a in node.names}
+    return names
+
+
+def _is_beside(module: str) -> bool:
+    return module.partition(".")[0] in _BESIDE
 
 
 def is_work(function: str) -> bool:

@@ -92,5 +92,5 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(child, ast.Attribute):
             found.add(f".{child.attr}")
         elif isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
-            found.add(f".{child.slice.value}")
+            found.add(f".{child.slice.value!s}" if isinstance(child.slice.value, str) else "")
     return found

@@ -71,6 +71,8 @@ class _Builder:
         why = self._excluded(switch.name, switch.place)
         if not why and exclusions.is_work(switch.function):
             why = "input or output"
+        if not why and exclusions.splits_data(switch.function):
+            why = "data and their evaluation"
         if not why and switch.scope is not None:
             why = self._unexecuted(switch.scope)
         if not why and switch.origin == "option" and short in self._given:

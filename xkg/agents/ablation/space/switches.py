@@ -3,10 +3,11 @@ entries of configuration files."""
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 from xkg.agents.ablation.candidates import Place, Replacement
+from xkg.agents.ablation.space.exclusions import beside_the_method, splits_data
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.build.code.settings import Setting
 from xkg.value import Value
@@ -42,10 +43,13 @@ class Switch(Value):
 def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
     """The switches of a file. `parameters` are those of the repository's classes by name, without self."""
     classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
+    beside = beside_the_method(source.tree)
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             yield from (
-                _option(source, node) if _called(node) == "add_argument" else _arguments(source, node, parameters)
+                _option(source, node)
+                if _called(node) == "add_argument"
+                else _arguments(source, node, parameters, beside)
             )
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
             for statement in node.body:
@@ -145,8 +149,12 @@ def class_parameters(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ..
     }
 
 
-def _arguments(source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
+def _arguments(
+    source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
+) -> Iterator[Switch]:
     function = _called(call)
+    if splits_data(function) or _root(call.func) in beside:
+        return
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
     for keyword in call.keywords:
@@ -174,6 +182,12 @@ def _switch(
         name=name, origin=origin, value=value, text=source.code(node), place=source.place(node),
         at=source.replaced(node, ""), choices=choices, function=function,
     )  # fmt: skip
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _called(call: ast.Call) -> str:
