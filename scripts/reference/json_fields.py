@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import audit, build, copy, costs, doctor, graphs, link, verify
+from xkg.commands import ablate, audit, build, copy, costs, doctor, graphs, link, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -29,6 +29,8 @@ PRINTED: Mapping[str, str] = {
     "audit": "AuditResult",
     "verify": "VerifyResult",
     "costs": "Costs",
+    "ablate": "AblateResult",
+    "ablate report": "AblateResult",
     "link": "LinkResult",
     "import": "ImportResult",
     "export": "ExportResult",
@@ -57,6 +59,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     CuratedSet,
     audit.AuditResult,
     verify.VerifyResult,
+    ablate.AblateResult,
     costs.Costs,
     link.LinkResult,
     graphs.ImportResult,

@@ -22,10 +22,13 @@ class Bench:
     runner: Runner
     environment: Environment
 
-    def run(self, workspace: Workspace, seed: int, trace: Sequence[str] = ()) -> RunOutcome:
-        """One run. Never raises for what the command does; raises what `Commands` raises."""
+    def run(
+        self, workspace: Workspace, seed: int, trace: Sequence[str] = (), seconds: float | None = None
+    ) -> RunOutcome:
+        """One run, of at most `seconds` (None: those of the task). Never raises for what the command does;
+        raises what `Commands` raises."""
         task = self.task
-        limits = Limits(seconds=task.seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
+        limits = Limits(seconds=seconds or task.seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
         commands = Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)})
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})

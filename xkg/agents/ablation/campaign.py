@@ -32,6 +32,7 @@ from xkg.sandbox.runner import EnvironmentMaker, Runner
 from xkg.value import Value
 
 _HOUR = 3600.0
+_TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 
 
 class Mutated(Value):
@@ -139,8 +140,10 @@ class _Runner:
                     notes.append(f"{path} does not parse as Python 3, and was left out")
         paths = [source.path for source in sources]
         seed = self._task.seeds[0]
+        # Counting lines slows loops in Python tenfold; others hardly.
+        limit = min(self._task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * baseline.seconds)
         traced = self._operations.do(
-            "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths)
+            "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths, limit)
         )
         executed = None
         if traced.executed and traced.value is not None:
