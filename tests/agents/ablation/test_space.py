@@ -208,6 +208,11 @@ def test_plots_and_the_division_of_data_are_no_components() -> None:
     assert [c.name for c in space.components] == ["fit(rate)"]
 
 
+def test_entries_of_a_dictionary_are_switches() -> None:
+    space, _ = space_of("settings = {'decay': 0.5, 'learning rate': 0.1, 'layers': [3, 1], 'seed': 4}\n")
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"decay": ["0.0", "0.25", "1"]}
+
+
 def test_words_of_identifiers() -> None:
     assert words_of("lossWeight_2") == ["loss", "weight", "2"]
     assert words_of("useBN") == ["use", "bn"]

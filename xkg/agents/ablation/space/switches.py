@@ -1,5 +1,5 @@
-"""Values that configure a method: options of argparse, fields of dataclasses, constants, keyword arguments, and the
-entries of configuration files."""
+"""Values that configure a method: options of argparse, fields of dataclasses, constants, entries of dictionaries,
+keyword arguments, and the entries of configuration files."""
 
 import ast
 import re
@@ -51,6 +51,10 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
                 if _called(node) == "add_argument"
                 else _arguments(source, node, parameters, beside)
             )
+        elif isinstance(node, ast.Dict):
+            for key, value in zip(node.keys, node.values, strict=True):
+                if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
+                    yield from _switch(source, key.value, "constant", value)
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
             for statement in node.body:
                 if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
