@@ -202,7 +202,8 @@ def test_offsets_count_characters_whatever_the_line_ends() -> None:
 
 
 def test_plots_and_the_division_of_data_are_no_components() -> None:
-    lines = ["import matplotlib.pyplot as plt", "def main(x):", "    plt.scatter(x, x, s=10)"]
+    lines = ["import matplotlib.pyplot as plt", "from sklearn.datasets import make_blobs", "def main(x):"]
+    lines += ["    plt.scatter(x, x, s=10)", "    make_blobs(std=0.5)", "    msg += ', loss %s' % x"]
     text = "\n".join([*lines, "    split(x, ratio=0.5)", "    fit(x, rate=0.5)", ""])
     space, _ = space_of(text)
     assert [c.name for c in space.components] == ["fit(rate)"]
@@ -211,6 +212,12 @@ def test_plots_and_the_division_of_data_are_no_components() -> None:
 def test_entries_of_a_dictionary_are_switches() -> None:
     space, _ = space_of("settings = {'decay': 0.5, 'learning rate': 0.1, 'layers': [3, 1], 'seed': 4}\n")
     assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"decay": ["0.0", "0.25", "1"]}
+
+
+def test_a_default_and_the_call_that_sets_it_are_one_component() -> None:
+    text = "class Net:\n    def __init__(self, rate=0.5):\n        self.rate = rate\n\n\nnet = Net(rate=0.25)\n"
+    space, _ = space_of(text)
+    assert [(c.name, len(c.places), len(space.of(c.id))) for c in space.components] == [("Net(rate)", 2, 6)]
 
 
 def test_words_of_identifiers() -> None:

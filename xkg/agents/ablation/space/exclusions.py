@@ -58,7 +58,7 @@ def splits_data(function: str) -> bool:
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
-    """Names that a file imports from libraries of display, logging and files."""
+    """Names that a file imports from libraries of display, logging, files and data."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -69,7 +69,8 @@ def beside_the_method(tree: ast.Module) -> set[str]:
 
 
 def _is_beside(module: str) -> bool:
-    return module.partition(".")[0] in _BESIDE
+    parts = module.split(".")
+    return parts[0] in _BESIDE or "datasets" in parts
 
 
 def is_work(function: str) -> bool:

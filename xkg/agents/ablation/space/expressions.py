@@ -134,6 +134,8 @@ def _flat(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.Mult | ast.Add):
+        return _is_text(node.left)
     return isinstance(node, ast.JoinedStr | ast.List | ast.Tuple | ast.ListComp) or (
         isinstance(node, ast.Constant) and not isinstance(node.value, int | float)
     )

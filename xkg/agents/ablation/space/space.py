@@ -167,7 +167,8 @@ class _Builder:
         return self._components.setdefault(technique.id, technique)
 
     def _own(self, name: str, place: Place, weight: float, why: str) -> Component:
-        id = f"{place.path}::{name}"
+        # A parameter of a class is one component, whether its default or a call sets it.
+        id = name if "(" in name and name[0].isupper() and why in PRIOR else f"{place.path}::{name}"
         if id not in self._components:
             self._components[id] = Component(
                 id=id, name=name, places=(place,), weight=weight, order=len(self._components),
