@@ -238,9 +238,9 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
     if answer.measured:
         lines += ["", "Measured by ablation:"]
     for measured in answer.measured:
-        lines.append(f"- {measured}")
-        if measured.commit:
-            lines.append(f"  {measured.commit}; {measured.command}")
+        lines.append(f"- {measured}; {measured.direction} is better; {measured.kind}, {measured.measured_at}")
+        lines += [f"  {name}: {text}" for name, text in (("at", measured.commit), ("by", measured.command)) if text]
+        lines += [quoted(measured.diff)] if measured.diff else []
     for e in answer.excerpts:
         place = f", {e.path}:{e.line}" if e.path else ""
         lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")

@@ -158,6 +158,7 @@ def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path) ->
         ("open('data/train.csv')", "missing data"),
         ("import torch_that_is_not_there", "missing package"),
         ("import zipfile; zipfile.ZipFile(__file__)", "broken checkpoint"),
+        ("print 1", "Python 2"),
         ("x = bytearray(9 << 30)", "memory"),
     ],
 )

@@ -7,7 +7,8 @@ from xkg.agents.workspace.command import RunResult
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
-    "missing package", "needs the network", "needs a terminal", "time", "memory", "disk", "output", "no metric",
+    "missing package", "Python 2", "needs the network", "needs a terminal", "time", "memory", "disk", "output",
+    "no metric",
     "not a number", "killed", "error",
 ]  # fmt: skip
 
@@ -27,6 +28,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
             r"|not a gzip|truncated|invalid load key"
         ),
     ),
+    ("Python 2", re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")),
     ("missing package", re.compile(r"ModuleNotFoundError|No module named")),
     (
         "removed API",

@@ -11,6 +11,7 @@ from xkg.errors import BaselineError
 
 ADVICE: dict[Failure, str] = {
     "missing package": "name it in the repository's requirements, or raise environment.max_mb where it is too large",
+    "Python 2": "convert it to Python 3 first",
     "removed API": "pin the dependency to a version of the repository's time in its requirements",
     "missing data": "mount its folder with --data PATH=FOLDER",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
