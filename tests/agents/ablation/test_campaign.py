@@ -80,7 +80,7 @@ def task_of(repository: Path, **more: object) -> Task:
         "run": "python train.py --seed {seed}",
         "metrics": ["out.json:test.error:min"],
         "budget": 8,
-        "seconds": 20,
+        "seconds": 60,
         **more,
     }
     return read_task(None, flags)
