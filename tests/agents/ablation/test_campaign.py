@@ -19,8 +19,10 @@ from xkg.agents.ablation.task import Task, read_task
 from xkg.agents.workspace.apply import branch
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
-from xkg.config import SandboxSettings
-from xkg.errors import BaselineError, InputError
+from xkg.commands.ablate import ablate
+from xkg.config import SandboxSettings, Settings
+from xkg.errors import BaselineError, InputError, StoreBusyError
+from xkg.files import file_lock
 from xkg.sandbox.select import runner_for
 
 TRAIN = """\
@@ -182,6 +184,14 @@ def test_a_dirty_copy_runs_as_it_lies_and_says_so(repository: Path, tmp_path: Pa
     (repository / "train.py").write_text(TRAIN.replace("20)", "21)"))
     campaign = campaign_of(task_of(repository, budget=1, only=["inert"]), tmp_path / "run")
     assert any("not committed" in note for note in campaign.notes)
+
+
+def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "lock").touch()
+    with file_lock(folder / "lock"), pytest.raises(StoreBusyError, match="another process works on the run"):
+        ablate(Settings(kg=tmp_path / "kg"), task_of(repository), folder)
 
 
 def test_no_component_of_that_name(repository: Path, tmp_path: Path) -> None:
