@@ -78,6 +78,10 @@ class SandboxUnavailableError(XkgError):
     """Nothing here can contain untrusted code."""
 
 
+class BaselineError(XkgError):
+    """The experiment that is to be ablated does not run as it is."""
+
+
 class MetricError(XkgError):
     """The metric of a run cannot be read."""
 

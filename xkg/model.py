@@ -273,6 +273,34 @@ class Resource(Node):
     description: str | None = None
 
 
+class Ablation(Node):
+    """A measurement of how much a technique matters: `metric` in `baseline` and, with `diff` applied at `commit`, as
+    `value`. `change` is relative to the baseline, `low` and `high` bound it with 95 % confidence, None where its spread
+    is not known; `seeds` runs of the candidate. `kind` is that of the change (toggle, scale, replace, grid)."""
+
+    id: str
+    technique: str
+    metric: str
+    direction: Literal["min", "max"]
+    baseline: float
+    value: float
+    change: float
+    low: float | None = None
+    high: float | None = None
+    seeds: int
+    kind: str
+    description: str = ""
+    diff: str
+    commit: str
+    command: str
+    measured_at: str
+
+    def __str__(self) -> str:
+        bounds = "" if self.low is None or self.high is None else f" [{self.low:+.1%}, {self.high:+.1%}]"
+        once = ", run once" if self.seeds == 1 else f", {self.seeds} seeds"
+        return f"{self.change:+.1%}{bounds} of {self.metric} by {self.description or self.kind}{once}"
+
+
 class PaperBundle(Node):
     """One paper's whole subgraph. `techniques` is a preorder walk: a parent comes before its children, and siblings
     keep their order."""
@@ -331,6 +359,12 @@ def code_id(technique: str, implementation: str, test: str) -> str:
     """`<technique id>@<12 hex of the sha256 of implementation, NUL, test>`."""
     digest = hashlib.sha256(f"{implementation}\0{test}".encode("utf-8", "surrogatepass")).hexdigest()
     return f"{technique}@{digest[:12]}"
+
+
+def ablation_id(technique: str, commit: str, diff: str, command: str, metric: str) -> str:
+    """`<technique id>!<12 hex of the sha256 of what was measured>`."""
+    text = "\0".join((commit, diff, command, metric))
+    return f"{technique}!{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}"
 
 
 def symbol_id(repository: str, path: str, qualified_name: str = "") -> str:

@@ -23,6 +23,11 @@ CREATE NODE TABLE Repository (
 );
 CREATE NODE TABLE Finding (id STRING PRIMARY KEY, name STRING, description STRING);
 CREATE NODE TABLE Resource (id STRING PRIMARY KEY, name STRING, description STRING);
+CREATE NODE TABLE Ablation (
+    id STRING PRIMARY KEY, technique STRING, metric STRING, direction STRING, baseline DOUBLE, value DOUBLE,
+    change DOUBLE, low DOUBLE, high DOUBLE, seeds INT64, kind STRING, description STRING, diff STRING,
+    `commit` STRING, command STRING, measured_at STRING
+);
 
 CREATE REL TABLE PROPOSES (FROM Paper TO Technique, `order` INT64);
 CREATE REL TABLE HAS_COMPONENT (FROM Technique TO Technique, `order` INT64);
@@ -37,3 +42,4 @@ CREATE REL TABLE CITES (FROM Paper TO Paper, FROM Paper TO CitedWork);
 CREATE REL TABLE SAME_CONCEPT (FROM Technique TO Technique, score DOUBLE, how STRING);
 CREATE REL TABLE REPORTS (FROM Paper TO Finding);
 CREATE REL TABLE RELEASES (FROM Paper TO Resource);
+CREATE REL TABLE ABLATED_IN (FROM Technique TO Ablation);

@@ -12,7 +12,7 @@ from scripts.reference.type_names import type_in_words
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import audit, build, copy, costs, diff, doctor, graphs, implement, link, update, verify
+from xkg.commands import ablate, audit, build, copy, costs, diff, doctor, graphs, implement, link, update, verify
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
@@ -35,6 +35,8 @@ PRINTED: Mapping[str, str] = {
     "diff": "DiffResult",
     "verify": "VerifyResult",
     "costs": "Costs",
+    "ablate": "AblateResult",
+    "ablate report": "AblateResult",
     "link": "LinkResult",
     "import": "ImportResult",
     "export": "ExportResult",
@@ -69,6 +71,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     update.UpdateResult,
     diff.DiffResult,
     verify.VerifyResult,
+    ablate.AblateResult,
     costs.Costs,
     link.LinkResult,
     graphs.ImportResult,

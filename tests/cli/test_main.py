@@ -81,19 +81,8 @@ def test_search_rows_are_stable_json(xkg: Run, published: Path) -> None:
     assert set(answer) == {"query", "rows", "searched", "cut", "implementations", *extra}
     row = answer["rows"][0]
     verified = {"reason", "guidance"}
-    assert set(row) == {
-        "id",
-        "name",
-        "paper_title",
-        "score",
-        "level",
-        "code",
-        "no_code",
-        "without_code",
-        "definition",
-        "relatives",
-        *verified,
-    }
+    facts = {"id", "name", "paper_title", "score", "level", "code", "definition", "relatives", "measured"}
+    assert set(row) == {*facts, "no_code", "without_code", *verified}
     assert (row["name"], row["score"], row["level"]) == ("Running median", 1.0, "parsed")
 
 

@@ -13,6 +13,7 @@ loose      Drift                       imported; nothing joins it to the others
 from collections.abc import Iterable
 
 from xkg.model import (
+    Ablation,
     Code,
     Derivation,
     Finding,
@@ -25,6 +26,7 @@ from xkg.model import (
     Resource,
     Symbol,
     Technique,
+    ablation_id,
     code_id,
     symbol_id,
 )
@@ -148,6 +150,27 @@ def decisions() -> list[Decision]:
         )
         for first, second in ((KERNEL, GAUSSIAN), (WARM, LINEAR))
     ]
+
+
+def ablations() -> list[Ablation]:
+    """Measured importance of two techniques; that of the kernel once."""
+    return [
+        _ablation(FLOW, "the term repulsion → off", change=0.5, low=0.4, high=0.6, seeds=3),
+        _ablation(FLOW, "scale: 1.0 → 0.5", change=-0.02, low=-0.04, high=0.0, seeds=3),
+        _ablation(KERNEL, "the call kernel → off", change=-0.75, low=None, high=None, seeds=1),
+    ]
+
+
+def _ablation(
+    technique: str, description: str, *, change: float, low: float | None, high: float | None, seeds: int
+) -> Ablation:
+    diff = f"--- a/train.py\n+++ b/train.py\n@@ -1 +1 @@\n-{description}\n+pass\n"
+    return Ablation(
+        id=ablation_id(technique, "c0ffee", diff, "python train.py", "loss"), technique=technique, metric="loss",
+        direction="min", baseline=2.0, value=2.0 * (1 + change), change=change, low=low, high=high, seeds=seeds,
+        kind="toggle", description=description, diff=diff, commit="c0ffee", command="python train.py",
+        measured_at="2026-01-02T03:04:05+00:00",
+    )  # fmt: skip
 
 
 def code_of(technique: str, of: Iterable[PaperBundle]) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, curate, evolution, query, serve, store
+from xkg.cli import ablate, build, curate, evolution, query, serve, store
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
@@ -50,6 +50,7 @@ for command in (
 ):
     app.command(command.__name__.rstrip("_"))(command)
 app.add_typer(implement_app, name="implement")
+app.add_typer(ablate.ablate_app, name="ablate")
 app.add_typer(store.index_app, name="index")
 app.add_typer(store.store_app, name="store")
 app.add_typer(token_app, name="token")

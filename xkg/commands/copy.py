@@ -7,7 +7,7 @@ from pathlib import Path
 
 from xkg.config import NEO4J_SCHEMES, Settings, StoreSettings, neo4j_url
 from xkg.errors import ConfigError, StoreError, UnknownIdError
-from xkg.model import PaperBundle
+from xkg.model import PaperBundle, paper_of
 from xkg.store.bundles import serialise
 from xkg.store.graph_store import GraphStore
 from xkg.value import Value
@@ -50,8 +50,8 @@ def at(settings: Settings, place: str) -> Settings:
 
 
 def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] = lambda _: None) -> CopyResult:
-    """Adds every paper of `source`, and the decisions about pairs, to `target`, and reads it back from there. `notify`
-    receives the number of papers copied so far.
+    """Adds every paper of `source`, the decisions about pairs and the ablations to `target`, and reads the papers back
+    from there. `notify` receives the number of papers copied so far.
 
     Raises `UnknownIdError` for a source without papers, `StoreError` where the papers in the target are not those that
     were sent, and what reading and publishing raise."""
@@ -76,6 +76,8 @@ def copy(source: GraphStore, target: GraphStore, notify: Callable[[int], None] =
         publish()
     if decided := source.decisions():
         target.decide(decided)
+    if measured := [a for a in source.ablations() if paper_of(a.technique) in sent.digests]:
+        target.add_ablations(measured)
     received, others = _Tally(), 0
     for bundle in target.bundles():
         if bundle.paper.id in sent.digests:

@@ -86,9 +86,11 @@ def import_graphs(
     proven of the same code stays. `notify` is called with each step: what is done, how much of it, of how much, and
     with what. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
+    from xkg.store.ablations import exported
     from xkg.store.exchange import import_folder, with_stored_evidence
 
     bundles, problems = import_folder(folder, check_parsed, lambda *read: notify("reading", *read))
+    measured = exported(folder)
     generation = before = 0
     if bundles:
         with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
@@ -101,6 +103,8 @@ def import_graphs(
                 before = snapshot.generation
             notify("indexing", 0, 0, f"{len(proven)} papers")
             generation = store.publish(proven)
+            if measured:
+                generation = store.add_ablations(measured)
     return ImportResult(
         papers=tuple(b.paper.id for b in bundles),
         problems=tuple(problems),
@@ -149,13 +153,18 @@ def push(settings: Settings) -> PushResult:
 
 
 def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
-    """Writes the named papers (none: all) into a folder, one file each. Raises `UnknownIdError`, and `InputError` where
+    """Writes the named papers (none: all) into a folder, one file each, and what was measured of their techniques into
+    another one. Raises `UnknownIdError`, and `InputError` where
     the folder cannot be written."""
+    from xkg.model import paper_of
+    from xkg.store.ablations import export
     from xkg.store.exchange import export_folder
 
     with open_store(settings) as store, store.snapshot() as snapshot:
         chosen = chosen_papers(store, snapshot, papers)
         files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
+        measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
+        files += [measured] if measured else []
     return ExportResult(files=tuple(str(file) for file in files))
 
 

@@ -120,8 +120,10 @@ def _code_of(row: SearchRow | FoundRow) -> str:
 
 
 def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:
+    change = row.measured if isinstance(row, SearchRow) else None
+    measured = "" if change is None else f", measured {change:+.1%}"
     lines = [
-        f"{number}. {row.name}  [score {row.score:g}, level {row.level}]",
+        f"{number}. {row.name}  [score {row.score:g}, level {row.level}{measured}]",
         f"   {row.id}",
         f"   paper: {row.paper_title}; {_code_of(row)}",
     ]
@@ -234,6 +236,12 @@ def _technique_lines(answer: TechniqueAnswer) -> list[str]:
     for item, node_id in zip(answer.components, answer.component_ids, strict=True):
         lines.append(f"- {item.name} {node_id}" + (f": {item.description}" if item.description else ""))
     lines += ["", *_place_lines(answer.locations)] if answer.locations else []
+    if answer.measured:
+        lines += ["", "Measured by ablation:"]
+    for measured in answer.measured:
+        lines.append(f"- {measured}; {measured.direction} is better; {measured.kind}, {measured.measured_at}")
+        lines += [f"  {name}: {text}" for name, text in (("at", measured.commit), ("by", measured.command)) if text]
+        lines += [quoted(measured.diff)] if measured.diff else []
     for e in answer.excerpts:
         place = f", {e.path}:{e.line}" if e.path else ""
         lines.append(f"excerpt: {e.section}, characters {e.start}-{e.end}{place}")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from xkg.embeddings.cache import CachedEmbedder
     from xkg.model import Paper
     from xkg.serve.answers import types
+    from xkg.serve.answers.measured import Ablations
     from xkg.serve.answers.paper_list import PaperFilters
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
@@ -61,6 +62,7 @@ class Service:
         self._warming: threading.Thread | None = None
         self._read = QueryEncoder(self._model)
         self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
+        self._measured: tuple[int, Ablations] | None = None  # of a generation
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
@@ -86,12 +88,14 @@ class Service:
         chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
-                return self._cached_search(snapshot, query, k, chosen)
+                return self._with_measured(self._cached_search(snapshot, query, k, chosen), snapshot)
         from xkg.serve.verification import verifier
 
         questions = self._asking()
         begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
-        return verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
+        answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
+        with self._snapshot() as snapshot:
+            return self._with_measured(answer, snapshot)
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
@@ -139,9 +143,10 @@ class Service:
 
     def technique(self, technique: str, *, full: bool = False) -> "types.TechniqueAnswer":
         from xkg.serve.answers.lookup import technique_answer
+        from xkg.serve.answers.measured import with_measured
 
         with self._snapshot() as snapshot:
-            return technique_answer(snapshot, technique, full=full)
+            return with_measured(technique_answer(snapshot, technique, full=full), self._ablations(snapshot), full=full)
 
     def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
         from xkg.serve.answers.lookup import code_answer
@@ -175,6 +180,7 @@ class Service:
                 graph=self.folder,
                 parsers=self._parsing,
                 repository=repository,
+                ablations=self._ablations(snapshot),
             )
 
     def locate(
@@ -314,6 +320,23 @@ class Service:
             with self._turn:
                 self._excluded = known
         return known[1]
+
+    def _ablations(self, snapshot: "Snapshot") -> "Ablations":
+        """All measurements, read once a generation."""
+        with self._turn:
+            known = self._measured
+        if known is None or known[0] != snapshot.generation:
+            from xkg.serve.answers.measured import by_technique
+
+            known = snapshot.generation, by_technique(self._opened().ablations())
+            with self._turn:
+                self._measured = known
+        return known[1]
+
+    def _with_measured(self, answer: "types.SearchAnswer", snapshot: "Snapshot") -> "types.SearchAnswer":
+        from xkg.serve.answers.measured import rows_with_measured
+
+        return rows_with_measured(answer, self._ablations(snapshot))
 
     def _require_cypher(self) -> None:
         from xkg.serve.excluded import query_refused

@@ -9,6 +9,7 @@ from xkg.errors import CorruptStoreError, InputError
 from xkg.files import read_regular, write_whole
 from xkg.model import Code, PaperBundle, slug
 from xkg.store import bundles as bundle_files
+from xkg.store.ablations import EXPORTED
 from xkg.store.peer_format import MOST_TECHNIQUES, Check, peer_bytes, read_peer
 
 _BUNDLE = b'{"format":"xkg-bundle-'
@@ -24,7 +25,7 @@ def import_folder(
     `InputError` when the folder has no such file."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
-    paths = sorted(folder.glob("[!.]*.json"))
+    paths = sorted(path for path in folder.glob("[!.]*.json") if path.name != EXPORTED)
     if not paths:
         raise InputError(f"{folder}: holds no graph file (*.json); name the folder that does")
     found: list[PaperBundle] = []

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from xkg.embeddings.base import EncodedText
-from xkg.model import Code, Level, Paper, PaperBundle, Technique
+from xkg.model import Ablation, Code, Level, Paper, PaperBundle, Technique
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -227,6 +227,15 @@ class GraphStore(Protocol):
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers by `change(bundle)`, under the write lock."""
+        ...
+
+    def add_ablations(self, new: "Iterable[Ablation]") -> int:
+        """Adds measurements of techniques, which replace those of the same id. They outlive their papers: one whose
+        technique is not shown is kept, and not in the graph."""
+        ...
+
+    def ablations(self, techniques: Sequence[str] | None = None) -> "Sequence[Ablation]":
+        """Measurements of these techniques (None: all), in id order."""
         ...
 
     def require_writable(self) -> None:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xkg.model import Paper, PaperBundle
+from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store.concepts.citations import works_and_citations
 from xkg.store.index_entries import Entry, encodable
 
@@ -24,6 +24,8 @@ NODES = {
     "Repository": "id url commit license is_official",
     "Finding": "id name description",
     "Resource": "id name description",
+    "Ablation": "id technique metric direction baseline value change low high seeds kind description diff commit "
+    "command measured_at",
 }
 """The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` is cited and
 was not built; the name of `Code` is that of its technique."""
@@ -40,6 +42,7 @@ EDGES = {
     "SAME_CONCEPT": ("Technique", "Technique", "score how"),
     "REPORTS": ("Paper", "Finding", ""),
     "RELEASES": ("Paper", "Resource", ""),
+    "ABLATED_IN": ("Technique", "Ablation", ""),
 }
 """Labels of both ends and the properties of each type; the values of a row are both ids, then the properties. `|` joins
 the labels that an end may have."""
@@ -109,6 +112,21 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
     for resource in bundle.resources:
         yield Row("Resource", (key(resource.id), encodable(resource.name), _text(resource.description)))
         yield Row("RELEASES", (own, key(resource.id)))
+
+
+def ablation_rows(ablation: Ablation) -> Iterator[Row]:
+    """A measurement, then the edge from its technique."""
+    own, technique = key(ablation.id), key(ablation.technique)
+    yield Row(
+        "Ablation",
+        (
+            own, technique, encodable(ablation.metric), ablation.direction, ablation.baseline, ablation.value,
+            ablation.change, ablation.low, ablation.high, ablation.seeds, ablation.kind,
+            encodable(ablation.description), encodable(ablation.diff), encodable(ablation.commit),
+            encodable(ablation.command), ablation.measured_at,
+        ),
+    )  # fmt: skip
+    yield Row("ABLATED_IN", (technique, own))
 
 
 def citation_rows(papers: Iterable[Paper]) -> Iterator[Row]:

@@ -30,6 +30,7 @@ from tests.store.flows import (
     SVGD,
     WARM,
     WARM_UP,
+    ablations,
     bundles,
     code_of,
     decisions,
@@ -190,6 +191,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
     store = open_store(tmp_path_factory.mktemp("flows") / "kg")
     store.publish(bundles())
     store.decide(decisions())
+    store.add_ablations(ablations())
     yield store
     store.close()
 
@@ -240,6 +242,7 @@ def test_it_answers_on_the_embedded_store(store: EmbeddedStore, name: str) -> No
         ("coupled-papers", {"paper": WARM_UP, "works": "2", "limit": "3"}, FLOWS),
         ("find-technique", {"text": "step size"}, "Warm-up"),
         ("findings-on-technique", {"technique": "is enough"}, "Linear warm-up is enough"),
+        ("measured-importance", {"paper": FLOWS, "least": "0.6"}, "RBF kernel"),
         ("resources", {"text": "10,000"}, "Flow data set"),
         ("shared-concepts", {"paper": FLOWS, "other": WARM_UP}, "Warm-up"),
         ("techniques-without-code", {"paper": LOOSE}, "Drift"),
@@ -272,6 +275,7 @@ def test_rows_are_the_same_on_neo4j(
     with closing(Neo4jStore(settings, embedder)) as shared:
         shared.publish(bundles())
         shared.decide(decisions())
+        shared.add_ablations(ablations())
     different = []
     with closing(Neo4jStore(settings, embedder)) as shared:
         for query in queries():

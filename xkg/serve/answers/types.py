@@ -105,13 +105,41 @@ class PapersAnswer(Listing):
         return self.rows[index]
 
 
+class Measured(Value):
+    """An ablation of a technique: without it, or with it changed as `description` says, the metric went from `baseline`
+    to `value`, by `change` of the baseline; `low` and `high` bound that with 95 % confidence, None where the spread is
+    not known. `direction` says which way of the metric is better, `seeds` how often it was run. `full` adds the diff,
+    its commit and the command."""
+
+    metric: str
+    direction: str
+    baseline: float
+    value: float
+    change: float
+    low: float | None
+    high: float | None
+    seeds: int
+    kind: str
+    description: str
+    measured_at: str
+    commit: str = ""
+    command: str = ""
+    diff: str = ""
+
+    def __str__(self) -> str:
+        bounds = "" if self.low is None or self.high is None else f" [{self.low:+.1%}, {self.high:+.1%}]"
+        runs = "run once" if self.seeds == 1 else f"{self.seeds} seeds"
+        change = f"{self.change:+.1%}{bounds} of {self.metric}, {self.baseline:g} to {self.value:g}"
+        return f"{change}: {self.description} ({runs})"
+
+
 class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
     that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
     proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines.
     `no_code` is the reason why there is none, where one is known; `without_code` names components that lack it.
-    `reason` and `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to
-    change."""
+    `measured` is the largest relative change of a metric in an ablation of it, None where none was stored. `reason` and
+    `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to change."""
 
     id: str
     name: str
@@ -123,6 +151,7 @@ class SearchRow(Value):
     no_code: str = ""
     without_code: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
+    measured: float | None = None
     reason: str = ""
     guidance: str = ""
 
@@ -314,7 +343,8 @@ class PaperAnswer(Listing):
 class TechniqueAnswer(Quoting):
     """A technique with its place in the hierarchy: `path` are names from the top down to itself, `component_ids` stand
     beside `components`. `locations` are the
-    lines of the repository that do it, best first: what an ablation edits. `without_code` are the names of components
+    lines of the repository that do it, best first: what an ablation edits; `measured` are ablations of it, the largest
+    change first. `without_code` are the names of components
     without code of their own; `hidden` is the reason why searches do not show it. `full` adds aliases, excerpts and the
     components' definitions."""
 
@@ -334,6 +364,7 @@ class TechniqueAnswer(Quoting):
     without_code: tuple[str, ...] = ()
     hidden: str = ""
     locations: tuple[Place, ...] = ()
+    measured: tuple[Measured, ...] = ()
     aliases: tuple[str, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
     cut: str = ""

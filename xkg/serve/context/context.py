@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from xkg.errors import InputError
 from xkg.llm.prices import tokens
 from xkg.model import PaperBundle
+from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.references import paper_id, short_ids, short_paper
 from xkg.serve.answers.types import Quoting
@@ -57,9 +58,10 @@ def paper_context(
     graph: Path,
     parsers: "Callable[[], Parsers]",
     repository: Path | None = None,
+    ablations: Ablations | None = None,
 ) -> ContextAnswer:
     """The context of a paper, given by id or title. With `code="raw"`, lines are read from the folder of the graph, or
-    from `repository`, a clone or copy of the paper's, with `parsers`.
+    from `repository`, a clone or copy of the paper's, with `parsers`. A plan says what `ablations` measured.
 
     Raises `UnknownIdError`, and `InputError` for an invalid choice, for too small a budget, and for a repository that
     is not the paper's."""
@@ -70,7 +72,7 @@ def paper_context(
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     searched = [entry.technique.id for entry in searched_entries(bundle)]
     called = short_paper(snapshot, bundle.paper.id)
-    chosen = Chosen(bundle, frozenset(include), called, short_ids(snapshot, searched))
+    chosen = Chosen(bundle, frozenset(include), called, short_ids(snapshot, searched), ablations or {})
     pairs: tuple[str, ...] = ()
     if view == "planning":
         text, left_out = planning(chosen, budget_tokens, lambda: _related(snapshot, bundle.paper.id))

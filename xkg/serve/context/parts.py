@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from xkg.model import Code, PaperBundle, Technique
+from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.quoting import NOTICE, one_line, quoted
 from xkg.serve.answers.types import short
 from xkg.serve.context.dependencies import build_order, uses
@@ -27,12 +28,13 @@ _MOST_PLACES = 3
 @dataclass(frozen=True)
 class Chosen:
     """One paper with the kinds of nodes to include, and the references (`xkg.serve.answers.references`) by which it
-    and its techniques are called."""
+    and its techniques are called. `ablations` of its techniques are those of the graph."""
 
     bundle: PaperBundle
     include: frozenset[Kind]
     paper: str
     short_ids: Mapping[str, str]
+    ablations: Ablations = field(default_factory=dict)
 
     @cached_property
     def entries(self) -> Sequence[Entry]:

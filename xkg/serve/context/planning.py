@@ -109,7 +109,9 @@ def _components(chosen: Chosen) -> Iterator[Step]:
 
 def _line(chosen: Chosen, technique: str) -> str:
     code = f": {_level(chosen, technique)}" if "code" in chosen.include else ""
-    return f"{indent(chosen.depth(technique))}- **{chosen.name(technique)}** {chosen.key(technique)}{code}"
+    measured = chosen.ablations.get(technique)
+    change = f"; measured {measured[0].change:+.1%} of {inline(measured[0].metric, 60)}" if measured else ""
+    return f"{indent(chosen.depth(technique))}- **{chosen.name(technique)}** {chosen.key(technique)}{code}{change}"
 
 
 def _level(chosen: Chosen, technique: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import StoreError
-from xkg.model import PaperBundle
+from xkg.model import Ablation, PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decisions
@@ -37,13 +37,15 @@ def build_files(
     embedder: Callable[[str], Embedder],
     previous: Generation | None,
     decisions: Decisions,
+    ablations: Iterable[Ablation] = (),
     *,
     graph: bool,
 ) -> Built:
     """Fills the empty `folder` with catalogue, text index and vectors, and with `graph` with the graph too.
 
     Vectors of texts that `previous` has are reused; `embedder` is called, with the model that they must share, only if
-    others are missing. Techniques of different papers are linked by names, vectors and `decisions`. Raises `OSError`,
+    others are missing. Techniques of different papers are linked by names, vectors and `decisions`; the graph
+    has those of `ablations` whose techniques are shown. Raises `OSError`,
     `RuntimeError` and `sqlite3.Error` when the files cannot be written."""
     (folder / TEXT).mkdir()
     texts: list[str] = []
@@ -70,7 +72,7 @@ def build_files(
         catalogue.link(links)
         catalogue.cite()
         catalogue.close()
-        counts = {} if writer is None else _load(writer, folder, links, concepts)
+        counts = {} if writer is None else _load(writer, folder, links, concepts, ablations)
     finish_text(folder)
     counts["vectors"] = len(texts)
     counts["papers"] = catalogue.papers
@@ -111,7 +113,17 @@ def _graph(folder: Path) -> "Iterator[GraphWriter]":
     shutil.rmtree(scratch)
 
 
-def _load(writer: "GraphWriter", folder: Path, links: list[RowLink], concepts: list[Concept]) -> dict[str, int]:
+def _load(
+    writer: "GraphWriter",
+    folder: Path,
+    links: list[RowLink],
+    concepts: list[Concept],
+    ablations: Iterable[Ablation],
+) -> dict[str, int]:
+    shown = {concept.id for concept in concepts}
+    for ablation in ablations:
+        if ablation.technique in shown:
+            writer.ablation(ablation)
     for edge in links:
         if edge.how != OPEN_PAIR:
             writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)

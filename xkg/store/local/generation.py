@@ -3,6 +3,7 @@
     CURRENT                       the current generation, and the hash of its manifest
     bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
     links/<hash>.json             immutable; all decisions about pairs of techniques
+    ablations/<hash>.json         immutable; all measurements of techniques
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
                     base/           the unchanged part, linked from generation to generation (`Layers`)
@@ -23,6 +24,7 @@ from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.files import blake3_of, sync_file, sync_folder, try_lock, unheld, write_whole
+from xkg.store import ablations
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
@@ -66,8 +68,9 @@ class Layers(Value):
 class Manifest(Value):
     """`previous` is the generation this one replaced (0 for none), with its manifest's hash. `model` is empty and
     `dimension` 0 where nothing was embedded. `files` are relative to the generation's folder, `bundles` by paper id,
-    `decisions` is the name of a file in `links/`, empty for none. `position` is the state of the graph that this
-    generation copies; None where the bundles are the graph. `layers` is None where there is one layer."""
+    `decisions` is the name of a file in `links/` and `ablations` of one in `ablations/`, empty for none. `position` is
+    the state of the graph that this generation copies; None where the bundles are the graph. `layers` is None where
+    there is one layer."""
 
     format: int = FORMAT
     number: int
@@ -80,6 +83,7 @@ class Manifest(Value):
     files: dict[str, FileStamp]
     bundles: dict[str, BundleFile]
     decisions: str = ""
+    ablations: str = ""
     position: Position | None = None
     layers: Layers | None = None
 
@@ -342,5 +346,6 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
         shutil.rmtree(path, ignore_errors=True)
     _keep(root / "bundles", {b.name for m in manifests for b in m.bundles.values()})
     _keep(root / decisions.FOLDER, {m.decisions for m in manifests})
+    _keep(root / ablations.FOLDER, {m.ablations for m in manifests})
     for path in root.glob(".CURRENT.*.tmp"):
         path.unlink(missing_ok=True)

@@ -110,6 +110,7 @@ class Generations:
         decided: str,
         position: Position | None = None,
         earlier: Generation | None = None,
+        measured: str = "",
     ) -> int:
         """Publishes the files that `fill` puts into an empty folder as the generation after `current`, and gives its
         number. The files may be links to those of `earlier`. Call it while writing."""
@@ -128,6 +129,7 @@ class Generations:
                 files=generation.stamp(building, earlier),
                 bundles=dict(sorted(known.items())),
                 decisions=decided,
+                ablations=measured,
                 position=position,
                 layers=built.layers,
             )

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from xkg.errors import StoreError
-from xkg.store import bundles
+from xkg.store import ablations, bundles
 from xkg.store.concepts import decisions
 from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.text import TextIndex
@@ -26,6 +26,7 @@ def problems(root: Path, model: str | None = None) -> list[str]:
         manifest = opened.manifest
         try:
             decisions.read(root, manifest.decisions)
+            ablations.read(root, manifest.ablations)
         except StoreError as error:
             found.append(str(error))
         broken = False
@@ -83,7 +84,8 @@ def _graph_counts(path: Path) -> dict[str, int]:
 
     with ladybug.Database(path, read_only=True) as database, ladybug.Connection(database) as connection:
         counts = {}
-        for table in ("Paper", "CitedWork", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource"):
+        nodes = ("Paper", "CitedWork", "Technique", "Code", "Symbol", "Repository", "Finding", "Resource", "Ablation")
+        for table in nodes:
             result: Any = connection.execute(f"MATCH (n:{table}) RETURN count(*)")
             counts[table] = int(result.get_next()[0])
         return counts

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from xkg.model import Paper, PaperBundle
+from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store.cypher.named_queries import embedded_schema
 from xkg.store.index_entries import Entry
-from xkg.store.rows import EDGES, NODES, Row, Value, citation_rows, paper_rows, same_concept_row
+from xkg.store.rows import EDGES, NODES, Row, Value, ablation_rows, citation_rows, paper_rows, same_concept_row
 
 _LIST_SEPARATOR = "\x1f"
 _THREADS = 2
@@ -31,6 +31,8 @@ _NUMBERS = {
     "score": "DOUBLE",
     "rank": "INT64",
     "doubtful": "BOOLEAN",
+    **dict.fromkeys(("baseline", "value", "change", "low", "high"), "DOUBLE"),
+    "seeds": "INT64",
 }
 
 
@@ -64,6 +66,11 @@ class GraphWriter:
     def same_concept(self, first: str, second: str, score: float, how: str) -> None:
         """Adds an edge between two techniques, the lower id first."""
         self._row(same_concept_row(first, second, score, how))
+
+    def ablation(self, ablation: Ablation) -> None:
+        """Adds a measurement of a technique that was added."""
+        for row in ablation_rows(ablation):
+            self._row(row)
 
     def load(self, path: Path) -> dict[str, int]:
         """Makes the database at `path` and gives the rows in each table. Raises the engine's `RuntimeError`."""

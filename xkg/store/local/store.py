@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.files import private_folder
-from xkg.model import PaperBundle
-from xkg.store import bundles
+from xkg.model import Ablation, PaperBundle
+from xkg.store import ablations, bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
 from xkg.store.graph_store import Decision, Table
@@ -97,6 +97,25 @@ class EmbeddedStore:
             name = decisions.write(self.folder, [*known.values(), *new])
             return self._build(current, opened, opened.manifest.bundles, name)
 
+    def add_ablations(self, new: Iterable[Ablation]) -> int:
+        """Adds measurements, which replace those of the same id, and gives the number of the generation that has them.
+        Raises as `publish` does."""
+        with self._generations.writing() as current, self._generations.opened() as opened:
+            if opened is None:
+                return current.generation
+            known = ablations.read(self.folder, opened.manifest.ablations)
+            name = ablations.write(self.folder, [*known.values(), *new])
+            if name == opened.manifest.ablations:
+                return current.generation
+            return self._build(current, opened, opened.manifest.bundles, measured=name)
+
+    def ablations(self, techniques: Sequence[str] | None = None) -> Sequence[Ablation]:
+        """Measurements of these techniques (None: all), in id order. Raises `CorruptStoreError`."""
+        with self._generations.opened() as opened:
+            name = opened.manifest.ablations if opened else ""
+            found = ablations.read(self.folder, name).values()
+        return tuple(a for a in found if techniques is None or a.technique in techniques)
+
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
         """Replaces each of these papers by `change(bundle)` under the write lock; papers that are gone are left out.
         Gives the number of the generation that has it, a new one if anything changed. Raises as `publish` does."""
@@ -137,6 +156,7 @@ class EmbeddedStore:
             earlier = generation.read_manifest(self.folder, target.generation, target.manifest_sha256)
             generation.verify_all(self.folder, earlier)
             decisions.read(self.folder, earlier.decisions)
+            ablations.read(self.folder, earlier.ablations)
             for paper, file in earlier.bundles.items():
                 bundles.read(self._generations.bundles / file.name, paper)
             generation.switch(self.folder, target)
@@ -180,12 +200,12 @@ class EmbeddedStore:
         notes: list[str] = []
         with self._generations.writing(repair=notes) as current:
             known: dict[str, BundleFile] = {}
-            decided = None
+            decided = measured = None
             if current.generation:
                 try:
                     manifest = generation.read_manifest(self.folder, current.generation, current.manifest_sha256)
                     known = dict(manifest.bundles)
-                    decided = manifest.decisions
+                    decided, measured = manifest.decisions, manifest.ablations
                 except CorruptStoreError as error:
                     notes.append(str(error).partition(": ")[0])
                     current = Current(highest=current.highest)
@@ -195,7 +215,8 @@ class EmbeddedStore:
                 notes += problems
                 known = {bundle.paper.id: bundles.write(self._generations.bundles, bundle) for bundle in newest}
             decided, lost = decisions.readable(self.folder, decided)
-            return self._build(current, None, known, decided), notes + lost
+            measured, gone = ablations.readable(self.folder, measured)
+            return self._build(current, None, known, decided, measured), [*notes, *lost, *gone]
 
     def check(self) -> list[str]:
         """The problems of the stored graph, one line each; reads every file in full."""
@@ -253,18 +274,25 @@ class EmbeddedStore:
         opened: Generation | None,
         known: Mapping[str, BundleFile],
         decided: str | None = None,
+        measured: str | None = None,
     ) -> int:
-        """`decided` is the file of decisions that hold, None for those of `opened`."""
+        """`decided` is the file of decisions that hold, `measured` that of ablations, None for those of `opened`."""
         from xkg.store.local.build_files import build_files
 
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
+        if measured is None:
+            measured = opened.manifest.ablations if opened else ""
         settled = decisions.read(self.folder, decided)
+        found = list(ablations.read(self.folder, measured).values())
         return self._generations.publish(
             current,
-            lambda folder: build_files(folder, self._stored(known), self._embedder_of, opened, settled, graph=True),
+            lambda folder: build_files(
+                folder, self._stored(known), self._embedder_of, opened, settled, found, graph=True
+            ),
             known,
             decided,
+            measured=measured,
         )
 
     def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:

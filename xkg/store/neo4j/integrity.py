@@ -24,7 +24,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     state = connection.read(read_state)
     require_schema(state, connection)
     found = []
-    counts = dict.fromkeys((label for label in NODES if label != "CitedWork"), 0)
+    counts = dict.fromkeys((label for label in NODES if label not in ("CitedWork", "Ablation")), 0)
     known = set()
     shared: dict[str, set[str]] = {"Symbol": set(), "Repository": set()}
     for _, paper_key in read.papers(connection):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import neo4j
 
 from xkg.errors import CorruptStoreError
-from xkg.model import PaperBundle
+from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision
@@ -190,6 +190,15 @@ def all_decisions(connection: Connection) -> tuple[Decision, ...]:
         time.sleep(pause)
     found = (Decision.model_validate(json.loads(decision)) for decision in rows)
     return tuple(sorted(found, key=lambda decision: decision.key))
+
+
+def ablations(connection: Connection, techniques: Sequence[str] | None) -> tuple[Ablation, ...]:
+    """Measurements of these techniques (None: all), in id order."""
+    keys = None if techniques is None else [key(technique) for technique in techniques]
+    wanted = "" if keys is None else "WHERE a.technique IN $keys "
+    statement = f"MATCH (a:Ablation) {wanted}RETURN properties(a) AS found ORDER BY a.id"
+    rows = connection.read(lambda transaction: transaction.run(statement, keys=keys).value("found"))
+    return tuple(Ablation.model_validate(row) for row in rows)
 
 
 def _seen(connection: Connection, since: Position | None) -> tuple[State, list[dict[str, Any]], list[int]]:

@@ -13,7 +13,7 @@ import neo4j
 
 from xkg.config import Settings
 from xkg.errors import StoreError
-from xkg.model import PaperBundle
+from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision, Snapshot, Table
@@ -122,6 +122,23 @@ class Neo4jStore:
 
         self._write(work)
         return self._connect()
+
+    def add_ablations(self, new: Iterable[Ablation]) -> int:
+        """Adds measurements, which replace those of the same id. Raises as `publish` does."""
+        ablations = list({ablation.id: ablation for ablation in new}.values())
+        self._prepare()
+        if not ablations or self.position().counter == 0:
+            return self.position().counter
+
+        def work(transaction: neo4j.ManagedTransaction) -> int:
+            state = self._begin(transaction)
+            write.add_ablations(transaction, state, ablations)
+            return state.generation
+
+        return self._write(work)
+
+    def ablations(self, techniques: Sequence[str] | None = None) -> Sequence[Ablation]:
+        return read.ablations(self.connection, techniques)
 
     def require_writable(self) -> None:
         """Raises what `publish` would, for any paper; an empty database gets its schema."""

@@ -14,7 +14,7 @@ from typing import Any
 import neo4j
 
 from xkg.errors import ModelMismatchError, StoreError
-from xkg.model import PaperBundle
+from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries, searched_entries
@@ -23,7 +23,7 @@ from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
 from xkg.store.neo4j.name_lookup import NameRow, name_rows
-from xkg.store.rows import EDGES, NODES, Row, key, paper_rows
+from xkg.store.rows import EDGES, NODES, Row, ablation_rows, key, paper_rows
 
 _OWN = ("Technique", "Code", "Finding", "Resource")
 _COUNT = (
@@ -109,6 +109,20 @@ def decide(transaction: neo4j.ManagedTransaction, state: State, decisions: Seque
     stamp(transaction, state, len(rows))
 
 
+def add_ablations(transaction: neo4j.ManagedTransaction, state: State, ablations: Sequence[Ablation]) -> None:
+    """Stores measurements at the commit `state`, in place of those of the same id, and draws their edges."""
+    rows = _Rows()
+    for ablation in ablations:
+        for row in ablation_rows(ablation):
+            rows.add(row)
+    transaction.run(
+        "UNWIND $rows AS row MERGE (a:Ablation {id: row.id}) SET a = row WITH a "
+        "MATCH (t:Technique {id: a.technique}) MERGE (t)-[:ABLATED_IN]->(a)",
+        rows=rows.parameters()["Ablation"],
+    ).consume()
+    stamp(transaction, state, 0)
+
+
 def renew(transaction: neo4j.ManagedTransaction, state: State, model: str) -> None:
     """Marks all papers as not linked yet, with an embedding model, and gives the graph another name, so that every copy
     is rebuilt; tombstones, which no copy needs then, are deleted."""
@@ -179,7 +193,9 @@ def _write_statement() -> str:
         f"UNWIND $all.{rows} {seek('n', label, one, f'-[e:{edges}]->()')} DELETE e"
         for rows, (label, one, edges) in own.items()
     ]
-    for label in (label for label in NODES if label != "CitedWork"):  # drawn with the citations
+    for label in NODES:
+        if label in ("CitedWork", "Ablation"):  # drawn with the citations, and apart from papers
+            continue
         keep = (
             " WITH n, row WHERE row.is_official OR NOT coalesce(n.is_official, false) OR NOT EXISTS { "
             "MATCH (n)<-[:HAS_REPOSITORY]-(p:Paper) MATCH (b:XkgBundle {id: p.id}) "
@@ -195,11 +211,16 @@ def _write_statement() -> str:
         f"{work} DETACH DELETE w",
     ]
     for edge, (first, second, columns) in EDGES.items():
-        if edge in ("CITES", "SAME_CONCEPT"):
+        if edge in ("CITES", "SAME_CONCEPT", "ABLATED_IN"):
             continue
         properties = ", ".join(f"`{name}`: row.`{name}`" for name in columns.replace("[]", "").split())
         drawn = "MERGE (a)-[:DEFINES]->(b)" if edge == "DEFINES" else f"CREATE (a)-[:{edge} {{{properties}}}]->(b)"
         parts.append(f"UNWIND $all.{edge} AS row {seek('a', first, 'row.a')} {seek('b', second, 'row.b')} {drawn}")
+    parts.append(
+        f"UNWIND $all.Technique AS row {seek('t', 'Technique', 'row.id')} "
+        f"{seek('a', 'Ablation', 'row.id', by='technique')} "
+        "MERGE (t)-[:ABLATED_IN]->(a)"
+    )
     parts += ["UNWIND $all.bundles AS row MERGE (b:XkgBundle {id: row.id}) SET b = row", *name_lookup.WRITE, _STAMP]
     # Each node is sought by its id, however large the graph is: a plan need never be made anew, which takes a second.
     return "CYPHER replan=skip\n" + "\n".join(f"CALL () {{ {part} }}" for part in parts)

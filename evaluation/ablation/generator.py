@@ -1,0 +1,101 @@
+"""Generated methods with known truth, to compare policies on: components, some inert, some interacting, with noise and
+costs. Everything follows from a seed.
+
+A method has 9 to 15 components in a two-level hierarchy, each with 2 to 4 candidates. About a third of the components
+are inert: they change the metric by less than half a per cent. The others change it by 2 to 40 % (log-uniform). Two
+pairs interact: half of what one of them does alone is hidden while the other is there, as for two parts that do the
+same. A candidate shows its component's importance in part: all of it switched off, less scaled. Runs have noise of 0.5
+to 4 % of the metric, and cost 0.02 to 2 device hours; 6 % of the candidates fail. What is known beforehand, prior
+weights and the hierarchy's order, is correlated with the truth and far from equal to it.
+
+DEVELOPMENT seeds are for choosing; FINAL seeds are run once."""
+
+import math
+import random
+from dataclasses import dataclass
+
+from xkg.agents.ablation.selection.history import Arm, Pull
+
+DEVELOPMENT = range(1000, 1050)
+FINAL = range(7000, 7050)
+SEEDS = 3
+_KINDS = (("toggle", 1.0), ("scale .5", 0.5), ("replace", 0.7), ("scale 2", 0.3))
+
+
+@dataclass(frozen=True)
+class Method:
+    """`importance` is, by component, the largest relative change of the metric that one of its candidates causes,
+    without noise; `changes` the signed change by candidate, None where it fails; `hours` the cost of one run of it."""
+
+    arms: tuple[Arm, ...]
+    importance: dict[str, float]
+    changes: dict[str, float | None]
+    hours: dict[str, float]
+    noise: float
+    baseline: float
+    seed: int
+
+    @property
+    def configurations(self) -> int:
+        return len(self.changes)
+
+    def run(self, pull: Pull) -> float | None:
+        """The metric of one run; None where it fails. Equal pulls give equal outcomes."""
+        change = self.changes[pull.candidate]
+        if change is None:
+            return None
+        return self.baseline * (1 + change) + self._noise(f"{pull.candidate}:{pull.seed}")
+
+    def baselines(self) -> list[float]:
+        return [self.baseline + self._noise(f"baseline:{seed}") for seed in range(SEEDS)]
+
+    def top(self, k: int) -> list[str]:
+        return sorted(self.importance, key=lambda component: -self.importance[component])[:k]
+
+    def _noise(self, run: str) -> float:
+        return random.Random(f"{self.seed}:{run}").gauss(0, self.noise * self.baseline)
+
+
+def generate(seed: int) -> Method:
+    draw = random.Random(seed)
+    names = [f"c{i:02}" for i in range(draw.randint(9, 15))]
+    effects = {name: _effect(draw) for name in names}
+    redundant = draw.sample(names, 4)
+    for name in redundant:
+        effects[name] *= 0.5
+    changes: dict[str, float | None] = {}
+    hours: dict[str, float] = {}
+    candidates: dict[str, list[str]] = {}
+    for name in names:
+        hour = math.exp(draw.uniform(math.log(0.02), math.log(2)))
+        for kind, share in _KINDS[: draw.randint(2, 4)]:
+            candidate = f"{name} {kind}"
+            candidates.setdefault(name, []).append(candidate)
+            part = effects[name] * share * draw.uniform(0.7, 1.0)
+            changes[candidate] = None if draw.random() < 0.06 else part
+            hours[candidate] = hour * draw.uniform(0.8, 1.2)
+    importance = {name: max(abs(changes[c] or 0.0) for c in candidates[name]) for name in names}
+    weights, positions = _known(draw, names, importance, 0.5), _known(draw, names, importance, 0.3)
+    order = sorted(names, key=lambda name: -positions[name])
+    arms = tuple(
+        Arm(id=name, candidates=tuple(candidates[name]), weight=weights[name], order=order.index(name))
+        for name in draw.sample(names, len(names))
+    )
+    noise = draw.uniform(0.005, 0.04)
+    return Method(arms, importance, changes, hours, noise, draw.uniform(0.1, 10), seed)
+
+
+def _effect(draw: random.Random) -> float:
+    if draw.random() < 0.35:
+        return draw.uniform(-0.005, 0.005)
+    size = math.exp(draw.uniform(math.log(0.02), math.log(0.4)))
+    return size if draw.random() < 0.8 else -size
+
+
+def _known(draw: random.Random, names: list[str], importance: dict[str, float], correlation: float) -> dict[str, float]:
+    """Numbers in 0..1 whose ranks agree with the truth to the degree of `correlation`."""
+    ranks = sorted(names, key=lambda name: importance[name])
+    exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}
+    loose = math.sqrt(1 - correlation**2)
+    mixed = {name: correlation * (exact[name] - 0.5) + loose * (draw.random() - 0.5) for name in names}
+    return {name: min(1.0, max(0.0, 0.5 + value)) for name, value in mixed.items()}

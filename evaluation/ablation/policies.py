@@ -1,0 +1,73 @@
+"""Runs policies on generated methods, and scores what they recommend."""
+
+import math
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+
+from evaluation.ablation.generator import SEEDS, Method
+from xkg.agents.ablation.selection.bandit import Bandit, BanditSettings
+from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
+from xkg.agents.ablation.selection.history import Policy, Trial
+
+PLACES = 5
+POLICIES: dict[str, Callable[[int], Policy]] = {
+    "bandit (β 2)": lambda _: Bandit(seeds=SEEDS),
+    "bandit (β 2), no knowledge": lambda _: Bandit(BanditSettings(knowledge=False), SEEDS),
+    "bandit (β 0.2)": lambda _: Bandit(BanditSettings(beta=0.2), SEEDS),
+    "uniform (no bandit)": lambda _: Uniform(SEEDS),
+    "heuristic (hierarchy order)": lambda _: Heuristic(SEEDS),
+    "random": lambda seed: Random(seed, SEEDS),
+    "exhaustive": lambda _: Exhaustive(SEEDS),
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """`acc5` is the share of the five most important components that are among the five recommended; `top1` and `top3`
+    likewise; `regret` is the importance lost by taking the first recommendation for the most important component,
+    relative to its importance; `hours` what the runs cost."""
+
+    acc5: float
+    top1: float
+    top3: float
+    regret: float
+    hours: float
+
+
+def score(policy: Policy, method: Method, share: float) -> Score:
+    """A policy with a budget of this share of all configurations × seeds."""
+    budget = max(1, round(share * method.configurations * SEEDS))
+    baseline = fmean(method.baselines())
+    trials: list[Trial] = []
+    rounds = math.ceil(budget / PLACES)
+    for i in range(rounds):
+        for pull in policy.choose(method.arms, trials, min(PLACES, budget - len(trials)), i / rounds):
+            value = method.run(pull)
+            change = None if value is None else (value - baseline) / abs(baseline)
+            trials.append(Trial(pull=pull, change=change, cost=method.hours[pull.candidate]))
+    ranked = _ranked(method, trials)
+    true = method.top(5)
+    best = method.importance[true[0]]
+    return Score(
+        acc5=len(set(ranked[:5]) & set(true)) / 5,
+        top1=float(ranked[0] == true[0]),
+        top3=len(set(ranked[:3]) & set(true[:3])) / 3,
+        regret=(best - method.importance[ranked[0]]) / best,
+        hours=sum(trial.cost for trial in trials),
+    )
+
+
+def _ranked(method: Method, trials: list[Trial]) -> list[str]:
+    """Components by the largest mean change of a candidate; those of which nothing is known last, in any order."""
+    changes: dict[tuple[str, str], list[float]] = {}
+    for trial in trials:
+        if trial.change is not None:
+            changes.setdefault((trial.pull.arm, trial.pull.candidate), []).append(trial.change)
+    found = {arm.id: 0.0 for arm in method.arms}
+    for (arm, _), values in changes.items():
+        found[arm] = max(found[arm], abs(fmean(values)))
+    names = sorted(found)
+    random.Random(method.seed).shuffle(names)
+    return sorted(names, key=lambda name: -found[name])

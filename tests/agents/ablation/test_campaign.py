@@ -1,0 +1,223 @@
+"""A whole campaign in the sandbox: reproduce, ablate, resume, report, apply."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from xkg.agents.ablation.campaign import Start, run_campaign
+from xkg.agents.ablation.outcomes import Campaign
+from xkg.agents.ablation.report.html import html
+from xkg.agents.ablation.report.latex import latex
+from xkg.agents.ablation.report.markdown import markdown
+from xkg.agents.ablation.task import Task, read_task
+from xkg.agents.workspace.apply import branch
+from xkg.agents.workspace.starter import read_starter
+from xkg.agents.workspace.workspace import Workspace
+from xkg.commands.ablate import ablate
+from xkg.config import SandboxSettings, Settings
+from xkg.errors import BaselineError, InputError, StoreBusyError
+from xkg.files import file_lock
+from xkg.sandbox.select import runner_for
+
+TRAIN = """\
+import argparse
+import json
+import random
+
+
+def smooth(x):
+    return x * 0.5
+
+
+def evaluate(x):
+    return abs(x - 1.0)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rate", type=float, default=0.1)
+    parser.add_argument("--inert", type=float, default=7.0)
+    args = parser.parse_args()
+    random.seed(args.seed)
+    x = 8.0
+    for _ in range(20):
+        step = args.rate * (x - 1.0)
+        noise = random.gauss(0, 0.0001)
+        x = x - step + noise
+    x = smooth(x)
+    with open("out.json", "w") as file:
+        json.dump({"test": {"error": evaluate(x)}}, file)
+    print("done", args.inert)
+
+
+main()
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    (folder / "train.py").write_text(TRAIN)
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def task_of(repository: Path, **more: object) -> Task:
+    flags: Mapping[str, object] = {
+        "repo": str(repository),
+        "run": "python train.py --seed {seed}",
+        "metrics": ["out.json:test.error:min"],
+        "budget": 8,
+        "seconds": 60,
+        **more,
+    }
+    return read_task(None, flags)
+
+
+def start_of(task: Task, folder: Path, lines: list[str]) -> Start:
+    return Start(
+        task=task,
+        starter=read_starter(task.repo, folder / "cache"),
+        folder=folder,
+        runner=runner_for(SandboxSettings()),
+        packages=None,
+        jobs=2,
+        notify=lines.append,
+    )
+
+
+def campaign_of(task: Task, folder: Path, lines: list[str] | None = None) -> Campaign:
+    folder.mkdir(exist_ok=True)
+    return run_campaign(start_of(task, folder, [] if lines is None else lines))
+
+
+def test_what_matters_is_told_from_what_does_not(repository: Path, tmp_path: Path) -> None:
+    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
+    campaign = campaign_of(task_of(repository), tmp_path / "run")
+    assert len(campaign.baseline.values) == 3
+    assert not campaign.baseline.exact
+    by_name = {i.component.name: i for i in campaign.importances()}
+    rate, inert, smooth = by_name["rate"].best, by_name["inert"].best, by_name["smooth(x) in main"].best
+    for best in (rate, smooth):
+        assert best is not None
+        assert best.effect is not None
+        assert best.effect.critical
+        assert best.effect.seeds == 3
+    assert inert is not None
+    assert inert.effect is not None
+    assert not inert.effect.critical
+    assert inert.effect.once
+    assert not any("evaluate" in o.diff.partition("@@")[2].partition("\n")[2] and "-    return" in o.diff
+                   for o in campaign.outcomes)  # fmt: skip
+    assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
+    # What was done is not done again, and gives the same.
+    seconds = [run.seconds for o in campaign.outcomes for run in o.runs]
+    again = campaign_of(task_of(repository), tmp_path / "run")
+    assert [run.seconds for o in again.outcomes for run in o.runs] == seconds
+    assert [o.id for o in again.outcomes] == [o.id for o in campaign.outcomes]
+    # Reports, and one change as a branch.
+    text = markdown(campaign)
+    assert "## Importance by component" in text
+    assert "| rate |" in text
+    assert html(campaign).count("<svg") == 1
+    assert r"\toprule" in latex(campaign)
+    assert rate is not None
+    workspace = Workspace.open(tmp_path / "run" / "candidates" / rate.id)
+    commit = branch(workspace, f"xkg/ablate-{rate.id}")
+    assert git(repository, "diff", "--stat", f"{commit}^", commit).count("train.py") == 1
+    assert not git(repository, "status", "--porcelain")
+
+
+def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path) -> None:
+    task = task_of(repository, run="python train.py", budget=4, only=["inert"])
+    campaign = campaign_of(task, tmp_path / "run")
+    assert campaign.baseline.exact
+    assert all(outcome.no_effect for outcome in campaign.outcomes)
+    assert any("{seed}" in note and "--seed" in note for note in campaign.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("print('nothing')", "no metric"),
+        ("import json; json.dump({'test': {'error': float('nan')}}, open('out.json', 'w'))", "not a number"),
+        ("input('continue? ')", "needs a terminal"),
+        ("import urllib.request; urllib.request.urlopen('http://example.org')", "needs the network"),
+        ("open('data/train.csv')", "missing data"),
+        ("import torch_that_is_not_there", "missing package"),
+        ("import zipfile; zipfile.ZipFile(__file__)", "broken checkpoint"),
+        ("print 1", "Python 2"),
+        ("x = bytearray(9 << 30)", "memory"),
+    ],
+)
+def test_no_ablation_without_a_baseline(repository: Path, tmp_path: Path, text: str, cause: str) -> None:
+    (repository / "train.py").write_text(text + "\n")
+    with pytest.raises(BaselineError, match=cause) as raised:
+        campaign_of(task_of(repository, seeds=[0], memory_mb=300), tmp_path / "run")
+    assert "\n" not in str(raised.value)
+
+
+def test_a_claimed_value_is_compared(repository: Path, tmp_path: Path) -> None:
+    task = task_of(repository, budget=1, only=["inert"], claimed=0.0745)
+    campaign = campaign_of(task, tmp_path / "run")
+    assert campaign.baseline.reproduced is (abs(campaign.baseline.off or 0) <= 0.05)
+    far = campaign_of(task_of(repository, budget=1, only=["inert"], claimed=7.0), tmp_path / "other")
+    assert far.baseline.reproduced is False
+    assert "off by" in far.baseline.verdict
+
+
+def test_a_dirty_copy_runs_as_it_lies_and_says_so(repository: Path, tmp_path: Path) -> None:
+    (repository / "train.py").write_text(TRAIN.replace("20)", "21)"))
+    campaign = campaign_of(task_of(repository, budget=1, only=["inert"]), tmp_path / "run")
+    assert any("not committed" in note for note in campaign.notes)
+
+
+def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "lock").touch()
+    with file_lock(folder / "lock"), pytest.raises(StoreBusyError, match="another process works on the run"):
+        ablate(Settings(kg=tmp_path / "kg"), task_of(repository), folder)
+
+
+def test_no_component_of_that_name(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no component"):
+        campaign_of(task_of(repository, only=["attention"]), tmp_path / "run")
+
+
+def test_a_killed_run_goes_on(repository: Path, tmp_path: Path) -> None:
+    """SIGKILL once some nodes are done: none of them is done again."""
+    folder = tmp_path / "run"
+    command = [
+        sys.executable, "-c", "from xkg.cli.main import main; main()", "--kg", str(tmp_path / "kg"), "ablate",
+        "--repo", str(repository),
+        "--run", "python train.py --seed {seed}", "--metric", "out.json:test.error:min", "--budget", "6",
+        "--out", str(folder), "--json",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(list((folder / "nodes").glob("run-*.json"))) < 4 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    done = {path: path.stat().st_mtime_ns for path in (folder / "nodes").glob("*.json")}
+    assert done
+    assert not (folder / "results.json").exists()
+    finished = subprocess.run(command, capture_output=True, text=True)
+    assert finished.returncode == 0, finished.stderr
+    assert json.loads(finished.stdout)["candidates"] == 6
+    assert {path: path.stat().st_mtime_ns for path in done} == done

@@ -1,0 +1,79 @@
+"""Mutations and what is refused before a run."""
+
+import pytest
+
+from xkg.agents.ablation.candidates import Candidate, Place, Replacement
+from xkg.agents.ablation.checks import refusal
+from xkg.agents.ablation.mutation import MutationError, apply, changed_lines, unified_diff
+
+SOURCE = "import math\n\nRATE = 0.5\n\n\ndef loss(a, b):\n    return a + RATE * b\n"
+
+
+def replacing(old: str, new: str, text: str = SOURCE, path: str = "train.py") -> Replacement:
+    start = text.index(old)
+    return Replacement(path=path, start=start, end=start + len(old), old=old, new=new)
+
+
+def candidate(*replacements: Replacement, places: tuple[tuple[int, int], ...] = ((7, 7),)) -> Candidate:
+    return Candidate(
+        component="c", kind="toggle", value="0.0", baseline_value="x", description="off", replacements=replacements,
+        places=tuple(Place(path="train.py", start_line=a, end_line=b) for a, b in places),
+    )  # fmt: skip
+
+
+def why(one: Candidate, protected: tuple[int, int] | None = None) -> str | None:
+    before = {"train.py": SOURCE}
+    places = [Place(path="train.py", start_line=protected[0], end_line=protected[1])] if protected else []
+    return refusal(one, before, apply(one.replacements, before), places)
+
+
+def test_several_replacements_apply_at_their_old_places() -> None:
+    after = apply([replacing("0.5", "0.25"), replacing("RATE * b", "0.0 * (RATE * b)")], {"train.py": SOURCE})
+    assert "RATE = 0.25" in after["train.py"]
+    assert after["train.py"].endswith("return a + 0.0 * (RATE * b)\n")
+
+
+def test_what_does_not_stand_there_does_not_apply() -> None:
+    for wrong in (
+        replacing("0.5", "1").model_copy(update={"old": "0.7"}),
+        replacing("0.5", "1").model_copy(update={"path": "other.py"}),
+    ):
+        with pytest.raises(MutationError):
+            apply([wrong], {"train.py": SOURCE})
+    with pytest.raises(MutationError, match="overlap"):
+        apply([replacing("RATE * b", "b"), replacing("RATE * b\n", "c\n")], {"train.py": SOURCE})
+
+
+def test_a_change_in_its_place_may_run() -> None:
+    assert why(candidate(replacing("RATE * b", "0.0 * (RATE * b)"))) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "reason"),
+    [
+        (candidate(replacing("RATE * b", "RATE * b")), "empty"),
+        (candidate(replacing("RATE * b", "RATE * b  # off")), "comments"),
+        (candidate(replacing("RATE * b", "RATE *  b")), "comments"),
+        (candidate(replacing("RATE * b", "RATE * (b")), "does not parse"),
+        (candidate(replacing("0.5", "0.0")), "none of its places"),
+    ],
+)
+def test_a_useless_change_is_refused(one: Candidate, reason: str) -> None:
+    assert reason in (why(one) or "")
+
+
+def test_the_code_of_the_metric_is_not_changed() -> None:
+    assert "computes the metric" in (why(candidate(replacing("RATE * b", "0.0 * (RATE * b)")), (6, 7)) or "")
+
+
+def test_a_diff_is_one_that_git_takes() -> None:
+    after = apply([replacing("0.5", "0.0")], {"train.py": SOURCE})
+    text = unified_diff({"train.py": SOURCE}, after)
+    assert text.startswith("--- a/train.py\n+++ b/train.py\n@@")
+    assert "-RATE = 0.5\n+RATE = 0.0\n" in text
+    assert changed_lines(SOURCE, after["train.py"]) == [(3, 3)]
+
+
+def test_equal_changes_have_equal_ids() -> None:
+    one, other = candidate(replacing("0.5", "0.0")), candidate(replacing("0.5", "0.0"), places=((3, 3),))
+    assert one.id == other.id != candidate(replacing("0.5", "1.0")).id

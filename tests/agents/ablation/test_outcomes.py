@@ -1,0 +1,97 @@
+"""What a campaign says of components, in words and as nodes of the graph."""
+
+import pytest
+
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.effects import effect
+from xkg.agents.ablation.measurements import measurements
+from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
+from xkg.agents.ablation.report.html import html
+from xkg.agents.ablation.report.latex import latex
+from xkg.agents.ablation.report.markdown import markdown
+from xkg.agents.ablation.report.rows import verdict
+from xkg.agents.ablation.task import Task, read_task
+from xkg.errors import InputError
+
+PLACE = Place(path="train.py", start_line=3, end_line=3)
+TASK = Task(repo="./repo", run="python train.py", metrics=("out.json:loss:min",))
+
+
+def outcome(component: str, *values: float, baseline: tuple[float, ...] = (1.0, 1.01, 0.99)) -> CandidateOutcome:
+    candidate = Candidate(
+        component=component, kind="toggle", value="0", baseline_value="1", places=(PLACE,),
+        description=f"{component} <script> & | off",
+        replacements=(Replacement(path="train.py", start=len(component), end=len(component) + 1, old="1", new="0"),),
+    )  # fmt: skip
+    runs = tuple(RunOutcome(seed=i, command="c", values=(value,), seconds=2.0) for i, value in enumerate(values))
+    return CandidateOutcome(
+        candidate=candidate, round=1, commit="c", diff="--- a\n+++ b\n```\n", runs=runs,
+        failure=None if values else "shape", problem=None if values else "bad shapes",
+        effect=effect(baseline, values) if values else None,
+    )  # fmt: skip
+
+
+def campaign(*outcomes: CandidateOutcome, technique: str | None = "p#t") -> Campaign:
+    names = dict.fromkeys(o.candidate.component for o in outcomes)
+    components = tuple(Component(id=n, name=n, places=(PLACE,), technique=technique) for n in names)
+    runs = tuple(RunOutcome(seed=i, command="c", values=(v,), seconds=2.0) for i, v in enumerate((1.0, 1.01, 0.99)))
+    return Campaign(
+        id="run", task=TASK, repository="r@1", commit="c0ffee",
+        baseline=Baseline(runs=runs, verdict="1", reproduced=None, off=None, noise=0.01, exact=False),
+        space=Space(components=components, candidates=tuple(o.candidate for o in outcomes)), outcomes=outcomes,
+        runner="bubblewrap", environment="", when="2026-01-02T03:04:05+00:00", wall_seconds=9.0, jobs=1,
+    )  # fmt: skip
+
+
+def test_strong_and_weak_evidence_are_told_apart() -> None:
+    found = campaign(outcome("strong", 2.0, 2.01, 1.99), outcome("once", 3.0), outcome("noise", 1.02), outcome("lost"))
+    words = {i.component.name: verdict(i) for i in found.importances()}
+    assert words["strong"] == "critical, holds among all comparisons"
+    assert words["once"].startswith("critical, run once")
+    assert words["noise"] == "within the noise, run once"
+    assert words["lost"] == "every candidate failed"
+    assert [i.component.name for i in found.importances()] == ["once", "strong", "noise", "lost"]
+
+
+def test_measurements_are_of_techniques_that_ran_alone() -> None:
+    ran, lost = outcome("a", 2.0, 2.1), outcome("b")
+    [one] = measurements(campaign(ran, lost))
+    assert (one.technique, one.metric, one.direction, one.seeds) == ("p#t", "out.json:loss", "min", 2)
+    assert one.id.startswith("p#t!")
+    assert not measurements(campaign(ran, technique=None))
+
+
+def test_reports_escape_what_a_repository_says() -> None:
+    found = campaign(outcome("a_b", 2.0, 2.1), outcome("lost"))
+    assert "<script>" not in html(found)
+    assert "<script>" not in markdown(found).replace(r"\<script\>", "")
+    assert "````diff" in markdown(found)
+    assert r"a\_b" in latex(found)
+    assert " & | " not in latex(found)
+
+
+@pytest.mark.parametrize(
+    ("flags", "what"),
+    [
+        ({"run": "python t.py", "metrics": ["x:min"]}, "--repo"),
+        ({"repo": ".", "metrics": ["x:min"]}, "--run"),
+        ({"repo": ".", "run": "t"}, "--metric"),
+        ({"repo": ".", "run": "t", "metrics": ["out.json:loss"]}, "better"),
+        ({"repo": ".", "run": "t", "metrics": ["x:min"], "budget": 0}, "budget"),
+    ],
+)
+def test_a_task_that_says_too_little_is_refused(flags: dict[str, object], what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        read_task(None, flags)
+
+
+def test_metrics_and_commands() -> None:
+    task = read_task(
+        None,
+        {
+            "repo": ".", "setup": "python make.py", "run": "python train.py --seed {seed}",
+            "metrics": ["out/r.json:a.b:max", "log.csv:val:min", "acc ([0-9.]+):max"],
+        },
+    )  # fmt: skip
+    assert (task.metric.source, task.metric.path, task.metric.key) == ("json", "out/r.json", "a.b")
+    assert task.command(7) == "/bin/sh -c 'python make.py && python train.py --seed 7'"

@@ -1,0 +1,225 @@
+"""The candidate space: what of a repository can be ablated without a model, and what is left out with a word."""
+
+import pytest
+
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from xkg.agents.ablation.checks import refusal
+from xkg.agents.ablation.mutation import apply
+from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.space import find_space
+from xkg.build.code.settings import Setting
+
+TRAIN = """\
+import argparse
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+MOMENTUM = 0.9
+
+
+@dataclass
+class Config:
+    dropout: float = 0.2
+    use_norm: bool = True
+    seed: int = 0
+
+
+def rbf(x, h):
+    return np.exp(-(x**2) / h)
+
+
+def linear(x, h):
+    return x / h
+
+
+def clip(x):
+    return np.clip(x, -1, 1)
+
+
+def objective(model, x, args):
+    x = clip(x)
+    fit = np.mean((x - model) ** 2)
+    smooth = np.abs(model).sum()
+    kernel = rbf(x, 2.0)
+    loss = fit + args.beta * smooth + kernel.mean()
+    return loss
+
+
+def evaluate(model, x):
+    error = x - model + 0.5 * x
+    return float(np.mean(error**2))
+
+
+def unused(x):
+    x = clip(x)
+    return x
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--beta", type=float, default=0.3)
+    parser.add_argument("--lr", type=float, default=1e-2)
+    parser.add_argument("--kernel", choices=["rbf", "linear"], default="rbf")
+    parser.add_argument("--no-decay", action="store_true")
+    parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--log-dir", default="logs")
+    args = parser.parse_args()
+    model = objective(0.0, np.ones(3), args)
+    result = evaluate(model, np.ones(3))
+    with open("out.json", "w") as file:
+        json.dump({"test_mse": result}, file)
+
+
+main()
+"""
+
+
+def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
+    return find_space([PythonSource("train.py", text)], [], {"train.py": text}, **more)  # type: ignore[arg-type]
+
+
+def of(space: Space, name: str) -> list[Candidate]:
+    return [k for c in space.components if c.name == name for k in space.of(c.id)]
+
+
+def test_every_candidate_applies_parses_and_stays_in_its_place() -> None:
+    space, protected = space_of(metric_keys=["out.json", "test_mse"])
+    assert len(space.candidates) > 20
+    for one in space.candidates:
+        before = {"train.py": TRAIN}
+        assert refusal(one, before, apply(one.replacements, before), protected) is None
+    assert len({one.id for one in space.candidates}) == len(space.candidates)
+
+
+def test_options_fields_and_constants_are_switches() -> None:
+    space, _ = space_of()
+    assert [one.value for one in of(space, "lr")] == ["0.0", "0.005", "0.02", "0.001", "0.1"]
+    assert [(one.kind, one.value) for one in of(space, "use_norm")] == [("toggle", "False")]
+    assert [(one.kind, one.value) for one in of(space, "kernel")] == [("replace", '"linear"')]
+    assert [one.value for one in of(space, "MOMENTUM")] == ["0.0", "0.45", "1.8"]
+    [no_decay] = of(space, "no-decay")
+    assert 'action="store_true", default=True' in apply(no_decay.replacements, {"train.py": TRAIN})["train.py"]
+
+
+def test_the_weight_of_a_loss_is_joined_with_its_option() -> None:
+    space, _ = space_of()
+    descriptions = [one.description for one in of(space, "beta")]
+    assert "the term args.beta * smooth → off" in descriptions
+    assert "beta: 0.3 → 0.0" in descriptions
+    [off] = [one for one in space.candidates if one.description == "the term args.beta * smooth → off"]
+    after = apply(off.replacements, {"train.py": TRAIN})["train.py"]
+    assert "loss = fit + 0.0 * (args.beta * smooth) + kernel.mean()" in after
+
+
+def test_calls_that_can_be_the_identity_and_functions_of_the_same_signature() -> None:
+    space, _ = space_of()
+    [identity, *_] = of(space, "clip(x) in objective")
+    assert "    x = x\n    fit" in apply(identity.replacements, {"train.py": TRAIN})["train.py"]
+    [other] = [one for one in space.candidates if one.kind == "replace" and one.value == "linear"]
+    assert "kernel = linear(x, 2.0)" in apply(other.replacements, {"train.py": TRAIN})["train.py"]
+
+
+def test_what_is_no_part_of_the_method_is_left_out_with_a_word() -> None:
+    space, _ = space_of(given=["--lr"])
+    reasons = {left.name: left.reason for left in space.left_out}
+    assert reasons["seed"] == "the random seed"
+    assert reasons["epochs"] == "the length of training"
+    assert reasons["lr"] == "set by the command line"
+    assert not of(space, "log-dir")
+
+
+def test_the_code_of_the_metric_has_no_candidate() -> None:
+    space, protected = space_of(metric_keys=["out.json", "test_mse"])
+    start = TRAIN[: TRAIN.index("def evaluate")].count("\n") + 1
+    assert any(place.start_line == start for place in protected)
+    assert not any(start <= place.start_line <= start + 2 for one in space.candidates for place in one.places)
+
+
+def test_what_the_baseline_does_not_run_is_left_out() -> None:
+    lines = TRAIN.split("\n")
+    first = lines.index("def unused(x):") + 1
+    executed = {"train.py": frozenset(set(range(1, len(lines))) - {first + 1, first + 2})}
+    space, _ = space_of(executed=executed)
+    assert not of(space, "clip(x) in unused")
+    assert of(space, "clip(x) in objective")
+    assert any(left.reason == "the baseline does not run it" for left in space.left_out)
+
+
+def test_a_technique_takes_what_lies_in_its_lines_and_one_without_a_place_is_named() -> None:
+    at = TRAIN[: TRAIN.index("    loss = fit")].count("\n") + 1
+    place = Place(path="train.py", start_line=at, end_line=at)
+    techniques = [
+        Component(id="p#smooth", name="Smoothness", technique="p#smooth", places=(place,), weight=0.9),
+        Component(id="p#lost", name="Lost", technique="p#lost", places=()),
+    ]
+    space, _ = space_of(techniques=techniques)
+    assert space.components[0].technique == "p#smooth"
+    assert all(one.places[0].start_line == at for one in space.of("p#smooth"))
+    assert {left.name: left.reason for left in space.left_out}["Lost"] == "no place in the code"
+
+
+def test_equal_parts_are_left_out_one_by_one_and_together() -> None:
+    text = "def build(m):\n    m.add(Drop(0.5))\n    m.add(Dense(3))\n    m.add(Drop(0.5))\n    return m\n"
+    space, _ = space_of(text)
+    both = of(space, "Drop(0.5) in build")
+    assert [len(one.replacements) for one in both] == [2, 1, 1]
+    after = apply(both[0].replacements, {"train.py": text})["train.py"]
+    assert after == "def build(m):\n    pass\n    m.add(Dense(3))\n    pass\n    return m\n"
+
+
+def test_entries_of_configuration_files() -> None:
+    text = "model:\n  dropout: 0.1\n  norm: true\n  depth: 4\ntrain:\n  epochs: 9\n"
+    settings = [
+        Setting(path="c.yaml", line=n, name=name, value=value)
+        for n, name, value in (
+            (2, "model.dropout", "0.1"), (3, "model.norm", "true"), (4, "model.depth", "4"), (6, "train.epochs", "9")
+        )
+    ]  # fmt: skip
+    space, _ = find_space([], settings, {"c.yaml": text})
+    assert {c.name for c in space.components} == {"model.dropout", "model.norm", "model.depth"}
+    [norm] = of(space, "model.norm")
+    assert apply(norm.replacements, {"c.yaml": text})["c.yaml"] == text.replace("true", "false")
+
+
+@pytest.mark.parametrize(
+    "text", ["def f(:\n", "x = " + "(" * 5000 + ")" * 5000, "\0", "x = 1\n" * 10 + "\u2028é = 2\n"]
+)
+def test_sources_that_are_no_python_are_refused_and_never_crash(text: str) -> None:
+    try:
+        source = PythonSource("a.py", text)
+    except SyntaxError:
+        return
+    find_space([source], [], {"a.py": text})
+
+
+def test_offsets_count_characters_whatever_the_line_ends() -> None:
+    text = 'NAME = "é€"\r\nRATE = 0.5  # ü\r\n'
+    space, _ = space_of(text)
+    [off, *_] = of(space, "RATE")
+    assert apply(off.replacements, {"train.py": text})["train.py"] == 'NAME = "é€"\r\nRATE = 0.0  # ü\r\n'
+
+
+def test_plots_and_the_division_of_data_are_no_components() -> None:
+    lines = ["import matplotlib.pyplot as plt", "from sklearn.datasets import make_blobs", "def main(x):"]
+    lines += ["    plt.scatter(x, x, s=10)", "    make_blobs(std=0.5)", "    msg += ', loss %s' % x"]
+    text = "\n".join([*lines, "    split(x, ratio=0.5)", "    fit(x, rate=0.5)", ""])
+    space, _ = space_of(text)
+    assert [c.name for c in space.components] == ["fit(rate)"]
+
+
+def test_entries_of_a_dictionary_are_switches() -> None:
+    space, _ = space_of("settings = {'decay': 0.5, 'learning rate': 0.1, 'layers': [3, 1], 'seed': 4}\n")
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"decay": ["0.0", "0.25", "1"]}
+
+
+def test_a_default_and_the_call_that_sets_it_are_one_component() -> None:
+    text = "class Net:\n    def __init__(self, rate=0.5):\n        self.rate = rate\n\n\nnet = Net(rate=0.25)\n"
+    space, _ = space_of(text)
+    assert [(c.name, len(c.places), len(space.of(c.id))) for c in space.components] == [("Net(rate)", 2, 6)]
+
+
+def test_words_of_identifiers() -> None:
+    assert words_of("lossWeight_2") == ["loss", "weight", "2"]
+    assert words_of("useBN") == ["use", "bn"]

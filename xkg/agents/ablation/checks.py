@@ -1,0 +1,55 @@
+"""What is refused before it costs a run: an empty change, a comment, a change outside its places or in the code that
+computes the metric, and source that does not parse."""
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from xkg.agents.ablation.candidates import Candidate, Place
+from xkg.agents.ablation.mutation import changed_lines
+from xkg.sandbox.evidence.python_ast import syntax_tree
+
+
+def refusal(
+    candidate: Candidate, before: Mapping[str, str], after: Mapping[str, str], protected: Sequence[Place]
+) -> str | None:
+    """Why the change must not be run, in one line; None where it may. `before` and `after` are the files that change,
+    `protected` the lines that compute or write the metric."""
+    differing = [path for path in after if before[path] != after[path]]
+    if not differing:
+        return "the change is empty"
+    for path in differing:
+        for start, end in changed_lines(before[path], after[path]):
+            lines = Place(path=path, start_line=start, end_line=end)
+            if not any(place.holds(lines) for place in candidate.places):
+                return f"it changes {lines}, which is none of its places"
+            for place in protected:
+                if place.meets(lines):
+                    return f"it changes {lines}, and {place} computes the metric"
+    meaningful = False
+    for path in differing:
+        if not path.endswith(".py"):
+            meaningful = True
+            continue
+        try:
+            new = tree_of(after[path])
+        except SyntaxError as error:
+            return f"{path} does not parse then: line {error.lineno}, {error.msg}"
+        try:
+            old = tree_of(before[path])
+        except SyntaxError:
+            return f"{path} does not parse"
+        meaningful = meaningful or ast.dump(old) != ast.dump(new)
+    return None if meaningful else "the change is in comments or layout alone"
+
+
+LARGEST_FILE = 1_000_000  # characters
+
+
+def tree_of(text: str) -> ast.Module:
+    """The tree of a Python source. Raises `SyntaxError` for whatever has none, too large and too deep ones included."""
+    if len(text) > LARGEST_FILE:
+        raise SyntaxError("too large")
+    try:
+        return syntax_tree(text)
+    except (ValueError, RecursionError) as error:
+        raise SyntaxError(" ".join(str(error).split())[:200]) from error

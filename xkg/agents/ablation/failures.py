@@ -1,0 +1,83 @@
+"""Why a run failed, from what it printed."""
+
+import re
+from typing import Literal
+
+from xkg.agents.workspace.command import RunResult
+
+Failure = Literal[
+    "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
+    "missing package", "Python 2", "needs the network", "needs a terminal", "time", "memory", "disk", "output",
+    "no metric",
+    "not a number", "killed", "error",
+]  # fmt: skip
+
+_BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
+    ("needs a terminal", re.compile(r"EOFError|not a tty|Inappropriate ioctl|termios\.error|no stdin", re.I)),
+    (
+        "needs the network",
+        re.compile(
+            r"gaierror|getaddrinfo|[Nn]ame resolution|Name or service not known|Network is unreachable|URLError"
+            r"|Max retries exceeded|NewConnectionError|ConnectionRefusedError|couldn't connect to|huggingface\.co"
+        ),
+    ),
+    (
+        "broken checkpoint",
+        re.compile(
+            r"BadZipFile|UnpicklingError|PytorchStreamReader|git-lfs|EOF in archive|unexpected end of data"
+            r"|not a gzip|truncated|invalid load key"
+        ),
+    ),
+    ("Python 2", re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")),
+    ("missing package", re.compile(r"ModuleNotFoundError|No module named")),
+    (
+        "removed API",
+        re.compile(
+            r"module '[\w.]+' has no attribute|cannot import name|has been removed|was removed (?:in|from)|no longer"
+            r"|got an unexpected keyword argument"
+        ),
+    ),
+    (
+        "empty data",
+        re.compile(
+            r"num_samples=0|0 sample\(s\)|[Ff]ound array with 0|empty (?:sequence|list|dataset|slice|array)"
+            r"|arg is an empty|zero-size array|need at least one array"
+        ),
+    ),
+    ("missing data", re.compile(r"FileNotFoundError|No such file or directory|is not a directory")),
+    (
+        "shape",
+        re.compile(
+            r"shapes? .*(?:not aligned|mismatch|broadcast|incompatible)|size mismatch|mat1 and mat2|dimension"
+            r"|could not be broadcast|inhomogeneous shape|too many indices|axis \d+ is out of bounds|matmul"
+        ),
+    ),
+    ("memory", re.compile(r"MemoryError|[Oo]ut of memory|Cannot allocate memory")),
+    ("disk", re.compile(r"No space left on device|File too large")),
+)
+_TAIL = 4000
+
+
+def failure_of(result: RunResult) -> Failure:
+    """The kind of failure of a run that is not ok."""
+    by_limit: dict[str, Failure] = {
+        "timeout": "time", "memory": "memory", "disk": "disk", "output": "output", "killed": "killed",
+    }  # fmt: skip
+    if result.ended in by_limit:
+        return by_limit[result.ended]
+    lines = [line[:600] for line in result.output[-_TAIL:].splitlines() if line.strip()]
+    for text in ("\n".join(lines[-1:]), "\n".join(lines)):
+        for kind, pattern in _BY_MESSAGE:
+            if pattern.search(text):
+                return kind
+    return "error"
+
+
+_NOT_A_NUMBER = re.compile(r"(?<![a-z])(?:nan|inf|infinity)(?![a-z])", re.IGNORECASE)
+
+
+def metric_failure(problem: str, output: str) -> Failure:
+    """Whether a run that ended well left no metric, or one that is no number, as its last lines may say too."""
+    if "no number" in problem or "diverged" in problem:
+        return "not a number"
+    return "not a number" if _NOT_A_NUMBER.search("\n".join(output[-_TAIL:].splitlines()[-3:])) else "no metric"

@@ -1,0 +1,42 @@
+"""What a campaign measured of techniques, as nodes of the graph."""
+
+from collections.abc import Iterator
+
+from xkg.agents.ablation.outcomes import Campaign
+from xkg.model import Ablation, ablation_id
+
+
+def measurements(campaign: Campaign) -> list[Ablation]:
+    """One for each candidate of a technique that ran; those that the baseline repeats to the last digit too, since a
+    part that changes nothing is worth knowing."""
+    return list(_measured(campaign))
+
+
+def _measured(campaign: Campaign) -> Iterator[Ablation]:
+    technique_of = {c.id: c.technique for c in campaign.space.components}
+    commit = campaign.commit or campaign.repository
+    task = campaign.task
+    command = task.command(task.seeds[0])
+    for outcome in campaign.outcomes:
+        technique, effect = technique_of.get(outcome.candidate.component), outcome.effect
+        if technique is None or effect is None:
+            continue
+        metric = task.metrics[0].rpartition(":")[0]
+        yield Ablation(
+            id=ablation_id(technique, commit, outcome.diff, command, metric),
+            technique=technique,
+            metric=metric,
+            direction=task.metric.direction,
+            baseline=effect.baseline,
+            value=effect.value,
+            change=effect.change,
+            low=effect.low,
+            high=effect.high,
+            seeds=effect.seeds,
+            kind=outcome.candidate.kind,
+            description=outcome.candidate.description,
+            diff=outcome.diff,
+            commit=commit,
+            command=command,
+            measured_at=campaign.when,
+        )

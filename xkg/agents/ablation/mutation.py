@@ -1,0 +1,54 @@
+"""Changes source exactly: replacements are applied where their old text stands, and nowhere else."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from xkg.agents.ablation.candidates import Replacement
+from xkg.errors import XkgError
+
+
+class MutationError(XkgError):
+    """A change that does not apply to these files."""
+
+
+def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict[str, str]:
+    """The files that change (path → new text). Raises `MutationError` where a file or the old text is not there, or
+    two changes overlap."""
+    by_path: dict[str, list[Replacement]] = {}
+    for replacement in replacements:
+        by_path.setdefault(replacement.path, []).append(replacement)
+    changed = {}
+    for path, own in by_path.items():
+        text = files.get(path)
+        if text is None:
+            raise MutationError(f"{path} is not in this working copy")
+        last = len(text) + 1
+        for r in sorted(own, key=lambda r: -r.start):
+            if r.end > last:
+                raise MutationError(f"two changes of {path} overlap at character {r.start}")
+            if text[r.start : r.end] != r.old:
+                raise MutationError(f"{path} does not read {r.old[:60]!r} at character {r.start}: it has changed")
+            text = text[: r.start] + r.new + text[r.end :]
+            last = r.start
+        changed[path] = text
+    return changed
+
+
+def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """A diff as git writes one, of the files in `after`."""
+    lines: list[str] = []
+    for path in sorted(after):
+        old, new = (files[path].splitlines(keepends=True) for files in (before, after))
+        found = list(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}"))
+        lines += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found]
+    return "".join(lines)
+
+
+def changed_lines(before: str, after: str) -> list[tuple[int, int]]:
+    """Line ranges of `before` (1-based, inclusive) that differ; an insertion counts as the line that it follows."""
+    matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    return [
+        (max(1, i1 if i1 == i2 else i1 + 1), max(1, i2))
+        for tag, i1, i2, _, _ in matcher.get_opcodes()
+        if tag != "equal"
+    ]

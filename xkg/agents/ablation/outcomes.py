@@ -1,0 +1,125 @@
+"""What runs gave: of the baseline, of each candidate, and of a whole campaign."""
+
+from xkg.agents.ablation.candidates import Candidate, Component, Space
+from xkg.agents.ablation.effects import Effect, holm
+from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.task import Task
+from xkg.value import Value
+
+
+class RunOutcome(Value):
+    """One run of a command: the primary metric first, or why there is none. `seconds` is the run, `overhead` what was
+    spent around it."""
+
+    seed: int
+    command: str
+    values: tuple[float | None, ...] = ()
+    seconds: float = 0.0
+    overhead: float = 0.0
+    memory_mb: float = 0.0
+    failure: Failure | None = None
+    problem: str | None = None
+    output_end: str = ""
+    executed: dict[str, tuple[int, ...]] | None = None
+
+    @property
+    def value(self) -> float | None:
+        return self.values[0] if self.values and self.failure is None else None
+
+
+class Baseline(Value):
+    """`noise` is the standard deviation over seeds relative to the mean; `exact`: all runs gave the same value."""
+
+    runs: tuple[RunOutcome, ...]
+    verdict: str
+    reproduced: bool | None
+    off: float | None
+    noise: float | None
+    exact: bool
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(run.value for run in self.runs if run.value is not None)
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in self.runs) / len(self.runs)
+
+
+class CandidateOutcome(Value):
+    """`round` counts from 1, `commit` is that of the mutation in the run's own repository. Where `failure` is set there
+    is no effect. `no_effect` says that the mutation changes nothing that is measured."""
+
+    candidate: Candidate
+    round: int
+    commit: str | None
+    diff: str
+    runs: tuple[RunOutcome, ...] = ()
+    failure: Failure | None = None
+    problem: str | None = None
+    effect: Effect | None = None
+
+    @property
+    def id(self) -> str:
+        return self.candidate.id
+
+    @property
+    def no_effect(self) -> bool:
+        return self.effect is not None and self.effect.nothing_changed
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in self.runs)
+
+
+class Importance(Value):
+    """What is known of a component: the candidate that changed most, with its effect; `adjusted` is its p value after
+    Holm's adjustment for all candidates that were compared."""
+
+    component: Component
+    best: CandidateOutcome | None
+    tried: int
+    failed: int
+    adjusted: float | None = None
+
+
+class Campaign(Value):
+    """A whole run. `wall_seconds` is from start to end of the process that finished it; `hash` of the environment;
+    `notes` are for a person."""
+
+    id: str
+    task: Task
+    repository: str
+    commit: str | None
+    baseline: Baseline
+    space: Space
+    outcomes: tuple[CandidateOutcome, ...]
+    runner: str
+    environment: str
+    when: str
+    wall_seconds: float
+    jobs: int
+    notes: tuple[str, ...] = ()
+
+    def importances(self) -> list[Importance]:
+        """By component, the most important first; those without an effect last."""
+        compared = [o for o in self.outcomes if o.effect is not None]
+        adjusted = dict(
+            zip([o.id for o in compared], holm([o.effect.p if o.effect else None for o in compared]), strict=True)
+        )
+        found = []
+        for component in self.space.components:
+            own = [o for o in self.outcomes if o.candidate.component == component.id]
+            worked = [o for o in own if o.effect is not None]
+            best = max(worked, key=lambda o: (strength(o.effect), o.candidate.kind == "toggle"), default=None)
+            found.append(
+                Importance(
+                    component=component, best=best, tried=len(own), failed=sum(o.failure is not None for o in own),
+                    adjusted=adjusted.get(best.id) if best else None,
+                )
+            )  # fmt: skip
+        return sorted(found, key=lambda i: (i.best is None, -strength(i.best.effect) if i.best else 0.0, -i.tried))
+
+
+def strength(effect: Effect | None) -> float:
+    return abs(effect.change) if effect else 0.0

@@ -1,0 +1,89 @@
+"""What all forms of the report show, in words."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from xkg.agents.ablation.effects import Effect
+from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome, Importance
+
+
+def change(effect: Effect | None) -> str:
+    return "" if effect is None else percent(effect.change)
+
+
+def interval(effect: Effect | None) -> str:
+    if effect is None or effect.low is None or effect.high is None or effect.exact:
+        return ""
+    return f"[{percent(effect.low)}, {percent(effect.high)}]"
+
+
+def percent(change: float) -> str:
+    """A relative change; as a factor where it is more than tenfold."""
+    return f"{change:+.1%}" if abs(change) < 10 else f"× {1 + change:.3g}"
+
+
+def verdict(importance: Importance) -> str:
+    """Strong and weak evidence apart, in a few words."""
+    if importance.best is None:
+        return "not tried" if not importance.tried else "every candidate failed"
+    effect = importance.best.effect
+    assert effect is not None
+    if effect.nothing_changed:
+        return "no effect: nothing that is measured changed"
+    once = "run once" if effect.once and not effect.exact else ""
+    if effect.critical and effect.exact:
+        return "critical, runs repeat exactly"
+    if effect.critical:
+        strong = importance.adjusted is not None and importance.adjusted <= 0.05
+        held = "holds among all comparisons" if strong else "not after adjusting for all comparisons"
+        return ", ".join(filter(None, ("critical", once, held)))
+    if effect.beyond_noise:
+        return ", ".join(filter(None, ("beyond the noise, below 5 %", once)))
+    return ", ".join(filter(None, ("within the noise", once)))
+
+
+def direction(campaign: Campaign, effect: Effect) -> str:
+    """Whether the metric got worse or better without it."""
+    if effect.change == 0:
+        return "same"
+    better = (effect.change > 0) == (campaign.task.metric.direction == "max")
+    return "better" if better else "worse"
+
+
+def failures(campaign: Campaign) -> Counter[str]:
+    return Counter(str(outcome.failure) for outcome in campaign.outcomes if outcome.failure)
+
+
+def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
+    """Names and values of the facts on top."""
+    baseline, outcomes = campaign.baseline, campaign.outcomes
+    noise = "not known" if baseline.noise is None else f"{baseline.noise:.2%} from seed to seed"
+    runs = [run for outcome in outcomes for run in outcome.runs]
+    yield "metric", campaign.task.metrics[0]
+    yield "baseline", baseline.verdict
+    yield "noise", "none: every run gives the same value" if baseline.exact else noise
+    yield "seeds", ", ".join(map(str, campaign.task.seeds))
+    yield "command", campaign.task.command(campaign.task.seeds[0])
+    yield "repository", f"{campaign.repository}" + (f", commit {campaign.commit[:12]}" if campaign.commit else "")
+    yield (
+        "candidates",
+        f"{len(outcomes)} of {len(campaign.space.candidates)}, {len(failures(campaign))} kinds of failure",
+    )
+    yield "policy", f"{campaign.task.policy}, {campaign.task.places} a round"
+    trained = sum(run.seconds for run in (*baseline.runs, *runs))
+    beside = sum(run.overhead for run in (*baseline.runs, *runs))
+    yield "time", f"{trained:.0f} s of runs, {beside:.0f} s beside them, {campaign.jobs} at a time"
+    yield "sandbox", f"{campaign.runner}, packages {campaign.environment or 'none'}"
+
+
+def comparisons(campaign: Campaign) -> str:
+    compared = sum(outcome.effect is not None for outcome in campaign.outcomes)
+    return (
+        f"{compared} candidates were compared with the baseline; intervals are of one comparison (95 %, Welch), and "
+        "'holds among all comparisons' is after Holm's adjustment for all of them. A candidate that was run once has "
+        "an interval from the baseline's spread."
+    )
+
+
+def label(outcome: CandidateOutcome) -> str:
+    return f"{outcome.id} {outcome.candidate.description}"

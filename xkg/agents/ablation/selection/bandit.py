@@ -1,0 +1,91 @@
+"""Algorithm 1 of AblateCell: an upper-confidence-bound bandit over components.
+
+UCB1 is that of P. Auer, N. Cesa-Bianchi and P. Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem",
+2002."""
+
+import math
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from xkg.agents.ablation.selection.history import Arm, Pull, Remaining, Trial
+from xkg.value import Value
+
+
+class BanditSettings(Value):
+    """`beta` weighs exploration: 1.5 times as much in the first 30 % of the rounds, half in the last 30 %.
+    `cost_weight` is the reward that a device hour costs (λ). An arm that is chosen gives `explore` pulls while it was
+    visited fewer than 3 times, `exploit` after more than 10 visits, `base` between: one at first, so that a round
+    reaches as many arms as it has places. `knowledge` orders unexplored arms by their prior weights; without it the
+    order is that of the list."""
+
+    beta: float = Field(default=2.0, ge=0)
+    cost_weight: float = Field(default=0.01, ge=0)
+    explore: int = Field(default=1, ge=1)
+    base: int = Field(default=2, ge=1)
+    exploit: int = Field(default=3, ge=1)
+    knowledge: bool = True
+
+
+EARLY, LATE = 0.3, 0.7
+FEW_VISITS, MANY_VISITS = 3, 10
+
+
+class Bandit:
+    """A `Policy`."""
+
+    def __init__(self, settings: BanditSettings | None = None, seeds: int = 1) -> None:
+        """Each candidate may be run with so many seeds."""
+        self._settings = settings or BanditSettings()
+        self._seeds = seeds
+
+    def choose(self, arms: Sequence[Arm], trials: Sequence[Trial], places: int, progress: float) -> list[Pull]:
+        """A round is filled arm by arm, and what is under way counts as a visit."""
+        remaining = Remaining(arms, trials, self._seeds)
+        visits = {arm.id: 0 for arm in arms}
+        rewards: dict[str, list[float]] = {arm.id: [] for arm in arms}
+        for trial in trials:
+            if trial.pull.arm in visits:
+                visits[trial.pull.arm] += 1
+                if trial.finished:
+                    rewards[trial.pull.arm].append(self.reward(trial))
+        chosen: list[Pull] = []
+        while len(chosen) < places:
+            open_arms = [arm for arm in arms if remaining.of(arm.id)]
+            if not open_arms:
+                break
+            arm = self._next(open_arms, visits, rewards, progress)
+            count = min(self.width(visits[arm.id]), places - len(chosen))
+            pulls = [remaining.take(pull) for pull in remaining.of(arm.id)[:count]]
+            visits[arm.id] += len(pulls)
+            chosen += pulls
+        return chosen
+
+    def reward(self, trial: Trial) -> float:
+        """|Δ| − λ·cost; a failed trial has changed nothing."""
+        return abs(trial.change or 0.0) - self._settings.cost_weight * trial.cost
+
+    def beta(self, progress: float) -> float:
+        factor = 1.5 if progress < EARLY else 0.5 if progress > LATE else 1.0
+        return self._settings.beta * factor
+
+    def width(self, visits: int) -> int:
+        """How many pulls an arm gives at once (K)."""
+        settings = self._settings
+        return settings.explore if visits < FEW_VISITS else settings.exploit if visits > MANY_VISITS else settings.base
+
+    def _next(
+        self, arms: Sequence[Arm], visits: dict[str, int], rewards: dict[str, list[float]], progress: float
+    ) -> Arm:
+        unexplored = [arm for arm in arms if not visits[arm.id]]
+        if unexplored:
+            known = self._settings.knowledge
+            return max(unexplored, key=lambda arm: (arm.weight, -arm.order)) if known else unexplored[0]
+        total = sum(visits.values())
+
+        def bound(arm: Arm) -> float:
+            own = rewards[arm.id]
+            mean = sum(own) / len(own) if own else 0.0
+            return mean + self.beta(progress) * math.sqrt(math.log(total + 1) / visits[arm.id])
+
+        return max(arms, key=lambda arm: (bound(arm), -arm.order))

@@ -1,0 +1,96 @@
+"""A Python file with its tree, and the characters that a node takes."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from xkg.agents.ablation.candidates import Place, Replacement
+from xkg.agents.ablation.checks import tree_of
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class PythonSource:
+    """Raises `SyntaxError` for text that is no Python."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self.path = path
+        self.text = text
+        self.tree = tree_of(text)
+        self._lines = [match[0] for match in _LINE.finditer(text)]
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def span(self, node: ast.expr | ast.stmt) -> tuple[int, int]:
+        """Offsets of the characters of a node, end exclusive."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        return self._offset(node.lineno, node.col_offset), self._offset(node.end_lineno, node.end_col_offset)
+
+    def _offset(self, line: int, column: int) -> int:
+        """Columns of a tree count bytes of UTF-8."""
+        text = self._lines[line - 1]
+        return self._starts[line - 1] + (column if text.isascii() else len(text.encode()[:column].decode()))
+
+    def code(self, node: ast.expr | ast.stmt) -> str:
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def replaced(self, node: ast.expr | ast.stmt, new: str) -> Replacement:
+        start, end = self.span(node)
+        return Replacement(path=self.path, start=start, end=end, old=self.text[start:end], new=new)
+
+    def place(self, node: ast.expr | ast.stmt) -> Place:
+        return Place(
+            path=self.path,
+            start_line=node.lineno,
+            end_line=node.end_lineno or node.lineno,
+            symbol=self.symbol_at(node.lineno),
+        )
+
+    @cached_property
+    def functions(self) -> list[tuple[str, Function]]:
+        """Every function with its qualified name, outer ones first."""
+        return list(_functions(self.tree, ""))
+
+    def symbol_at(self, line: int) -> str:
+        """The innermost function that a line lies in, '' for none."""
+        inside = [name for name, f in self.functions if f.lineno <= line <= (f.end_lineno or f.lineno)]
+        return inside[-1] if inside else ""
+
+    def statements(self) -> Iterator[ast.stmt]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.stmt):
+                yield node
+
+
+def _functions(node: ast.AST, within: str) -> Iterator[tuple[str, Function]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Function):
+            yield within + child.name, child
+            yield from _functions(child, f"{within}{child.name}.")
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{within}{child.name}.")
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            yield from _functions(child, within)
+
+
+def words_of(name: str) -> list[str]:
+    """The words of an identifier in lower case: `lossWeight_2` → loss, weight, 2."""
+    return [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Names that a node reads, and attributes and keys with a dot: `args.beta` gives args and .beta."""
+    found = set()
+    for child in ast.walk(node):
+        if isinstance(child, ast.Name):
+            found.add(child.id)
+        elif isinstance(child, ast.Attribute):
+            found.add(f".{child.attr}")
+        elif isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
+            found.add(f".{child.slice.value!s}" if isinstance(child.slice.value, str) else "")
+    return found

@@ -1,0 +1,97 @@
+"""What to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+
+from xkg.agents.ablation.selection.bandit import BanditSettings
+from xkg.agents.workspace.metric import Metric
+from xkg.errors import InputError
+from xkg.files import read_regular
+from xkg.value import Value
+
+PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
+_FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
+_LARGEST = 100_000
+SEED = "{seed}"
+
+
+class Task(Value):
+    """`run` trains and evaluates; `{seed}` in it is replaced by each seed, and `setup` and `evaluate` run before and
+    after it in the same sandbox. The first of `metrics` is the primary one: `results.json:test_mse:min`,
+    `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. `claimed` is what the paper reports of it, met within
+    `tolerance` (relative). `data` maps paths in the repository to folders of this machine, for reading alone. `budget`
+    is the most candidates, in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run."""
+
+    repo: str
+    run: str
+    metrics: tuple[str, ...] = Field(min_length=1)
+    paper: str | None = None
+    setup: str | None = None
+    evaluate: str | None = None
+    data: Mapping[str, Path] = {}
+    claimed: float | None = None
+    tolerance: float = Field(default=0.05, gt=0)
+    seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
+    budget: int = Field(default=25, ge=1)
+    places: int = Field(default=5, ge=1)
+    policy: PolicyName = "bandit"
+    bandit: BanditSettings = BanditSettings()
+    seconds: float = Field(default=600, gt=0)
+    memory_mb: int = Field(default=4096, ge=64)
+    disk_mb: int = Field(default=1024, ge=16)
+    only: tuple[str, ...] = ()
+
+    @property
+    def metric(self) -> Metric:
+        return parse_metric(self.metrics[0])
+
+    def command(self, seed: int) -> str:
+        """The command for one seed; several run one after the other, the next only where the one before succeeds."""
+        parts = [part.replace(SEED, str(seed)) for part in (self.setup, self.run, self.evaluate) if part]
+        if len(parts) == 1:
+            return parts[0]
+        script = " && ".join(parts).replace("'", "'\\''")
+        return f"/bin/sh -c '{script}'"
+
+
+def parse_metric(text: str) -> Metric:
+    """`file.json:path:min`, `file.csv:column:max`, or what `Metric.parse` takes. Raises `InputError`."""
+    if match := _FILE.fullmatch(text):
+        kind: Any = "csv" if match[2].lower() == "csv" else "json"
+        direction: Any = match[4].lower()
+        return Metric(source=kind, path=match[1], key=match[3], direction=direction)
+    return Metric.parse(text)
+
+
+def read_task(path: Path | None, flags: Mapping[str, object]) -> Task:
+    """The task of a file, with flags (those that are not None) over it. Raises `InputError` with what is wrong."""
+    values: dict[str, Any] = {}
+    if path is not None:
+        try:
+            loaded = yaml.safe_load(read_regular(path, _LARGEST))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); give a task file, or flags") from error
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: is no YAML ({' '.join(str(error).split())[:200]})") from error
+        if not isinstance(loaded, dict):
+            raise InputError(f"{path}: holds no settings; it begins with lines such as `repo: ./repo`")
+        values = {str(key): value for key, value in loaded.items()}
+        if isinstance(values.get("metrics"), str):
+            values["metrics"] = [values["metrics"]]
+    values |= {name: value for name, value in flags.items() if value is not None}
+    for name, flag in (("repo", "--repo"), ("run", "--run"), ("metrics", "--metric")):
+        if not values.get(name):
+            raise InputError(f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task")
+    try:
+        task = Task.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"task: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for metric in task.metrics:
+        parse_metric(metric)
+    return task

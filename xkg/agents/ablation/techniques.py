@@ -1,0 +1,83 @@
+"""The techniques of a paper as components: places by `locate`, prior weights from the graph."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from xkg.agents.ablation.candidates import Component, Place
+from xkg.errors import InputError, QueryFailedError, QueryRefusedError
+from xkg.serve.answers.types import LocatedPlace
+from xkg.serve.service import Service
+
+_PLACES = 3
+_DEEPEST_LOSS = 0.08
+_MEASURED = 0.3
+_SURE = 0.35
+"""A place of a lower score than this is too weak to edit lines at."""
+
+
+def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
+    """The paper's techniques, in the order of the hierarchy, with places in the files under `tree`; those without a
+    place are there too, so that the report names them.
+
+    Raises `UnknownIdError`, `InputError` for a folder without source, `StoreError`."""
+    answer = service.paper(paper, full=True)
+    measured = _measured(service, answer.id)
+    components = []
+    for order, line in enumerate(answer.techniques):
+        located = service.locate(line.id, tree, _PLACES)
+        places = [place for found in located.locations if _is_sure(found) for place in _lines(found)]
+        weight, reasons = _prior(line.depth, located.locations, measured.get(line.id))
+        components.append(
+            Component(
+                id=line.id, name=line.name, places=tuple(places), technique=line.id, weight=weight, order=order,
+                reasons=tuple(reasons),
+            )
+        )  # fmt: skip
+    if not components:
+        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or leave out --paper")
+    return components
+
+
+def _measured(service: Service, paper: str) -> dict[str, float]:
+    """By technique the largest relative change that an ablation of it showed, or one of the same concept in another
+    paper; none where the graph knows of no ablation, or does not answer such queries."""
+    found: dict[str, float] = {}
+    for query in _MEASURED_BEFORE:
+        with contextlib.suppress(QueryFailedError, QueryRefusedError):
+            for technique, change in service.cypher(query, {"paper": f"{paper}#"}, 1000).rows:
+                if abs(change) >= abs(found.get(technique, 0.0)):
+                    found[str(technique)] = float(change)
+    return found
+
+
+_MEASURED_BEFORE = tuple(
+    f"MATCH {pattern} WHERE t.id STARTS WITH $paper RETURN t.id AS technique, a.change AS change"
+    for pattern in (
+        "(t:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)-[:SAME_CONCEPT]->(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+        "(t:Technique)<-[:SAME_CONCEPT]-(o:Technique)-[:ABLATED_IN]->(a:Ablation)",
+    )
+)
+
+
+def _is_sure(found: LocatedPlace) -> bool:
+    return not found.doubtful and found.score >= _SURE and found.symbol != found.path
+
+
+def _lines(found: LocatedPlace) -> list[Place]:
+    """The focus of a place, or all of it where nobody looked."""
+    spans = [(at.start_line, at.end_line) for at in found.focus] or [(found.start_line, found.end_line)]
+    return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]
+
+
+def _prior(depth: int, places: Sequence[LocatedPlace], measured: float | None) -> tuple[float, list[str]]:
+    """0.5 for a technique of which nothing is known: more near the top, where it is well located, and where it was
+    measured to matter."""
+    best = max((place.score for place in places), default=0.0)
+    weight = 0.5 - _DEEPEST_LOSS * min(depth, 4) + 0.2 * best
+    reasons = [f"depth {depth} in the hierarchy", f"best place {best:.2f}"]
+    if measured is not None:
+        weight += _MEASURED if abs(measured) >= 0.05 else -_MEASURED
+        reasons.append(f"measured before: {measured:+.1%}")
+    return min(1.0, max(0.0, weight)), reasons

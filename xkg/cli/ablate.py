@@ -1,0 +1,115 @@
+"""`xkg ablate`: which parts of a method matter, by experiment in its own repository."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from xkg.cli.display.output import Json, print_result, print_text, settings_of
+from xkg.errors import InputError
+
+ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
+
+
+@ablate_app.callback()
+def ablate(
+    context: typer.Context,
+    task: Annotated[Path | None, typer.Option("--task", help="Task file (ablate.yaml); flags override it.")] = None,
+    repo: Annotated[str | None, typer.Option(help="Repository: folder, folder@commit or https URL.")] = None,
+    run: Annotated[str | None, typer.Option(help="Command that trains and evaluates; {seed} takes each seed.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="results.json:test_mse:min, log.csv:loss:min or a pattern; the first is primary."),
+    ] = None,
+    paper: Annotated[str | None, typer.Option(help="Paper of the graph whose techniques are the components.")] = None,
+    setup: Annotated[str | None, typer.Option(help="Command that runs before --run, in the same sandbox.")] = None,
+    evaluate: Annotated[str | None, typer.Option(help="Command that runs after --run, in the same sandbox.")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="PATH=FOLDER: a folder of this machine, for reading (repeatable).")
+    ] = None,
+    claimed: Annotated[float | None, typer.Option(help="What the paper reports of the primary metric.")] = None,
+    tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of --claimed (0.05).")] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Seed of a baseline run (repeatable; 0, 1, 2).")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="At most so many candidates (25).")] = None,
+    places: Annotated[int | None, typer.Option(min=1, help="Candidates of a round (5).")] = None,
+    policy: Annotated[
+        Literal["bandit", "uniform", "heuristic", "random", "exhaustive"] | None,
+        typer.Option(help="How candidates are selected (bandit)."),
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only components with this in their name (repeatable).")
+    ] = None,
+    seconds: Annotated[float | None, typer.Option(help="Wall seconds of one run (600).")] = None,
+    memory_mb: Annotated[int | None, typer.Option(help="Memory of one run (4096).")] = None,
+    disk_mb: Annotated[int | None, typer.Option(help="Scratch disk of one run (1024).")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Reproduce an experiment, then measure how much each component matters.
+
+    The repository is read once and never written to; every run is in the sandbox, without network. A run that was
+    stopped goes on where it was when the same command is given again."""
+    if context.invoked_subcommand is not None:
+        return
+    from xkg.agents.ablation.task import read_task
+    from xkg.commands import ablate as command
+
+    flags: dict[str, object] = {
+        "repo": repo,
+        "run": run,
+        "metrics": metric or None,
+        "paper": paper,
+        "setup": setup,
+        "evaluate": evaluate,
+        "data": _mounts(data) if data else None,
+        "claimed": claimed,
+        "tolerance": tolerance,
+        "seeds": seed or None,
+        "budget": budget,
+        "places": places,
+        "policy": policy,
+        "only": only or None,
+        "seconds": seconds,
+        "memory_mb": memory_mb,
+        "disk_mb": disk_mb,
+    }
+    wanted = read_task(task, flags)
+    result = command.ablate(settings_of(context), wanted, out, jobs, lambda line: print_text(line, err=True))
+    print_result(result, as_json)
+
+
+@ablate_app.command("report")
+def report(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
+    as_json: Json = False,
+) -> None:
+    """Write the report of a finished run again: Markdown, HTML with plots, and a LaTeX table."""
+    from xkg.commands import ablate as command
+
+    print_result(command.report(settings_of(context), run), as_json)
+
+
+@ablate_app.command("apply")
+def apply(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
+    candidate: Annotated[str, typer.Argument(help="Id of a candidate, as the report lists it.")],
+    to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, where it is another clone.")] = None,
+    patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
+) -> None:
+    """Bring one candidate's change into the repository, as a branch."""
+    from xkg.commands import ablate as command
+
+    print_text(command.apply(settings_of(context), run, candidate, to, patch), nl=not patch)
+
+
+def _mounts(data: list[str]) -> dict[str, Path]:
+    mounts = {}
+    for text in data:
+        name, equals, place = text.partition("=")
+        if not equals or not name or not place:
+            raise InputError(f"--data {text!a}: give PATH=FOLDER, as in data=/datasets/cifar")
+        mounts[name] = Path(place)
+    return mounts

@@ -1,0 +1,244 @@
+"""`xkg ablate`: reproduces an experiment, ablates it, reports, and stores what was measured."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.config import Settings
+from xkg.errors import InputError, StoreBusyError
+from xkg.value import Value
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.agents.ablation.candidates import Component
+    from xkg.agents.ablation.outcomes import Campaign
+    from xkg.agents.ablation.task import Task
+    from xkg.build.code.settings import Setting
+
+RESULTS = "results.json"
+REPORTS = ("report.md", "report.html", "table.tex")
+
+
+class ComponentResult(Value):
+    """`change`, `low` and `high` are relative to the baseline, None where nothing is known; `interval` in words."""
+
+    name: str
+    technique: str | None
+    tried: int
+    failed: int
+    candidate: str | None
+    description: str
+    change: float | None
+    low: float | None
+    high: float | None
+    interval: str
+    seeds: int
+    critical: bool
+    evidence: str
+
+
+class AblateResult(Value):
+    """A finished run: `run` is its folder, `candidates` were tried, `failures` count by cause; `stored` ablations went
+    into the graph."""
+
+    run: str
+    verdict: str
+    baseline: float
+    noise: float | None
+    candidates: int
+    failures: dict[str, int]
+    components: tuple[ComponentResult, ...]
+    stored: int
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
+        lines += [f"  {count} failed: {cause}" for cause, count in self.failures.items()]
+        for part in self.components:
+            if part.change is not None:
+                lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
+        lines += [f"note: {note}" for note in self.notes]
+        if self.stored:
+            lines.append(f"{self.stored} measurements of techniques are in the graph")
+        return "\n".join([*lines, f"report: {self.run}/{REPORTS[0]}, {self.run}/{REPORTS[1]}"])
+
+
+def ablate(
+    settings: Settings,
+    task: "Task",
+    folder: Path | None = None,
+    jobs: int = 1,
+    notify: Callable[[str], None] = lambda _: None,
+) -> AblateResult:
+    """Runs a task in `folder` (None: one under the graph's, named by the task), or goes on with it there.
+
+    Raises `BaselineError`, `InputError`, `SandboxUnavailableError`, and `StoreBusyError` where another process works on
+    the same run."""
+    from xkg.agents.ablation.campaign import Start, run_campaign
+    from xkg.agents.workspace.starter import read_starter
+    from xkg.files import file_lock, private_folder, write_whole
+    from xkg.sandbox.packages.environments import UvEnvironments
+    from xkg.sandbox.select import runner_for
+
+    runner = runner_for(settings.sandbox)
+    folder = folder or settings.kg / "runs" / run_name(task)
+    private_folder(folder)
+    (folder / "lock").touch()
+    with file_lock(folder / "lock", wait=False) as held:
+        if not held:
+            raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
+        starter = read_starter(task.repo, settings.kg / "repositories")
+        write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
+        start = Start(
+            task=task,
+            starter=starter,
+            folder=folder,
+            runner=runner,
+            packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
+            jobs=jobs,
+            techniques=lambda tree: _techniques(settings, task, tree),
+            settings=_settings_of,
+            notify=notify,
+        )
+        campaign = run_campaign(start)
+        write_whole(folder / RESULTS, campaign.model_dump_json(indent=1).encode())
+        write_reports(folder, campaign)
+        stored = _store(settings, campaign)
+    return result_of(folder, campaign, stored)
+
+
+def report(settings: Settings, run: str) -> AblateResult:
+    """Writes the reports of a finished run again, and stores what it measured. Raises `InputError`."""
+    folder = run_folder(settings, run)
+    campaign = read_campaign(folder)
+    write_reports(folder, campaign)
+    return result_of(folder, campaign, _store(settings, campaign))
+
+
+def apply(settings: Settings, run: str, candidate: str, to: Path | None, as_patch: bool) -> str:
+    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`, or gives its patch.
+    Raises `InputError`."""
+    from xkg.agents.workspace import apply as bring
+    from xkg.agents.workspace.workspace import Workspace
+
+    folder = run_folder(settings, run)
+    known = [outcome.id for outcome in read_campaign(folder).outcomes if outcome.commit]
+    found = [id for id in known if id.startswith(candidate)]
+    if len(found) != 1:
+        raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({', '.join(known[:8])} …)")
+    workspace = Workspace.open(folder / "candidates" / found[0])
+    if as_patch:
+        return bring.patch(workspace)
+    name = f"xkg/ablate-{found[0]}"
+    commit = bring.branch(workspace, name, to)
+    return f"branch {name} at {commit[:12]}; see it with `git diff {commit[:12]}^ {commit[:12]}`"
+
+
+def run_name(task: "Task") -> str:
+    """The name of a task's run: equal tasks have equal names, so that a run that was stopped goes on."""
+    from xkg.model import slug
+
+    digest = hashlib.sha256(task.model_dump_json().encode("utf-8", "surrogatepass")).hexdigest()
+    name = slug(Path(task.repo.rstrip("/")).name or "run")[:40]
+    return f"{name}-{digest[:8]}"
+
+
+def run_folder(settings: Settings, run: str) -> Path:
+    """The folder of a run by its name or path. Raises `InputError`."""
+    for folder in (Path(run), settings.kg / "runs" / run):
+        if (folder / RESULTS).is_file():
+            return folder
+    runs = settings.kg / "runs"
+    there = sorted(path.name for path in runs.iterdir()) if runs.is_dir() else []
+    hint = f"; runs here: {', '.join(there[:8])}" if there else ""
+    raise InputError(f"there is no finished run {run!a}{hint}")
+
+
+def read_campaign(folder: Path) -> "Campaign":
+    from pydantic import ValidationError
+
+    from xkg.agents.ablation.outcomes import Campaign
+
+    try:
+        return Campaign.model_validate_json((folder / RESULTS).read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InputError(f"{folder / RESULTS} cannot be read: run the same command again to make it anew") from error
+
+
+def write_reports(folder: Path, campaign: "Campaign") -> None:
+    from xkg.agents.ablation.report.html import html
+    from xkg.agents.ablation.report.latex import latex
+    from xkg.agents.ablation.report.markdown import markdown
+    from xkg.files import write_whole
+
+    for name, text in zip(REPORTS, (markdown(campaign), html(campaign), latex(campaign)), strict=True):
+        write_whole(folder / name, text.encode("utf-8", "replace"))
+
+
+def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
+    from xkg.agents.ablation.report import rows
+
+    parts = []
+    for importance in campaign.importances():
+        best = importance.best
+        effect = best.effect if best else None
+        parts.append(
+            ComponentResult(
+                name=importance.component.name,
+                technique=importance.component.technique,
+                tried=importance.tried,
+                failed=importance.failed,
+                candidate=best.id if best else None,
+                description=best.candidate.description if best else "",
+                change=effect.change if effect else None,
+                low=effect.low if effect else None,
+                high=effect.high if effect else None,
+                interval=f"{rows.change(effect)} {rows.interval(effect)}".strip(),
+                seeds=effect.seeds if effect else 0,
+                critical=effect is not None and effect.critical,
+                evidence=rows.verdict(importance),
+            )
+        )
+    values = campaign.baseline.values
+    return AblateResult(
+        run=str(folder),
+        verdict=campaign.baseline.verdict,
+        baseline=sum(values) / len(values),
+        noise=campaign.baseline.noise,
+        candidates=len(campaign.outcomes),
+        failures=dict(rows.failures(campaign)),
+        components=tuple(parts),
+        stored=stored,
+        notes=campaign.notes,
+    )
+
+
+def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Component]":
+    from xkg.agents.ablation.techniques import techniques_of
+    from xkg.commands.open import open_service
+
+    if task.paper is None:
+        return ()
+    with open_service(settings) as service:
+        return techniques_of(service, task.paper, tree)
+
+
+def _settings_of(tree: Path) -> "Sequence[Setting]":
+    """The entries of configuration files, read in a confined process."""
+    from xkg.build.parsing.parsers import Parsers
+    from xkg.build.repositories.checkout import read_folder
+
+    with Parsers() as parsers:
+        return parsers.repository(read_folder(tree)).settings
+
+
+def _store(settings: Settings, campaign: "Campaign") -> int:
+    """Adds what was measured of techniques to the graph; the number of measurements."""
+    from xkg.agents.ablation.measurements import measurements
+    from xkg.commands.open import open_store
+
+    found = measurements(campaign)
+    if found:
+        with open_store(settings) as store:
+            store.add_ablations(found)
+    return len(found)
