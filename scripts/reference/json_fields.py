@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from scripts.reference.markdown import page, prose, table
 from scripts.reference.type_names import type_in_words
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import audit, build, copy, costs, doctor, graphs, link, verify
+from xkg.commands import audit, build, copy, doctor, graphs, link, verify
+from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer

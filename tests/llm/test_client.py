@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, asked, cut, raw, silent, status, trickling
-from xkg.commands.costs import costs
+from xkg.llm.costs import costs
 from xkg.config import LlmSettings, Price
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.client import AnswerType, Call, LanguageModel

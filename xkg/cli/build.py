@@ -143,7 +143,7 @@ def costs(
     as_json: Json = False,
 ) -> None:
     """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
-    from xkg.commands import costs
+    from xkg.llm import costs
 
     settings = settings_of(context)
     print_result(costs.costs(settings.kg, settings.llm, tuple(papers or ()), by), as_json)

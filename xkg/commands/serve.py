@@ -1,6 +1,7 @@
 """`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server; `python -m xkg.commands.serve [--kg
 DIR]` is the one over stdio with the settings in force."""
 
+import importlib.util
 import os
 import signal
 import threading
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from xkg.config import Settings
+    from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
 
 
@@ -43,7 +45,16 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
-    return make_app(settings, bound, url, Service(settings), roots, _jobs(settings, roots))
+    return make_app(settings, bound, url, Service(settings), roots, _jobs(settings, roots), _pages())
+
+
+def _pages() -> "Pages | None":
+    """Pages for people; None where the extra `web` is not installed."""
+    if importlib.util.find_spec("jinja2") is None:
+        return None
+    from xkg.web.app import pages
+
+    return pages
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":

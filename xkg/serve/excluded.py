@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Heading,
         Hit,
         Link,
+        PaperLine,
         Snapshot,
         TechniqueView,
     )
@@ -64,6 +65,9 @@ class WithoutExcluded:
     def papers(self) -> Sequence[Paper]:
         return [paper for paper in self._inner.papers() if paper.id not in self._hidden]
 
+    def paper_lines(self) -> "Sequence[PaperLine]":
+        return [line for line in self._inner.paper_lines() if line.id not in self._hidden]
+
     def paper_count(self) -> int:
         return self._inner.paper_count() - len(self._hidden)
 
@@ -98,6 +102,9 @@ class WithoutExcluded:
 
     def named(self, name: str) -> Sequence[str]:
         return self._shown(self._inner.named(name))
+
+    def technique_ids(self, paper: str) -> Sequence[str]:
+        return [] if paper in self._hidden else self._inner.technique_ids(paper)
 
     def links(self) -> "Sequence[Link]":
         return self._linked(self._inner.links())

@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -165,7 +165,7 @@ class Service:
                 kinds,
                 code,
                 graph=self.folder,
-                parsers=self._parsing,
+                parsers=self.parsers,
                 repository=repository,
             )
 
@@ -190,6 +190,10 @@ class Service:
                 lambda text, rows: self._seek(snapshot, text, rows),
                 self._cached_model,
             )
+
+    def snapshot(self) -> "AbstractContextManager[Snapshot]":
+        """One state of the graph, without what answers may not hold."""
+        return self._snapshot()
 
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""
@@ -324,7 +328,7 @@ class Service:
         )
 
     def _working_copies(self) -> "WorkingCopies":
-        parsers = self._parsing()
+        parsers = self.parsers()
         with self._turn:
             if self._copies is None:
                 from xkg.build.grounding.working_copy import WorkingCopies
@@ -332,7 +336,7 @@ class Service:
                 self._copies = WorkingCopies(parsers)
             return self._copies
 
-    def _parsing(self) -> "Parsers":
+    def parsers(self) -> "Parsers":
         """The confined parsers, whose process starts with the first parse."""
         with self._turn:
             self._require_open()

@@ -3,7 +3,7 @@
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,21 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
+Pages = Callable[[Settings, Service, Access, Jobs | None], Sequence[BaseRoute]]
+"""Routes beside MCP, which see to it themselves that callers may call."""
+
+
 def make_app(
-    settings: Settings, bound: str, url: str, service: Service, roots: Sequence[Path], jobs: Jobs | None
+    settings: Settings,
+    bound: str,
+    url: str,
+    service: Service,
+    roots: Sequence[Path],
+    jobs: Jobs | None,
+    pages: Pages | None = None,
 ) -> ASGIApp:
     """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
-    `service` and `jobs`. Raises `ConfigError` for settings that contradict each other."""
+    `service` and `jobs`. `pages` are for people. Raises `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
@@ -85,6 +95,9 @@ def make_app(
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], list(SCOPES))
+
+    if pages is not None:
+        routes += pages(settings, service, access, jobs)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from xkg.cli.main import main
-from xkg.commands.costs import costs
+from xkg.llm.costs import costs
 from xkg.config import LlmSettings, Price
 from xkg.errors import CorruptStoreError, UnknownIdError
 from xkg.llm.endpoint import Ending, Reply
