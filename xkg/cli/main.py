@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import build, curate, query, serve, store
+from xkg.cli import build, curate, pages, query, serve, store
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.errors import XkgError
@@ -40,6 +40,8 @@ for command in (
     store.remove,
     curate.audit,
     query.cypher,
+    pages.explore,
+    pages.report,
     serve.serve,
     serve.doctor,
 ):

@@ -1,7 +1,6 @@
 """`xkg serve`: composes the graph, its MCP server, jobs and HTTP into one server; `python -m xkg.commands.serve [--kg
 DIR]` is the one over stdio with the settings in force."""
 
-import importlib.util
 import os
 import signal
 import threading
@@ -50,7 +49,9 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
 def _pages() -> "Pages | None":
     """Pages for people; None where the extra `web` is not installed."""
-    if importlib.util.find_spec("jinja2") is None:
+    from xkg.web.extra import has_extra
+
+    if not has_extra():
         return None
     from xkg.web.app import pages
 

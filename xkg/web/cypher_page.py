@@ -16,7 +16,7 @@ from xkg.model import paper_of
 from xkg.serve.answers.types import CypherAnswer
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import NamedQuery
-from xkg.web.layout import positions
+from xkg.web.layout import apart, label_sides, positions
 from xkg.web.site import PAGE, Site, integer, paged, shortened
 
 ROWS = 1000
@@ -33,6 +33,8 @@ class Dot(NamedTuple):
     kind: str
     id: str
     label: str
+    radius: float
+    anchor: str
 
 
 class Drawing(NamedTuple):
@@ -79,7 +81,7 @@ def show(site: Site, request: Request) -> Response:
         400 if error else 200,
         groups=_groups(),
         named=query,
-        statement=statement or (query.statements["embedded"] if query else ""),
+        statement=statement or (query.statements[named_queries.engine(site.settings.store)] if query else ""),
         own=bool(statement),
         values=values,
         answer=answer,
@@ -183,10 +185,14 @@ def _drawing(rows: Sequence[Sequence[Cell]], titles: Mapping[str, str]) -> Drawi
         return None
     weighted = [(a, b, 1.0) for a, b in sorted(edges)]
     at = positions(len(kinds), weighted, _WIDTH / _HEIGHT)
-    places = [(round(70 + float(x) * (_WIDTH - 140), 1), round(30 + float(y) * (_HEIGHT - 70), 1)) for x, y in at]
+    radii = [9.0 if cell.kind == "paper" else 6.0 for cell in kinds]
+    scaled = [(70 + float(x) * (_WIDTH - 140), 30 + float(y) * (_HEIGHT - 70)) for x, y in at]
+    places = apart(scaled, radii, (_WIDTH, _HEIGHT))
+    labels = [shortened(titles.get(cell.id) or _last(cell.id), 30) for cell in kinds]
+    sides = label_sides(places, radii, labels, (_WIDTH, _HEIGHT))
     dots = [
-        Dot(*place, cell.kind, cell.id, shortened(titles.get(cell.id) or _last(cell.id), 26))
-        for place, cell in zip(places, kinds, strict=True)
+        Dot(*place, cell.kind, cell.id, label, radius, side)
+        for place, cell, label, radius, side in zip(places, kinds, labels, radii, sides, strict=True)
     ]
     return Drawing(dots, [(*places[a], *places[b]) for a, b, _ in weighted], len(left))
 

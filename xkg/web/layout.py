@@ -1,6 +1,7 @@
 """Where the nodes of a drawing stand: springs and repulsion (Fruchterman and Reingold, 1991), the same for the same
 graph; and which nodes are one cluster (label propagation, Raghavan et al., 2007)."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,14 +32,16 @@ def positions(nodes: int, edges: Sequence[Edge], aspect: float = 1.6) -> "NDArra
     for step in range(STEPS):
         difference = at[:, None, :] - at[None, :, :]
         square = np.maximum((difference**2).sum(axis=2), 1e-6)
-        force = (difference * (ideal**2 / square)[:, :, None]).sum(axis=1)
+        # What is far apart does not repel, so that a paper without edges stays near the others.
+        push = np.where(square < (3.2 * ideal) ** 2, ideal**2 / square, 0.0)
+        force = (difference * push[:, :, None]).sum(axis=1)
         if len(ends):
             along = at[ends[:, 0]] - at[ends[:, 1]]
             length = np.sqrt((along**2).sum(axis=1))
             spring = along * (length / ideal * pull)[:, None]
             np.add.at(force, ends[:, 0], -spring)
             np.add.at(force, ends[:, 1], spring)
-        force -= at * np.array([0.55, 0.55 * aspect]) * np.sqrt(nodes) * ideal  # nothing drifts away
+        force -= at * np.array([0.5, 0.5 * aspect]) * np.sqrt(nodes) * ideal  # nothing drifts away
         size = np.sqrt((force**2).sum(axis=1))
         heat = 0.12 * (1 - step / STEPS) ** 1.5 + 0.002
         at = at + force / np.maximum(size, 1e-9)[:, None] * np.minimum(size, heat)[:, None]
@@ -72,3 +75,64 @@ def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
         sizes[own] += 1
     rank = {own: number for number, own in enumerate(sorted(sizes, key=lambda own: (-sizes[own], own)))}
     return [rank[own] for own in label]
+
+
+Box = tuple[float, float, float, float]
+Point = tuple[float, float]
+_GAP = 10
+_CHARACTER, _LINE = 6.2, 13.0
+"""The size of a label's letters, in units of the drawing."""
+
+
+def apart(places: Sequence[Point], radii: Sequence[float], size: Point) -> list[Point]:
+    """The places of circles, moved until no two overlap, or nearly so, within a drawing of that size."""
+    points = [[x, y] for x, y in places]
+    for _ in range(60):
+        moved = False
+        for i, first in enumerate(points):
+            for j in range(i):
+                second = points[j]
+                dx, dy = first[0] - second[0], first[1] - second[1]
+                distance = math.hypot(dx, dy) or 0.01
+                push = (radii[i] + radii[j] + _GAP - distance) / 2 / distance
+                if push > 0:
+                    first[0] += dx * push
+                    first[1] += dy * push
+                    second[0] -= dx * push
+                    second[1] -= dy * push
+                    moved = True
+        for point, radius in zip(points, radii, strict=True):
+            point[0] = max(radius + 4, min(size[0] - radius - 4, point[0]))
+            point[1] = max(radius + 4, min(size[1] - radius - 20, point[1]))
+        if not moved:
+            break
+    return [(round(x, 1), round(y, 1)) for x, y in points]
+
+
+def label_sides(places: Sequence[Point], radii: Sequence[float], labels: Sequence[str], size: Point) -> list[str]:
+    """On which side of its circle each label stands, `below`, `right`, `left` or `above`, so that it covers nothing;
+    empty for one that finds no room."""
+    taken: list[Box] = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(places, radii, strict=True)]
+    sides = []
+    for own, ((x, y), r, label) in enumerate(zip(places, radii, labels, strict=True)):
+        width = _CHARACTER * len(label)
+        boxes: dict[str, Box] = {
+            "below": (x - width / 2, y + r + 2, x + width / 2, y + r + 2 + _LINE),
+            "right": (x + r + 4, y - _LINE / 2, x + r + 4 + width, y + _LINE / 2),
+            "left": (x - r - 4 - width, y - _LINE / 2, x - r - 4, y + _LINE / 2),
+            "above": (x - width / 2, y - r - 2 - _LINE, x + width / 2, y - r - 2),
+        }
+        side = next((name for name, box in boxes.items() if _is_free(box, own, taken, size)), "")
+        if side:
+            taken.append(boxes[side])
+        sides.append(side)
+    return sides
+
+
+def _is_free(box: Box, own: int, taken: Sequence[Box], size: Point) -> bool:
+    inside = box[0] > 2 and box[1] > 2 and box[2] < size[0] - 2 and box[3] < size[1] - 2
+    return inside and not any(number != own and _overlap(box, other) for number, other in enumerate(taken))
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

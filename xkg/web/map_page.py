@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from xkg.model import Level, paper_of
 from xkg.store.graph_store import PaperLine, Snapshot
-from xkg.web.layout import Edge, clusters, positions
+from xkg.web.layout import Edge, apart, clusters, label_sides, positions
 from xkg.web.overview import RUNS, at_least, proven
 from xkg.web.papers import choice_of, parameters, totals
 from xkg.web.site import Site, integer, paged, shortened
@@ -202,74 +202,28 @@ def _nodes(
 ) -> list[Node]:
     radii = [7 + 3.4 * math.sqrt(proven(line)) for line in papers]
     radii = [min(radius, 34.0) for radius in radii] + [6.0] * len(concepts)
-    places = _apart(
-        [(MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN)) for x, y in at], radii
+    places = apart(
+        [(MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN)) for x, y in at],
+        radii,
+        (WIDTH, HEIGHT),
     )
-    taken = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(places, radii, strict=True)]
+    names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
+    labels = [shortened(name, _LABEL) for name in names]
+    anchors = label_sides(places, radii, labels, (WIDTH, HEIGHT))
     nodes = []
     for number, ((x, y), radius) in enumerate(zip(places, radii, strict=True)):
         line = papers[number] if number < len(papers) else None
         technique = "" if line else concepts[number - len(papers)][0]
-        label = shortened(line.title.partition(":")[0] if line else _words(technique), _LABEL)
-        anchor = _anchor(x, y, radius, label, taken, number)
         title = _about(line) if line else f"concept: {_words(technique)}"
         level = max(line.levels, key=lambda level: level.rank, default=Level.NONE) if line else Level.NONE
         nodes.append(
             Node(
-                round(x, 1), round(y, 1), round(radius, 1), of[number] % COLOURS, label, title, anchor, line, level,
-                technique, number, near[number],
+                round(x, 1), round(y, 1), round(radius, 1), of[number] % COLOURS, labels[number], title,
+                anchors[number],
+                line, level, technique, number, near[number],
             )
         )  # fmt: skip
     return nodes
-
-
-def _apart(places: list[tuple[float, float]], radii: Sequence[float]) -> list[tuple[float, float]]:
-    """The places moved until no two circles overlap, or nearly so."""
-    points = [[x, y] for x, y in places]
-    for _ in range(60):
-        moved = False
-        for i, first in enumerate(points):
-            for j in range(i):
-                second = points[j]
-                dx, dy = first[0] - second[0], first[1] - second[1]
-                least = radii[i] + radii[j] + 10
-                distance = math.hypot(dx, dy) or 0.01
-                if distance < least:
-                    push = (least - distance) / 2 / distance
-                    first[0] += dx * push
-                    first[1] += dy * push
-                    second[0] -= dx * push
-                    second[1] -= dy * push
-                    moved = True
-        for point, radius in zip(points, radii, strict=True):
-            point[0] = max(radius + 4, min(WIDTH - radius - 4, point[0]))
-            point[1] = max(radius + 4, min(HEIGHT - radius - 20, point[1]))
-        if not moved:
-            break
-    return [(x, y) for x, y in points]
-
-
-def _anchor(
-    x: float, y: float, radius: float, label: str, taken: list[tuple[float, float, float, float]], own: int
-) -> str:
-    """Where the label stands: below, to the right, to the left or above, where nothing else is; empty for nowhere."""
-    width, height = 5.9 * len(label), 13.0
-    boxes = {
-        "below": (x - width / 2, y + radius + 2, x + width / 2, y + radius + 2 + height),
-        "right": (x + radius + 4, y - height / 2, x + radius + 4 + width, y + height / 2),
-        "left": (x - radius - 4 - width, y - height / 2, x - radius - 4, y + height / 2),
-        "above": (x - width / 2, y - radius - 2 - height, x + width / 2, y - radius - 2),
-    }
-    for name, box in boxes.items():
-        inside = box[0] > 2 and box[1] > 2 and box[2] < WIDTH - 2 and box[3] < HEIGHT - 2
-        if inside and not any(n != own and _overlap(box, other) for n, other in enumerate(taken)):
-            taken.append(box)
-            return name
-    return ""
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
@@ -301,8 +255,9 @@ def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
         )
         if len(own) > 2 and telling:
             x = sum(nodes[n].x for n in own) / len(own)
-            y = sum(nodes[n].y for n in own) / len(own)
-            topics.append(Topic(round(x, 1), round(y, 1), cluster, ", ".join(telling[:2]), len(own)))
+            y = max(20.0, min(nodes[n].y - nodes[n].radius for n in own) - 12)
+            name = " · ".join(telling[:2])
+            topics.append(Topic(round(x, 1), round(y, 1), cluster, name, len(own)))
     return topics
 
 

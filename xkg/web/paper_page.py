@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xkg.errors import XkgError
+from xkg.llm.costs import Costs, costs
 from xkg.model import Code, Level, PaperBundle, Technique
 from xkg.serve.answers.references import paper_id
 from xkg.store.graph_store import Snapshot
@@ -45,7 +47,15 @@ def show(site: Site, request: Request) -> Response:
             found = site.service.related(identity, RELATED)
             return site.render(request, "related.html", related=found.rows)
         values = paper_values(site.bundle(snapshot, identity), snapshot, integer(request, "page", 1) or 1, ROWS)
-        return site.render(request, "paper.html", costs=None, **values)
+        return site.render(request, "paper.html", costs=_costs(site, identity), **values)
+
+
+def _costs(site: Site, paper: str) -> Costs | None:
+    """What the language model cost for the paper, by stage; None where it was not asked."""
+    try:
+        return costs(site.service.folder, site.settings.llm, (paper,), "stage")
+    except XkgError:
+        return None
 
 
 def paper_values(bundle: PaperBundle, snapshot: Snapshot, number: int, size: int) -> dict[str, Any]:
@@ -102,7 +112,8 @@ def coverage(rows: Sequence[Row]) -> Coverage:
 def _levels(rows: Sequence[Row]) -> Mapping[Level, int]:
     counts = dict.fromkeys(Level, 0)
     for row in rows:
-        counts[row.code.level if row.code else Level.NONE] += 1
+        if row.code is not None:
+            counts[row.code.level] += 1
     return counts
 
 

@@ -9,12 +9,10 @@ from cachetools import LRUCache
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.paper.document import Document
-from xkg.build.paper.plain import plain
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.stage_cache import document_key, folder_name, retained
 from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Technique
-from xkg.serve.context.raw_code import codebase_of
 
 PAPERS = 8
 """Parsed papers and repositories that stay in memory, some megabytes each."""
@@ -68,8 +66,10 @@ class PaperSources:
                 known = self._codebases.get(repository.id)
             if known is None:
                 try:
+                    from xkg.serve.context.raw_code import codebase_of
+
                     known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
-                except XkgError:
+                except (XkgError, ImportError):  # an installation that only serves has no parsers
                     known = None
                 if known is not None:
                     with self._turn:
@@ -97,13 +97,16 @@ class PaperSources:
 
 
 def _passage(document: Document, excerpt: Excerpt) -> Passage:
+    from xkg.build.paper.plain import plain
+
     start, end = excerpt.start, min(excerpt.end, excerpt.start + _LONGEST_EXCERPT)
     before = _from_paragraph(document.text, max(0, start - AROUND), start)
     after = _to_paragraph(document.text, end, min(len(document.text), end + AROUND))
+    leading = plain(document, before, start)
+    if leading.strip() == excerpt.section.strip():
+        leading = ""
     place = f"{excerpt.path}:{excerpt.line}" if excerpt.path and excerpt.line else excerpt.path or ""
-    return Passage(
-        excerpt.section, place, plain(document, before, start), plain(document, start, end), plain(document, end, after)
-    )
+    return Passage(excerpt.section, place, leading, plain(document, start, end), plain(document, end, after))
 
 
 def _from_paragraph(text: str, first: int, end: int) -> int:

@@ -199,8 +199,14 @@ def rung(level: Level | str, *, word: bool = True) -> Markup:
 
 
 def shortened(text: str, limit: int) -> str:
+    """The beginning of a text, on one line, not cut within a formula."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= limit else flat[: limit - 1].rsplit(" ", 1)[0] + "…"
+    if len(flat) <= limit:
+        return flat
+    start = flat[: limit - 1].rsplit(" ", 1)[0]
+    if start.count("$") % 2:
+        start = start[: start.rindex("$")].rstrip()
+    return start + "…"
 
 
 def plural(number: int, one: str, several: str = "") -> str:

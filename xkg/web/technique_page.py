@@ -3,7 +3,7 @@
 import difflib
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,6 +13,7 @@ from xkg.errors import UnknownIdError
 from xkg.model import Code, Evidence, Location, PaperBundle, Repository, Symbol, Technique, paper_of
 from xkg.serve.answers.references import technique_id
 from xkg.store.graph_store import Snapshot, TechniqueView
+from xkg.web.paper_sources import PaperSources
 from xkg.web.site import Site
 from xkg.web.source_lines import Line, highlighted, lines
 
@@ -58,29 +59,36 @@ def show(site: Site, request: Request) -> Response:
         same = _same(snapshot, own.id)
         against = request.query_params.get("against", "")
         other = next((s for s in same if s.view.technique.id == against), None)
-        codebase = site.sources.codebase(bundle) if bundle.repositories else None
-        places, more = _places(bundle, view, codebase)
         return site.render(
             request,
             "technique.html",
-            view=view,
-            technique=own,
-            paper=bundle.paper,
+            anchor="",
             above=_above(by_id, own),
             children=[(child, bundle.code_of(child.id)) for child in view.children],
             siblings=_beside(bundle, own),
-            passages=site.sources.passages(bundle, own),
-            places=places,
-            more_places=more,
-            repositories=bundle.repositories,
-            code=view.code,
-            evidence=view.code.evidence[-1] if view.code and view.code.evidence else None,
-            implementation=implementation(view.code) if view.code else (),
-            test=lines(view.code.test, view.code.language) if view.code and view.code.test else (),
             same=same,
             other=other,
             difference=_difference(view.code, other.view.code) if other else (),
+            **columns(site.sources, bundle, own, view.code),
         )
+
+
+def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, code: Code | None) -> dict[str, Any]:
+    """What the three columns show."""
+    codebase = sources.codebase(bundle) if bundle.repositories else None
+    places, more = _places(bundle, technique, code, codebase)
+    return {
+        "technique": technique,
+        "paper": bundle.paper,
+        "repositories": bundle.repositories,
+        "passages": sources.passages(bundle, technique),
+        "places": places,
+        "more_places": more,
+        "code": code,
+        "evidence": code.evidence[-1] if code and code.evidence else None,
+        "implementation": implementation(code) if code else (),
+        "test": lines(code.test, code.language) if code and code.test else (),
+    }
 
 
 def implementation(code: Code) -> Sequence[Line]:
@@ -104,12 +112,14 @@ def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
     return dict(found)
 
 
-def _places(bundle: PaperBundle, view: TechniqueView, codebase: Codebase | None) -> tuple[list[Place], list[Place]]:
+def _places(
+    bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
+) -> tuple[list[Place], list[Place]]:
     """The places of a technique, best first, with their lines, then those whose lines are not shown."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
-    located = sorted((at for at in bundle.locations if at.technique == view.technique.id), key=lambda at: at.rank)
-    sources = [d.symbol for d in bundle.derivations if view.code is not None and d.code == view.code.id]
+    located = sorted((at for at in bundle.locations if at.technique == technique.id), key=lambda at: at.rank)
+    sources = [d.symbol for d in bundle.derivations if code is not None and d.code == code.id]
     wanted: list[tuple[str, Location | None]] = [(at.symbol, at) for at in located]
     known = {at.symbol for at in located}
     wanted += [(symbol, None) for symbol in sources if symbol not in known]
