@@ -93,7 +93,9 @@ def apart(places: Sequence[Point], radii: Sequence[float], size: Point) -> list[
             for j in range(i):
                 second = points[j]
                 dx, dy = first[0] - second[0], first[1] - second[1]
-                distance = math.hypot(dx, dy) or 0.01
+                distance = math.hypot(dx, dy)
+                if distance < 0.01:  # one upon the other: each pair goes a way of its own
+                    dx, dy, distance = math.cos(7 * i + j) / 100, math.sin(7 * i + j) / 100, 0.01
                 push = (radii[i] + radii[j] + _GAP - distance) / 2 / distance
                 if push > 0:
                     first[0] += dx * push

@@ -39,6 +39,7 @@ def test_both_stores_answer_alike(graph: Graph, tmp_path: Path) -> None:
         assert [p.id for p in remote.papers()] == [p.id for p in embedded.papers()]
         assert len(remote.papers()) == 3
         assert remote.papers()[0] == embedded.papers()[0]
+        assert list(remote.paper_lines()) == list(embedded.paper_lines())
         for bundle in papers:
             assert remote.bundle(bundle.paper.id) == bundle
             remote.require_paper(bundle.paper.id)
