@@ -19,7 +19,7 @@ def looking(
     try:
         page = context.new_page()
         page.add_init_script(
-            "document.addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective, e.blockedURI))"
+            "document.addEventListener('securitypolicyviolation', e => console.error(e.violatedDirective))"
         )
         page.on("pageerror", lambda error: faults.append(f"script: {error}"))
         page.on("console", lambda line: faults.append(line.text) if line.type == "error" else None)

@@ -1,8 +1,10 @@
 """The routes of the pages: `pages` for the server of `xkg serve --http` and `xkg explore`."""
 
+import contextlib
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
 import anyio.to_thread
@@ -14,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.serve.http.access import Access
+from xkg.serve.http.app import Beside
 from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.jobs import Jobs
@@ -41,7 +44,7 @@ _PAGES: dict[str, Handler] = {
 }
 
 
-def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | None) -> Sequence[BaseRoute]:
+def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | None) -> Beside:
     """The routes of all pages, behind the same tokens and limits as MCP."""
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
     site = Site(settings, service, jobs, guard)
@@ -55,7 +58,13 @@ def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | Non
     for path, form in forms.items():
         app = BodyLimit(OwnPostsOnly(_Form(site, form)), LARGEST_FORM)
         routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
-    return [*routes, Route("/static/{name}", _static, methods=["GET"])]
+    return Beside([*routes, Route("/static/{name}", _static, methods=["GET"])], functools.partial(_warm, site))
+
+
+def _warm(site: Site) -> None:
+    """Draws the first map, which the first reader would wait for. Errors are shown by pages, not here."""
+    with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
+        map_page.first_drawing(site, snapshot)
 
 
 class _InThread:
@@ -70,10 +79,14 @@ class _InThread:
         await response(scope, receive, send)
 
     def _answer(self, request: Request) -> Response:
+        started = time.thread_time()
         try:
-            return self._handler(self._site, request)
+            response = self._handler(self._site, request)
         except XkgError as error:
-            return self._site.error(request, error)
+            response = self._site.error(request, error)
+        # What a page costs the processor: on a busy machine, times of the clock say little.
+        response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
+        return response
 
 
 class _Form:

@@ -1,7 +1,6 @@
 """Where the nodes of a drawing stand: springs and repulsion (Fruchterman and Reingold, 1991), the same for the same
 graph; and which nodes are one cluster (label propagation, Raghavan et al., 2007)."""
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-STEPS = 220
+STEPS = 160
 
 Edge = tuple[int, int, float]
 """Two nodes by number, and how strongly they hold together."""
@@ -29,22 +28,27 @@ def positions(nodes: int, edges: Sequence[Edge], aspect: float = 1.6) -> "NDArra
     ideal = np.sqrt(aspect / nodes) * 0.72
     ends = np.array([(a, b) for a, b, _ in edges], dtype=int).reshape(-1, 2)
     pull = np.array([weight for _, _, weight in edges])
+    x, y = at[:, 0].copy(), at[:, 1].copy()
+    first, second = ends[:, 0], ends[:, 1]
+    pull_back = 0.5 * np.sqrt(nodes) * ideal  # nothing drifts away
     for step in range(STEPS):
-        difference = at[:, None, :] - at[None, :, :]
-        square = np.maximum((difference**2).sum(axis=2), 1e-6)
+        dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
+        square = np.maximum(dx * dx + dy * dy, 1e-6)
         # What is far apart does not repel, so that a paper without edges stays near the others.
         push = np.where(square < (3.2 * ideal) ** 2, ideal**2 / square, 0.0)
-        force = (difference * push[:, :, None]).sum(axis=1)
+        fx = np.einsum("ij,ij->i", dx, push) - x * pull_back
+        fy = np.einsum("ij,ij->i", dy, push) - y * pull_back * aspect
         if len(ends):
-            along = at[ends[:, 0]] - at[ends[:, 1]]
-            length = np.sqrt((along**2).sum(axis=1))
-            spring = along * (length / ideal * pull)[:, None]
-            np.add.at(force, ends[:, 0], -spring)
-            np.add.at(force, ends[:, 1], spring)
-        force -= at * np.array([0.5, 0.5 * aspect]) * np.sqrt(nodes) * ideal  # nothing drifts away
-        size = np.sqrt((force**2).sum(axis=1))
+            ex, ey = x[first] - x[second], y[first] - y[second]
+            spring = np.sqrt(ex * ex + ey * ey) / ideal * pull
+            for force, along in ((fx, ex * spring), (fy, ey * spring)):
+                force += np.bincount(second, along, nodes) - np.bincount(first, along, nodes)
+        size = np.maximum(np.sqrt(fx * fx + fy * fy), 1e-9)
         heat = 0.12 * (1 - step / STEPS) ** 1.5 + 0.002
-        at = at + force / np.maximum(size, 1e-9)[:, None] * np.minimum(size, heat)[:, None]
+        step_size = np.minimum(size, heat) / size
+        x += fx * step_size
+        y += fy * step_size
+    at = np.stack([x, y], axis=1)
     least, most = at.min(axis=0), at.max(axis=0)
     scaled: NDArray[np.float64] = (at - least) / np.maximum(most - least, 1e-9)
     return scaled
@@ -80,35 +84,30 @@ def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
 Box = tuple[float, float, float, float]
 Point = tuple[float, float]
 _GAP = 10
+_PUSHES = 60
 _CHARACTER, _LINE = 6.2, 13.0
 """The size of a label's letters, in units of the drawing."""
 
 
 def apart(places: Sequence[Point], radii: Sequence[float], size: Point) -> list[Point]:
     """The places of circles, moved until no two overlap, or nearly so, within a drawing of that size."""
-    points = [[x, y] for x, y in places]
-    for _ in range(60):
-        moved = False
-        for i, first in enumerate(points):
-            for j in range(i):
-                second = points[j]
-                dx, dy = first[0] - second[0], first[1] - second[1]
-                distance = math.hypot(dx, dy)
-                if distance < 0.01:  # one upon the other: each pair goes a way of its own
-                    dx, dy, distance = math.cos(7 * i + j) / 100, math.sin(7 * i + j) / 100, 0.01
-                push = (radii[i] + radii[j] + _GAP - distance) / 2 / distance
-                if push > 0:
-                    first[0] += dx * push
-                    first[1] += dy * push
-                    second[0] -= dx * push
-                    second[1] -= dy * push
-                    moved = True
-        for point, radius in zip(points, radii, strict=True):
-            point[0] = max(radius + 4, min(size[0] - radius - 4, point[0]))
-            point[1] = max(radius + 4, min(size[1] - radius - 20, point[1]))
-        if not moved:
+    import numpy as np
+
+    x, y = np.array(places, dtype=float).reshape(-1, 2).T
+    r = np.array(radii, dtype=float)
+    # One upon the other, each goes a way of its own.
+    x, y = x + np.cos(np.arange(len(r))) / 100, y + np.sin(np.arange(len(r))) / 100
+    least = r[:, None] + r[None, :] + _GAP
+    np.fill_diagonal(least, 0.0)
+    for _ in range(_PUSHES):
+        dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
+        distance = np.maximum(np.hypot(dx, dy), 1e-6)
+        push = np.maximum(least - distance, 0.0) / 2 / distance
+        if not push.any():
             break
-    return [(round(x, 1), round(y, 1)) for x, y in points]
+        x = np.clip(x + (dx * push).sum(axis=1), r + 4, size[0] - r - 4)
+        y = np.clip(y + (dy * push).sum(axis=1), r + 4, size[1] - r - 20)
+    return [(round(float(a), 1), round(float(b), 1)) for a, b in zip(x, y, strict=True)]
 
 
 def label_sides(places: Sequence[Point], radii: Sequence[float], labels: Sequence[str], size: Point) -> list[str]:

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from xkg.model import Level, paper_of
 from xkg.store.graph_store import PaperLine, Snapshot
 from xkg.web.layout import Edge, apart, clusters, label_sides, positions
-from xkg.web.overview import RUNS, at_least, proven
+from xkg.web.overview import RUNS, Choice, at_least, proven
 from xkg.web.papers import choice_of, parameters, totals
-from xkg.web.site import Site, integer, paged, shortened
+from xkg.web.site import Page, Site, integer, paged, shortened
 
 PAPERS = 60
 """On one drawing: more cannot be told apart."""
@@ -85,14 +85,24 @@ def show(site: Site, request: Request) -> Response:
         overview = site.overviews.of(snapshot)
         choice = choice_of(request)
         page = paged(overview.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
-        key = (snapshot.generation, choice, page.number)
-        drawing = site.drawings.get(key)
-        if drawing is None:
-            drawing = site.drawings[key] = draw(snapshot, page.rows)
+        drawing = _drawn(site, snapshot, choice, page)
         return site.render(
             request, "map.html", rows=page, choice=choice, parameters=parameters(choice), drawing=drawing,
             width=WIDTH, height=HEIGHT, **totals(overview),
         )  # fmt: skip
+
+
+def first_drawing(site: Site, snapshot: Snapshot) -> None:
+    """Makes what the first map shows."""
+    _drawn(site, snapshot, Choice(), paged(site.overviews.of(snapshot).chosen(Choice()), 1, PAPERS))
+
+
+def _drawn(site: Site, snapshot: Snapshot, choice: Choice, page: Page) -> Drawing:
+    key = (snapshot.generation, choice, page.number)
+    drawing: Drawing | None = site.drawings.get(key)
+    if drawing is None:
+        drawing = site.drawings[key] = draw(snapshot, page.rows)
+    return drawing
 
 
 def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:

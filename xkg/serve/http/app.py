@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -61,8 +61,15 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
-Pages = Callable[[Settings, Service, Access, Jobs | None], Sequence[BaseRoute]]
-"""Routes beside MCP, which see to it themselves that callers may call."""
+class Beside(NamedTuple):
+    """Routes beside MCP, which see to it themselves that callers may call; `warm` does before the first request what it
+    would wait for."""
+
+    routes: Sequence[BaseRoute]
+    warm: Callable[[], None]
+
+
+Pages = Callable[[Settings, Service, Access, Jobs | None], Beside]
 
 
 def make_app(
@@ -96,14 +103,14 @@ def make_app(
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], list(SCOPES))
 
-    if pages is not None:
-        routes += pages(settings, service, access, jobs)
+    beside = pages(settings, service, access, jobs) if pages is not None else None
+    routes += beside.routes if beside is not None else ()
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = http.concurrency + THREADS_BESIDE
-        service.warm_beside()
+        service.warm_beside(beside.warm if beside is not None else None)
         if jobs is not None:
             jobs.start()
         try:

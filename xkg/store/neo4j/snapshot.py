@@ -89,7 +89,7 @@ class RemoteSnapshot:
                 paper.cost_usd, techniques[own], levels.get(own, {}),
             )
             for paper in self.papers()
-            for own in (rows.key(paper.id),)
+            for own in (encodable(paper.id),)
         ]  # fmt: skip
 
     def paper_count(self) -> int:

@@ -57,7 +57,7 @@ for (const form of document.querySelectorAll("form[data-live]")) {
   };
   form.addEventListener("input", () => {
     clearTimeout(pause);
-    pause = setTimeout(ask, 120);
+    pause = setTimeout(ask, 40);
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
