@@ -27,7 +27,10 @@ def hostile() -> PaperBundle:
     """A paper whose every text tries to be markup."""
     top = technique(HOSTILE, "attack", f"An {SCRIPT} attack", f"{SCRIPT} and $\\text{{<img src=x onerror=alert(1)>}}$")
     twin = technique(
-        HOSTILE, "attack/repulsive", "Repulsive force", "Pushes particles apart, <b onclick=alert(1)>says</b> nobody."
+        HOSTILE,
+        "attack/repulsive",
+        "Repulsive force",
+        "Pushes particles apart, <b onclick=alert(1)>says</b> \ud800 nobody.",
     )
     implementation = f"def attack():\n    return {SCRIPT!r}\n"
     own = Code(
@@ -41,7 +44,8 @@ def hostile() -> PaperBundle:
     )
     return PaperBundle(
         paper=Paper(
-            id=HOSTILE, title=f"A title with {SCRIPT}", abstract=SCRIPT, authors=(SCRIPT,), year=2020, origin="import",
+            id=HOSTILE, title=f"A title with {SCRIPT}", abstract=f"{SCRIPT} \ud800 \x0c $0\x0c0$",
+            authors=(SCRIPT,), year=2020, origin="import",
             references=(Reference(title=SCRIPT),),
         ),
         techniques=(top, twin),
@@ -96,9 +100,9 @@ def pages(web_graph: Path) -> Iterator[Running]:
         yield server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium, as `make chromium` installs it."""
+    """Chromium, as `make chromium` installs it. For one module: while it is open, no other event loop runs here."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     assert path is not None, "no chromium: `make chromium` installs it"
     # Chromium's own sandbox does not start under root; it shows pages of ours alone.

@@ -17,6 +17,9 @@ _FORMULA = re.compile(
 )
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
+_CONTROL = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold."""
+
 _NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 _ELEMENTS = frozenset(
     "math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
@@ -63,7 +66,7 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
         return source
     if not _clean(root):
         return source
-    root.set("alttext", tex)
+    root.set("alttext", _CONTROL.sub("", tex))
     return Markup(etree.tostring(root, encoding="unicode"))
 
 

@@ -78,7 +78,8 @@ class Site:
                 notices=values.get("notices", ()),
             )
         )
-        return HTMLResponse(html, status, PAGE)
+        # A paper may hold half a pair of surrogates, which has no UTF-8.
+        return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
     def error(self, request: Request, error: XkgError) -> Response:
         """An error, in words, as a page; the empty graph says how to fill it."""
@@ -161,13 +162,13 @@ def level_of(request: Request, name: str = "level") -> Level | None:
 
 def href(kind: str, node_id: str) -> str:
     """The address of a node's page, which can be shared."""
-    return f"/{kind}/{quote(node_id, safe=':')}"
+    return f"/{kind}/{quote(node_id, safe=':', errors='surrogatepass')}"
 
 
 def query(path: str, parameters: Mapping[str, Any], **changed: Any) -> str:
     """`path` with those parameters that have a value, after these changes."""
     known = {name: value for name, value in {**parameters, **changed}.items() if value not in (None, "", False)}
-    return f"{path}?{urlencode(known, doseq=True)}" if known else path
+    return f"{path}?{urlencode(known, doseq=True, errors='surrogatepass')}" if known else path
 
 
 @cache
@@ -230,7 +231,7 @@ def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -
     host = url.removeprefix("https://").partition("/")[0]
     if not url.startswith("https://") or host not in _HOSTS or not commit:
         return ""
-    end = _HOSTS[host].format(quote(commit), quote(path), first, last)
+    end = _HOSTS[host].format(quote(commit, errors="replace"), quote(path, errors="replace"), first, last)
     return f"{url.removesuffix('/').removesuffix('.git')}/{end}"
 
 
