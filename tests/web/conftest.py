@@ -44,8 +44,12 @@ def hostile() -> PaperBundle:
     )
     return PaperBundle(
         paper=Paper(
-            id=HOSTILE, title=f"A title with {SCRIPT}", abstract=f"{SCRIPT} \ud800 \x0c $0\x0c0$",
-            authors=(SCRIPT,), year=2020, origin="import",
+            id=HOSTILE,
+            title=f"A title with {SCRIPT}",
+            abstract=f"{SCRIPT} \ud800 \x0c $0\x0c0$",
+            authors=(SCRIPT,),
+            year=2020,
+            origin="import",
             references=(Reference(title=SCRIPT),),
         ),
         techniques=(top, twin),

@@ -10,10 +10,11 @@ LONGEST_FORMULA = 2000
 MOST_FORMULAS = 400
 """In one text; those beyond stay as they are written."""
 
-# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\].
+# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]. None holds another of its kind, so
+# that many openings without an end take linear time.
 _FORMULA = re.compile(
-    r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?!\])){1,2000}?)\\\]"
-    r"|\\\((?P<i2>(?:[^\\]|\\(?!\))){1,2000}?)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
+    r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
+    r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
 )
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
