@@ -30,7 +30,8 @@ def positions(nodes: int, edges: Sequence[Edge], aspect: float = 1.6) -> "NDArra
     pull = np.array([weight for _, _, weight in edges])
     x, y = at[:, 0].copy(), at[:, 1].copy()
     first, second = ends[:, 0], ends[:, 1]
-    pull_back = 0.5 * np.sqrt(nodes) * ideal  # nothing drifts away
+    pull_back = np.full(nodes, 0.5 * np.sqrt(nodes) * ideal)  # nothing drifts away,
+    pull_back[np.bincount(ends.ravel(), minlength=nodes) == 0] *= 3  # least of all what nothing holds
     for step in range(STEPS):
         dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
         square = np.maximum(dx * dx + dy * dy, 1e-6)
