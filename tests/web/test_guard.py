@@ -155,6 +155,22 @@ def test_mcp_answers_as_before(pages: Running) -> None:
     assert json.loads(pages.client().get("/healthz").text) == {"status": "alive"}
 
 
+@pytest.mark.parametrize(
+    "path", ["/builds/99999999999999999999999", "/papers?page=x", "/papers?level=best", "/?order=up"]
+)
+def test_an_address_that_means_nothing_says_so(pages: Running, path: str) -> None:
+    answer = pages.client(**HTML).get(path)
+    assert answer.status_code in (400, 404)
+    assert "That cannot be shown" in answer.text
+
+
+def test_without_the_extra_there_is_mcp_alone(web_graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.web.extra.has_extra", lambda *_: False)
+    with running(web_graph, llm=LlmSettings(model="none")) as server:
+        assert server.client(**HTML).get("/").status_code == 404
+        assert server.client().get("/healthz").status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/static/../site.py", "/static/%2e%2e/app.py", "/static/none.css"])
 def test_only_our_files_are_served(pages: Running, path: str) -> None:
     assert pages.client().get(path).status_code == 404

@@ -19,6 +19,8 @@ NEWEST = 20
 """Papers built last, of whose code the causes are counted."""
 _BILLS: tuple[By, ...] = ("paper", "stage", "model")
 _LONGEST_REASON = 60
+_LARGEST_NUMBER = 2**62
+"""SQLite has none above 2**63."""
 
 
 class Cause(NamedTuple):
@@ -59,12 +61,14 @@ def show_job(site: Site, request: Request) -> Response:
     """Raises `UnknownIdError`."""
     if site.jobs is None:
         raise UnknownIdError("this server takes no builds: start it with --allow-build")
-    row = site.jobs.get(request.path_params["job"])
+    row = site.jobs.get(min(request.path_params["job"], _LARGEST_NUMBER))
     return site.render(request, "job.html", job=job_answer(site.jobs, row), events=site.jobs.events(row.id)[-EVENTS:])
 
 
 def _bill(site: Site, by: By) -> Costs | None:
-    """None where the ledger cannot be read."""
+    """None where the ledger cannot be read, and by paper where `serve.exclude` keeps papers out of all answers."""
+    if by == "paper" and site.settings.serve.exclude is not None:
+        return None
     try:
         return costs(site.service.folder, site.settings.llm, by=by)
     except XkgError:

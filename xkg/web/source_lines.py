@@ -1,14 +1,17 @@
 """Source code as highlighted lines."""
 
 import functools
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-LARGEST = 200_000
-LONGEST_LINE = 1_000
-"""Beyond these, characters are shown without colours: lexers are regular expressions over untrusted text."""
+LARGEST = 60_000
+LONGEST_LINE = 500
+"""Beyond these, code is shown without colours: lexers are regular expressions over untrusted text."""
+BLANK_LINES = 12
+"""So many blank lines divide code into pieces: lexers take quadratic time in their number."""
 
 
 class Line(NamedTuple):
@@ -41,6 +44,27 @@ def highlighted(text: str, language: str) -> tuple[Markup, ...]:
     plain = text.rstrip("\n").split("\n")
     if len(text) > LARGEST or max(map(len, plain)) > LONGEST_LINE:
         return tuple(map(escape, plain))
+    found: list[Markup] = []
+    for piece in _pieces(plain):
+        found += _coloured(piece, language) if any(piece) else map(escape, piece)
+    return tuple(found)
+
+
+def _pieces(plain: Sequence[str]) -> Iterator[list[str]]:
+    """The lines without space at their ends, long runs of blank ones apart."""
+    piece: list[str] = []
+    for blank, group in itertools.groupby((line.rstrip() for line in plain), key=lambda line: not line):
+        run = list(group)
+        if blank and len(run) >= BLANK_LINES:
+            yield piece
+            yield run
+            piece = []
+        else:
+            piece += run
+    yield piece
+
+
+def _coloured(plain: Sequence[str], language: str) -> Sequence[Markup]:
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
@@ -49,7 +73,7 @@ def highlighted(text: str, language: str) -> tuple[Markup, ...]:
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     except ClassNotFound:
-        return tuple(map(escape, plain))
+        return list(map(escape, plain))
     html = highlight("\n".join(plain), lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
     # A lexer may turn other characters than "\n" into line ends.
-    return tuple(map(Markup, html)) if len(html) == len(plain) else tuple(map(escape, plain))
+    return list(map(Markup, html)) if len(html) == len(plain) else list(map(escape, plain))
