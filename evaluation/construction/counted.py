@@ -5,7 +5,7 @@ from pathlib import Path
 
 from evaluation.construction import published
 from evaluation.results.document import Figure, mean_figure
-from xkg.commands.costs import Costs, costs
+from xkg.llm.costs import Costs, costs
 from xkg.config import LlmSettings
 from xkg.model import Level, PaperBundle
 

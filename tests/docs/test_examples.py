@@ -159,7 +159,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedEndpoint]:
 @pytest.fixture(autouse=True)
 def served(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over HTTP a server would stay; tests/serve/http has real ones."""
-    monkeypatch.setattr("xkg.serve.http.run.serve_http", lambda *_: None)
+    monkeypatch.setattr("xkg.serve.http.run.serve_http", lambda *_, **__: None)
 
 
 def test_the_examples_with_a_model_work(here: Path, model: ScriptedEndpoint, monkeypatch: pytest.MonkeyPatch) -> None:

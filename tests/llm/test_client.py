@@ -16,10 +16,10 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, Said, ScriptedEndpoint, asked, cut, raw, silent, status, trickling
-from xkg.commands.costs import costs
 from xkg.config import LlmSettings, Price
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.client import AnswerType, Call, LanguageModel
+from xkg.llm.costs import costs
 from xkg.llm.prompt import Prompt
 
 PAPER = "arxiv:1608.04471"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.commands.costs import costs
 from xkg.config import LlmSettings
 from xkg.errors import StoreError
+from xkg.llm.costs import costs
 from xkg.llm.endpoint import Reply
 from xkg.llm.ledger import LEDGER, Ledger, Question, answer_key
 from xkg.llm.prices import Prices

@@ -12,7 +12,7 @@ from xkg.build.parsing.parsers import deadly
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
-from xkg.build.stage_cache import Begun, StageCache, StageReport, folder_name, pipeline_version
+from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id
@@ -92,6 +92,8 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
+    # Excerpts are offsets into it: whoever reads them needs its text.
+    cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
         source |= {"repository": codebase.repository.id, "embedding": context.settings.embedding.vectors}

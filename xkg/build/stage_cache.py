@@ -135,6 +135,12 @@ class StageCache:
         self.report(StageReport(name=name, seconds=seconds, reused=reused, summary=text))
         return result
 
+    def retain(self, name: str, key: str, output: BaseModel) -> None:
+        """Stores what no stage reads, and readers of the graph do. Raises `StoreError` as `stage` does."""
+        path = self.folder / f"{name}-{key}.json"
+        if not path.exists():
+            _write(path, output)
+
     def report(self, report: StageReport) -> None:
         self.reports.append(report)
         self._notify(report)
@@ -154,6 +160,16 @@ def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
     for _, path in sorted(paths, reverse=True):
         if (output := _read(path, kind)) is not None:
             yield output
+
+
+def retained(folder: Path, name: str, key: str, kind: type[T]) -> T | None:
+    """What `StageCache.retain` stored under this key; None where it is not there."""
+    return _read(folder / f"{name}-{key}.json", kind)
+
+
+def document_key(source_sha256: str, pipeline: str) -> str:
+    """The key of a parsed paper: the same source, parsed by the same code, has the same offsets."""
+    return hashlib.sha256(f"{source_sha256} {pipeline}".encode()).hexdigest()[:16]
 
 
 def folder_name(identity: str) -> str:

@@ -177,8 +177,8 @@ def costs(
 ) -> None:
     """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
     from xkg.cli.display.costs import cost_table
-    from xkg.commands import costs
     from xkg.commands.open import ids_where_known
+    from xkg.llm import costs
 
     settings = settings_of(context)
     bill = costs.costs(settings.kg, settings.llm, ids_where_known(settings, papers or ()), by)

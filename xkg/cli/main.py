@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import ablate, build, curate, evolution, query, serve, store
+from xkg.cli import ablate, build, curate, evolution, pages, query, serve, store
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
@@ -45,6 +45,8 @@ for command in (
     store.remove,
     curate.audit,
     query.cypher,
+    pages.explore,
+    pages.report,
     serve.serve,
     serve.doctor,
 ):

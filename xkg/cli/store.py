@@ -32,14 +32,27 @@ def import_(
 
 def export(
     context: typer.Context,
-    to: Annotated[Path, typer.Option(readable=False, help="Folder to write to; it is made.")],
     papers: Papers = None,
-    format: Annotated[Literal["peer", "bundle"], typer.Option(help="The peer's JSON, or whole bundles.")] = "peer",
+    to: Annotated[
+        Path | None,
+        typer.Option(readable=False, help="Folder to write to; it is made. HTML goes to the working folder else."),
+    ] = None,
+    format: Annotated[
+        Literal["peer", "bundle", "html"],
+        typer.Option(help="The peer's JSON, whole bundles, or pages that need no server."),
+    ] = "peer",
     as_json: Json = False,
 ) -> None:
     """Write papers into a folder, one file each."""
     from xkg.commands import graphs
 
+    if format == "html":
+        from xkg.commands.pages import export_html
+
+        print_result(export_html(settings_of(context), tuple(papers or ()), to or Path()), as_json)
+        return
+    if to is None:
+        raise InputError("name the folder to write to: --to FOLDER")
     print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 

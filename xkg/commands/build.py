@@ -278,7 +278,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     from xkg.build.guided.plan import plan as planned
     from xkg.build.parsing.parsers import Parsers
     from xkg.build.pipeline import open_paper
-    from xkg.commands.costs import costs
+    from xkg.llm.costs import costs
 
     if settings.llm.model == "none":
         raise ConfigError(

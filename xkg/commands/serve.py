@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from xkg.config import Settings
+    from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
     from xkg.serve.prompts import PlanAblations
 
@@ -46,7 +47,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
     roots = open_roots(settings.serve.roots or ())
     service = Service(settings)
-    return make_app(settings, bound, url, service, roots, _jobs(settings, roots), planner(service, roots))
+    return make_app(settings, bound, url, service, roots, _jobs(settings, roots), planner(service, roots), _pages())
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
@@ -59,6 +60,17 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
         return str(plan_ablations(service, paper, repository=repository, roots=roots, wait_seconds=seconds))
 
     return plan
+
+
+def _pages() -> "Pages | None":
+    """Pages for people; None where the extra `web` is not installed."""
+    from xkg.web.extra import has_extra
+
+    if not has_extra():
+        return None
+    from xkg.web.app import pages
+
+    return pages
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":

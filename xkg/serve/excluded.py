@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Hit,
         Link,
         Overview,
+        PaperLine,
         Snapshot,
         TechniqueView,
     )
@@ -59,6 +60,9 @@ class WithoutExcluded:
 
     def papers(self) -> Sequence[Paper]:
         return [paper for paper in self._inner.papers() if paper.id not in self._hidden]
+
+    def paper_lines(self) -> "Sequence[PaperLine]":
+        return [line for line in self._inner.paper_lines() if line.id not in self._hidden]
 
     def paper_count(self) -> int:
         return self._inner.paper_count() - len(self._hidden)
@@ -100,6 +104,9 @@ class WithoutExcluded:
 
     def named(self, name: str) -> Sequence[str]:
         return self._shown(self._inner.named(name))
+
+    def technique_ids(self, paper: str) -> Sequence[str]:
+        return [] if paper in self._hidden else self._inner.technique_ids(paper)
 
     def links(self) -> "Sequence[Link]":
         return self._linked(self._inner.links())

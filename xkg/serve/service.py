@@ -4,7 +4,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -178,7 +178,7 @@ class Service:
                 kinds,
                 code,
                 graph=self.folder,
-                parsers=self._parsing,
+                parsers=self.parsers,
                 repository=repository,
                 ablations=self._ablations(snapshot),
             )
@@ -215,6 +215,10 @@ class Service:
 
         with self._snapshot() as snapshot:
             return papers_answer(snapshot, k, filters or PaperFilters())
+
+    def snapshot(self) -> "AbstractContextManager[Snapshot]":
+        """One state of the graph, without what answers may not hold."""
+        return self._snapshot()
 
     def papers(self) -> "Sequence[Paper]":
         """All papers, in id order."""
@@ -370,7 +374,7 @@ class Service:
         )
 
     def _working_copies(self) -> "WorkingCopies":
-        parsers = self._parsing()
+        parsers = self.parsers()
         with self._turn:
             if self._copies is None:
                 from xkg.build.grounding.working_copy import WorkingCopies
@@ -378,7 +382,7 @@ class Service:
                 self._copies = WorkingCopies(parsers)
             return self._copies
 
-    def _parsing(self) -> "Parsers":
+    def parsers(self) -> "Parsers":
         """The confined parsers, whose process starts with the first parse."""
         with self._turn:
             self._require_open()

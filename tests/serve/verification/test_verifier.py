@@ -16,9 +16,9 @@ import pytest
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent, status
 from tests.serve.conftest import code, technique
 from tests.serve.http_server import call, running
-from xkg.commands.costs import costs
 from xkg.config import HttpSettings, LlmSettings, ServeQuestionSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.llm.costs import costs
 from xkg.model import Level, Paper, PaperBundle
 from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.service import Service

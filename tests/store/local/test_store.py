@@ -1,6 +1,7 @@
 import hashlib
 import json
 import threading
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -85,6 +86,13 @@ def test_one_papers_facts_are_those_that_all_papers_have(tmp_path: Path) -> None
         known = {paper.id: paper for paper in snapshot.papers()}
         links, citations = snapshot.links(), citations_among(snapshot.papers())
         assert (snapshot.paper_count(), len(links) > 0, len(citations) > 2) == (4, True, True)
+        lines = {line.id: line for line in snapshot.paper_lines()}
+        assert list(lines) == sorted(known)
+        for paper, each in known.items():
+            assert (lines[paper].title, lines[paper].year, lines[paper].origin) == (each.title, each.year, each.origin)
+            facts = snapshot.facts(snapshot.technique_ids(paper)).values()
+            assert lines[paper].techniques == len(facts)
+            assert lines[paper].levels == Counter(fact.level for fact in facts if fact.language)
         headings = snapshot.headings([*known, "arxiv:9999.99999"])
         assert headings == {paper: (each.title, each.year) for paper, each in known.items()}
         overviews = snapshot.overviews([*known, "arxiv:9999.99999"])

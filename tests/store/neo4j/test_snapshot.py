@@ -39,6 +39,9 @@ def test_both_stores_answer_alike(graph: Graph, tmp_path: Path) -> None:
         assert [p.id for p in remote.papers()] == [p.id for p in embedded.papers()]
         assert len(remote.papers()) == 3
         assert remote.papers()[0] == embedded.papers()[0]
+        assert remote.paper_lines()[0] == embedded.paper_lines()[0]
+        counted = [[(x.id, x.techniques, x.levels) for x in each.paper_lines()] for each in (remote, embedded)]
+        assert counted[0] == counted[1]
         for bundle in papers:
             assert remote.bundle(bundle.paper.id) == bundle
             remote.require_paper(bundle.paper.id)

@@ -1,7 +1,7 @@
 """The bill of a graph for a terminal."""
 
 from xkg.cli.display.layout import table, width, wrapped
-from xkg.commands.costs import Costs
+from xkg.llm.costs import Costs
 from xkg.serve.answers.quoting import one_line
 
 

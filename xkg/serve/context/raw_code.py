@@ -33,7 +33,7 @@ def raw_code(
         codebase = (
             _from_folder(repository, folder, paths, parsers)
             if folder
-            else _from_build(bundle, repository, graph, paths, parsers)
+            else codebase_of(bundle, repository, graph, paths, parsers)
         )
         if codebase is None:
             missing.append(repository.url or repository.id)
@@ -86,9 +86,10 @@ def _from_folder(repository: Repository, folder: Path, paths: set[str], parsers:
     return parsed
 
 
-def _from_build(
+def codebase_of(
     bundle: PaperBundle, repository: Repository, graph: Path, paths: set[str], parsers: Parsers
 ) -> Codebase | None:
+    """The parsed repository of a paper, or these files of it; None where it is not on this machine."""
     for codebase in outputs(graph / "work" / folder_name(bundle.paper.id), "symbols", Codebase):
         if codebase.repository.id == repository.id:
             return codebase

@@ -3,10 +3,10 @@
 import functools
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -62,6 +62,17 @@ _UNREADY: Mapping[type[XkgError], str] = {
 }
 
 
+class Beside(NamedTuple):
+    """Routes beside MCP, which see to it themselves that callers may call; `warm` does before the first request what it
+    would wait for."""
+
+    routes: Sequence[BaseRoute]
+    warm: Callable[[], None]
+
+
+Pages = Callable[[Settings, Service, Access, Jobs | None], Beside]
+
+
 def make_app(
     settings: Settings,
     bound: str,
@@ -70,10 +81,11 @@ def make_app(
     roots: Sequence[Path],
     jobs: Jobs | None,
     planner: PlanAblations | None = None,
+    pages: Pages | None = None,
 ) -> ASGIApp:
     """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
-    `service` and `jobs`; `planner` makes the plan of the prompt for ablations. Raises `ConfigError` for settings that
-    contradict each other."""
+    `service` and `jobs`; `planner` makes the plan of the prompt for ablations, `pages` are for people. Raises
+    `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
@@ -94,11 +106,14 @@ def make_app(
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], list(SCOPES))
 
+    beside = pages(settings, service, access, jobs) if pages is not None else None
+    routes += beside.routes if beside is not None else ()
+
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[dict[str, Any]]:
         limiter = anyio.to_thread.current_default_thread_limiter()
         limiter.total_tokens = http.concurrency + THREADS_BESIDE
-        service.warm_beside()
+        service.warm_beside(beside.warm if beside is not None else None)
         if jobs is not None:
             jobs.start()
         try:

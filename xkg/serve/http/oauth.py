@@ -185,5 +185,5 @@ def _access(claims: dict[str, Any]) -> AccessToken:
         client_id=client,
         scopes=scopes.split() if isinstance(scopes, str) else [str(scope) for scope in scopes],
         subject=subject if isinstance(subject, str) else None,
-        claims={"iss": claims["iss"]},
+        claims={"iss": claims["iss"], "exp": claims["exp"]},
     )

@@ -44,10 +44,15 @@ MakeApp = Callable[[Settings, str, str], ASGIApp]
 
 
 def serve_http(
-    settings: Settings, address: str, make_app: MakeApp, workers: int = 1, level: logs.Level = "info"
+    settings: Settings,
+    address: str,
+    make_app: MakeApp,
+    workers: int = 1,
+    level: logs.Level = "info",
+    bound: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
-    free; the log's first line says which.
+    free; the log's first line says which, and `bound` receives its URL.
 
     Raises `ConfigError` for an address that cannot be bound, for one that other machines reach without a token, for
     builds without bounds, and for settings that contradict each other."""
@@ -57,12 +62,13 @@ def serve_http(
     if settings.serve.build.allowed:
         check_bounds(settings)
     listener = _bind(host, port)
-    bound = f"[{host}]" if ":" in host else host
-    url = settings.serve.http.url or f"http://{bound}:{listener.getsockname()[1]}/mcp"
+    name = f"[{host}]" if ":" in host else host
+    url = settings.serve.http.url or f"http://{name}:{listener.getsockname()[1]}/mcp"
     logs.configure(level)
     config = _config(functools.partial(_process, make_app, settings, host, url, level), settings, workers)
     facts = {"url": url, "pid": os.getpid(), "workers": workers}
     log.info("listening", extra={"facts": facts})
+    bound(url)
     if url.startswith("http:") and not is_loopback(host):
         log.warning("tokens travel in the clear: let a proxy with TLS stand before this, and set serve.http.url to it")
     with listener:

@@ -12,12 +12,13 @@ import sqlite3
 import threading
 import unicodedata
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, Overview, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, Overview, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
@@ -49,6 +50,15 @@ _OVERVIEW = (
     "FROM paper p LEFT JOIN technique t ON t.paper = p.number LEFT JOIN code c ON c.technique = t.row "
     "WHERE p.id IN ({}) GROUP BY p.number"
 )
+_COUNTS = (
+    "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
+    "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
+)
+_LINES = (
+    "SELECT number, id, title, year, json_extract(body, '$.authors'), json_extract(body, '$.origin'), "
+    "json_extract(body, '$.state'), json_extract(body, '$.built_at'), json_extract(body, '$.cost_usd') "
+    "FROM paper ORDER BY id"
+)
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 
 
@@ -57,7 +67,8 @@ class Catalogue:
 
     def __init__(self, path: Path) -> None:
         # "immutable" reads without locks or journals, also from a folder that may not be written.
-        self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        self._address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._db = sqlite3.connect(self._address, uri=True, check_same_thread=False)
         self._turn = threading.Lock()
         # A finished catalogue never changes, so what was read of it is as good as what is in it.
         self._views = functools.lru_cache(CACHED_VIEWS)(self._view)
@@ -76,6 +87,23 @@ class Catalogue:
         return [
             Paper.model_validate(json.loads(body)) for (body,) in self._all("SELECT body FROM paper ORDER BY number")
         ]
+
+    def paper_lines(self) -> list[PaperLine]:
+        # A connection of its own: look-ups do not wait while all techniques are counted.
+        with closing(sqlite3.connect(self._address, uri=True)) as db:
+            levels: dict[int, dict[Level, int]] = {}
+            techniques: dict[int, int] = {}
+            for paper, level, count in db.execute(_COUNTS):
+                techniques[paper] = techniques.get(paper, 0) + count
+                if level is not None:
+                    levels.setdefault(paper, {})[Level(level)] = count
+            return [
+                PaperLine(
+                    id_of(key), json.loads(title), tuple(json.loads(authors)), year, origin, state, built_at,
+                    cost or 0.0, techniques.get(number, 0), levels.get(number, {}),
+                )
+                for number, key, title, year, authors, origin, state, built_at, cost in db.execute(_LINES)
+            ]  # fmt: skip
 
     def paper_count(self) -> int:
         if self._count is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xkg.model import Code, Paper, paper_of
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, Overview, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, Overview, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.catalogue import Catalogue, name_key
 from xkg.store.indexes.vectors import EXACT, VectorIndex, VectorsInfo
@@ -55,6 +55,10 @@ class LayeredCatalogue:
     def papers(self) -> list[Paper]:
         base = [paper for paper in self._base.papers() if paper.id not in self._dead]
         return sorted(base + self._above.papers(), key=lambda paper: paper.id)
+
+    def paper_lines(self) -> list[PaperLine]:
+        base = [line for line in self._base.paper_lines() if line.id not in self._dead]
+        return sorted(base + self._above.paper_lines(), key=lambda line: line.id)
 
     def paper_count(self) -> int:
         return self._base.paper_count() - len(self._dead) + len(self._papers_above)

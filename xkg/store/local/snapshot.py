@@ -12,7 +12,7 @@ from xkg.model import Code, Paper, PaperBundle
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, PaperLine, TechniqueView
 from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.local.read_layers import open_catalogue, open_vectors
@@ -84,6 +84,9 @@ class EmbeddedSnapshot:
             if self._papers is None:
                 self._papers = self._catalogue.papers() if self._catalogue else []
             return tuple(self._papers)
+
+    def paper_lines(self) -> Sequence[PaperLine]:
+        return self._catalogue.paper_lines() if self._catalogue else []
 
     def paper_count(self) -> int:
         return self._catalogue.paper_count() if self._catalogue else 0

@@ -3,6 +3,7 @@
 import json
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
 
@@ -13,7 +14,7 @@ from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, PaperLine, TechniqueView
 from xkg.store.index_entries import encodable, searched_entries
 from xkg.store.indexes.catalogue import begins_with, name_key
 from xkg.store.neo4j import name_lookup
@@ -38,6 +39,9 @@ _SUBSTITUTE = re.compile(r"~[0-9a-f]{12}$")
 _IDS: LiteralString = "MATCH (b:XkgBundle) WHERE b.removed = false RETURN b.paper"
 _PAPERS: LiteralString = (
     "MATCH (b:XkgBundle) WHERE b.removed = false MATCH (p:Paper {id: b.id}) RETURN b.paper, properties(p)"
+)
+_COUNTS: LiteralString = (
+    "MATCH (t:Technique) OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code) RETURN split(t.id, '#')[0], c.level, count(*)"
 )
 _LINKS: LiteralString = (
     "MATCH (a:Technique)-[s:SAME_CONCEPT]->(b:Technique) RETURN a.id, b.id, s.score, s.how ORDER BY a.id, b.id"
@@ -71,6 +75,22 @@ class RemoteSnapshot:
                 papers = [_paper(json.loads(own), node) for own, node in self._read(_PAPERS)]
                 self._papers = tuple(sorted(papers, key=lambda paper: paper.id))
             return self._papers
+
+    def paper_lines(self) -> Sequence[PaperLine]:
+        levels: dict[str, dict[Level, int]] = {}
+        techniques: Counter[str] = Counter()
+        for paper, level, count in self._read(_COUNTS):
+            techniques[paper] += count
+            if level is not None:
+                levels.setdefault(paper, {})[Level(level)] = count
+        return [
+            PaperLine(
+                paper.id, paper.title, paper.authors, paper.year, paper.origin, paper.state, paper.built_at,
+                paper.cost_usd, techniques[own], levels.get(own, {}),
+            )
+            for paper in self.papers()
+            for own in (encodable(paper.id),)
+        ]  # fmt: skip
 
     def paper_count(self) -> int:
         return len(self.paper_ids())

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from xkg.cli.main import main
-from xkg.commands.costs import costs
 from xkg.config import LlmSettings, Price
 from xkg.errors import CorruptStoreError, UnknownIdError
+from xkg.llm.costs import costs
 from xkg.llm.endpoint import Ending, Reply
 from xkg.llm.ledger import LEDGER, Ledger, Question
 from xkg.llm.prices import Prices

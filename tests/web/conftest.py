@@ -1,0 +1,117 @@
+"""A graph with something of everything, its pages over real HTTP, and a real browser to look at them."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.conftest import EXAMPLE
+from tests.serve.conftest import technique
+from tests.serve.http_server import Running, running
+from xkg.build.context import BuildContext
+from xkg.build.pipeline import build_paper
+from xkg.config import HttpSettings, LlmSettings, Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import Code, Evidence, Fidelity, Level, Paper, PaperBundle, Reference, Survivor, code_id
+from xkg.store.local.store import EmbeddedStore
+
+HOSTILE = "title:hostile"
+SCRIPT = "<script>document.title = 'owned'</script>"
+MUTANT = "0.5 became 1.5"
+
+
+def hostile() -> PaperBundle:
+    """A paper whose every text tries to be markup."""
+    top = technique(HOSTILE, "attack", f"An {SCRIPT} attack", f"{SCRIPT} and $\\text{{<img src=x onerror=alert(1)>}}$")
+    twin = technique(
+        HOSTILE,
+        "attack/repulsive",
+        "Repulsive force",
+        "Pushes particles apart, <b onclick=alert(1)>says</b> \ud800 nobody.",
+    )
+    implementation = f"def attack():\n    return {SCRIPT!r}\n"
+    own = Code(
+        id=code_id(top.id, implementation, ""),
+        technique=top.id,
+        implementation=implementation,
+        documentation=SCRIPT,
+        level=Level.NONE,
+        evidence=(Evidence(level=Level.NONE, reason=SCRIPT, output_end=SCRIPT),),
+        claims={SCRIPT: SCRIPT},
+    )
+    return PaperBundle(
+        paper=Paper(
+            id=HOSTILE,
+            title=f"A title with {SCRIPT}",
+            abstract=f"{SCRIPT} \ud800 \x0c $0\x0c0$",
+            authors=(SCRIPT,),
+            year=2020,
+            origin="import",
+            references=(Reference(title=SCRIPT),),
+        ),
+        techniques=(top, twin),
+        code=(own,),
+    )  # fmt: skip
+
+
+def tested(bundle: PaperBundle) -> PaperBundle:
+    """The example as if its tests had been run, with a mutant that survived."""
+    code = tuple(
+        each.model_copy(
+            update={
+                "level": Level.TESTED,
+                "test": "from implementation import *\nassert True\n",
+                "evidence": (
+                    Evidence(
+                        level=Level.TESTED, runner="bubblewrap", command="python harness.py", exit_code=0, mutants=10,
+                        mutation_score=0.9, survivors=(Survivor(line=2, change=MUTANT),), covered_lines=(2,),
+                        fidelity=Fidelity(share=0.8), checked_at="2026-01-01T00:00:00+00:00",
+                    ),
+                ),
+            }
+        )
+        for each in bundle.code
+    )  # fmt: skip
+    return bundle.model_copy(update={"code": code})
+
+
+@pytest.fixture(scope="session")
+def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The example, built without a model and without running anything, and a hostile paper."""
+    folder = tmp_path_factory.mktemp("web") / "kg"
+    embedder = OnnxEmbedder(threads=1)
+    settings = Settings(kg=folder, llm=LlmSettings(model="none"))
+    context = BuildContext(settings, embedder, None, None)
+    built = build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context).bundle
+    store = EmbeddedStore(folder, lambda: embedder)
+    store.publish([tested(built), hostile()])
+    store.close()
+    return folder
+
+
+@pytest.fixture
+def web_graph_copy(web_graph: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(web_graph, tmp_path / "kg"))
+
+
+@pytest.fixture(scope="session")
+def pages(web_graph: Path) -> Iterator[Running]:
+    with running(web_graph, http=HttpSettings(per_minute=0), llm=LlmSettings(model="none")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, as `make chromium` installs it. For one module: while it is open, no other event loop runs here."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    assert path is not None, "no chromium: `make chromium` installs it"
+    # Chromium's own sandbox does not start under root; it shows pages of ours alone.
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield browser
+        browser.close()

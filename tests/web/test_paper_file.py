@@ -1,0 +1,47 @@
+"""A paper, and the report, as one file that needs nothing else."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.web.conftest import HOSTILE, MUTANT, SCRIPT
+from tests.web.looking import looking
+from xkg.commands.pages import export_html, report
+from xkg.config import LlmSettings, Settings
+
+pytestmark = pytest.mark.xdist_group("pages")
+
+
+def test_a_paper_as_one_file(browser: Browser, web_graph: Path, tmp_path: Path) -> None:
+    settings = Settings(kg=web_graph, llm=LlmSettings(model="none"))
+    [file] = export_html(settings, ["A Short Account of Stein Variational Gradient Descent"], tmp_path).files
+    with looking(browser, "file://") as page:
+        page.goto(f"file://{file}")
+        expect(page.locator("h1")).to_have_text("A Short Account of Stein Variational Gradient Descent")
+        page.get_by_role("link", name="repulsive force").click()
+        article = page.locator("article.in-file", has=page.get_by_role("heading", name="repulsive force"))
+        expect(article.locator("mark")).to_contain_text("pushes particles away")
+        expect(article.locator(".note")).to_contain_text(MUTANT)
+        assert page.locator("script").count() == 0
+
+
+def test_what_a_paper_says_stays_text_in_its_file(browser: Browser, web_graph: Path, tmp_path: Path) -> None:
+    settings = Settings(kg=web_graph, llm=LlmSettings(model="none"))
+    [file] = export_html(settings, [HOSTILE], tmp_path).files
+    with looking(browser, "file://") as page:
+        page.goto(f"file://{file}")
+        expect(page.get_by_text(SCRIPT).first).to_be_attached()
+        assert page.title() != "owned"
+        assert page.locator("script, img").count() == 0
+
+
+def test_the_report_has_its_plots(browser: Browser, web_graph: Path, tmp_path: Path) -> None:
+    report(Settings(kg=web_graph, llm=LlmSettings(model="none")), tmp_path / "report.html")
+    with looking(browser, "file://") as page:
+        page.goto(f"file://{tmp_path}/report.html")
+        captions = page.locator("figcaption").all_inner_texts()
+        assert [caption.partition(" ")[0] for caption in captions] == ["Levels", "Coverage:", "Mutation"]
+        for image in page.locator("img").all():
+            assert image.evaluate("each => each.naturalWidth") > 100
+        expect(page.locator("table").first).to_contain_text("A Short Account of Stein")

@@ -1,0 +1,128 @@
+"""The routes of the pages: `pages` for the server of `xkg serve --http` and `xkg explore`."""
+
+import contextlib
+import functools
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from urllib.parse import parse_qs
+
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from xkg.config import Settings
+from xkg.errors import XkgError
+from xkg.serve.http.access import Access
+from xkg.serve.http.app import Beside
+from xkg.serve.http.limits import BodyLimit, Gate
+from xkg.serve.http.tokens import Tokens
+from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.service import Service
+from xkg.web import builds, cypher_page, map_page, paper_page, papers, search_page, technique_page
+from xkg.web.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly
+from xkg.web.sessions import Sessions
+from xkg.web.site import SECURITY, STATIC, Handler, Site
+
+log = logging.getLogger(__name__)
+
+LARGEST_FORM = 32 * 1024
+_ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
+
+_PAGES: dict[str, Handler] = {
+    "/": map_page.show,
+    "/papers": papers.show,
+    "/paper/{id:path}": paper_page.show,
+    "/technique/{id:path}": technique_page.show,
+    "/search": search_page.show,
+    "/cypher": cypher_page.show,
+    "/cypher.csv": cypher_page.csv_file,
+    "/builds": builds.show,
+    "/builds/{job:int}": builds.show_job,
+}
+
+
+def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | None) -> Beside:
+    """The routes of all pages, behind the same tokens and limits as MCP."""
+    guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
+    site = Site(settings, service, jobs, guard)
+    http = settings.serve.http
+    gate = functools.partial(Gate, at_work=http.concurrency, waiting=http.queue)
+    routes: list[BaseRoute] = [
+        Route(path, Guarded(gate(_InThread(site, handler)), guard, http.per_minute), methods=["GET"])
+        for path, handler in _PAGES.items()
+    ]
+    forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
+    for path, form in forms.items():
+        app = BodyLimit(OwnPostsOnly(_Form(site, form)), LARGEST_FORM)
+        routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
+    return Beside([*routes, Route("/static/{name}", _static, methods=["GET"])], functools.partial(_warm, site))
+
+
+def _warm(site: Site) -> None:
+    """Draws the first map, which the first reader would wait for. Errors are shown by pages, not here."""
+    with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
+        map_page.first_drawing(site, snapshot)
+
+
+class _InThread:
+    """Answers on a thread; errors become pages."""
+
+    def __init__(self, site: Site, handler: Handler) -> None:
+        self._site = site
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        response = await anyio.to_thread.run_sync(self._answer, Request(scope, receive))
+        await response(scope, receive, send)
+
+    def _answer(self, request: Request) -> Response:
+        started = time.thread_time()
+        try:
+            response = self._handler(self._site, request)
+        except XkgError as error:
+            response = self._site.error(request, error)
+        # What a page costs the processor: on a busy machine, times of the clock say little.
+        response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
+        return response
+
+
+class _Form:
+    """Answers a form on the event loop."""
+
+    def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
+        self._site = site
+        self._handler = handler
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        try:
+            response = await self._handler(self._site, request)
+        except XkgError as error:
+            log.error(str(error))
+            response = self._site.error(request, error)
+        await response(scope, receive, send)
+
+
+async def _sign_in(site: Site, request: Request) -> Response:
+    if request.method == "GET":
+        after = request.query_params.get("next", "/")
+        return site.render(request, "sign-in.html", after=after, refused=False)
+    fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+    after = fields.get("next", ["/"])[0]
+    answer = await site.guard.sign_in(fields.get("token", [""])[0].strip(), after)
+    return answer or site.render(request, "sign-in.html", 403, after=after, refused=True)
+
+
+async def _sign_out(site: Site, request: Request) -> Response:
+    return await site.guard.sign_out(request)
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in _ASSETS:
+        return Response("there is no such file\n", 404)
+    headers = {**SECURITY, "cache-control": "public, max-age=31536000, immutable"}
+    return FileResponse(STATIC / name, headers=headers, media_type=_ASSETS[name])

@@ -1,0 +1,89 @@
+"""Builds: jobs with their live progress, what models cost, and why code is not proven further."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.errors import InputError, StoreError, UnknownIdError, XkgError
+from xkg.llm.costs import By, Costs, costs
+from xkg.serve.jobs.answers import job_answer, jobs_answer
+from xkg.store.graph_store import Snapshot
+from xkg.web.site import Site
+
+JOBS = 50
+EVENTS = 300
+NEWEST = 20
+"""Papers built last, of whose code the causes are counted."""
+_BILLS: tuple[By, ...] = ("paper", "stage", "model")
+_LONGEST_REASON = 60
+_LARGEST_NUMBER = 2**62
+"""SQLite has none above 2**63."""
+
+
+class Cause(NamedTuple):
+    """Why code is no higher than its level, how much code that holds for, and one technique of it."""
+
+    level: str
+    reason: str
+    nodes: int
+    technique: str
+
+
+def show(site: Site, request: Request) -> Response:
+    by = request.query_params.get("by", "paper")
+    if by not in _BILLS:
+        raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
+    causes: Sequence[Cause] = ()
+    newest: Sequence[Any] = ()
+    try:
+        with site.service.snapshot() as snapshot:
+            lines = site.overviews.of(snapshot).lines
+            newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
+            causes = _causes(site, snapshot, [line.id for line in newest])
+    except StoreError:
+        pass  # an empty graph: its first build may be under way
+    return site.render(
+        request,
+        "builds.html",
+        jobs=jobs_answer(site.jobs, JOBS).jobs if site.jobs else None,
+        bill=_bill(site, by),
+        by=by,
+        bills=_BILLS,
+        causes=causes,
+        newest=newest,
+    )
+
+
+def show_job(site: Site, request: Request) -> Response:
+    """Raises `UnknownIdError`."""
+    if site.jobs is None:
+        raise UnknownIdError("this server takes no builds: start it with --allow-build")
+    row = site.jobs.get(min(request.path_params["job"], _LARGEST_NUMBER))
+    return site.render(request, "job.html", job=job_answer(site.jobs, row), events=site.jobs.events(row.id)[-EVENTS:])
+
+
+def _bill(site: Site, by: By) -> Costs | None:
+    """None where the ledger cannot be read, and by paper where `serve.exclude` keeps papers out of all answers."""
+    if by == "paper" and site.settings.serve.exclude is not None:
+        return None
+    try:
+        return costs(site.service.folder, site.settings.llm, by=by)
+    except XkgError:
+        return None
+
+
+def _causes(site: Site, snapshot: Snapshot, papers: Sequence[str]) -> list[Cause]:
+    counts: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], str] = {}
+    for paper in papers:
+        for code in site.bundle(snapshot, paper).code:
+            last = code.evidence[-1] if code.evidence else None
+            if last is None or not last.reason:
+                continue
+            key = (code.level.value, last.reason.partition(":")[0][:_LONGEST_REASON])
+            counts[key] += 1
+            example.setdefault(key, code.technique)
+    return [Cause(*key, count, example[key]) for key, count in counts.most_common(20)]

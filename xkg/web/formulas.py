@@ -1,0 +1,84 @@
+"""Text of papers with its formulas as MathML. All else is escaped; nothing that a paper says becomes markup."""
+
+import functools
+import re
+
+from lxml import etree
+from markupsafe import Markup, escape
+
+LONGEST_FORMULA = 2000
+MOST_CHARACTERS = 20_000
+"""Of formulas in one text, a quarter of a second; those beyond stay as they are written."""
+
+# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]. None holds another of its kind, so
+# that many openings without an end take linear time.
+_FORMULA = re.compile(
+    r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
+    r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
+)
+_ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
+_UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
+_CONTROL = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML cannot hold."""
+
+_NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
+_ELEMENTS = frozenset(
+    "math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
+    "mtable mtr mtd mpadded mphantom mstyle".split()
+)
+_ATTRIBUTES = frozenset(
+    "display displaystyle scriptlevel stretchy fence form accent accentunder linethickness mathvariant width "
+    "columnalign rowspacing columnspacing minsize maxsize separator lspace rspace movablelimits symmetric".split()
+)
+
+
+def formulas(text: str) -> Markup:
+    """The text as HTML: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end paragraphs."""
+    paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", text.strip())
+    return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
+
+
+def inline_formulas(text: str) -> Markup:
+    """As `formulas`, without paragraphs."""
+    parts: list[Markup] = []
+    end = characters = 0
+    for match in _FORMULA.finditer(text):
+        tex = match[match.lastgroup or 0]
+        characters += len(tex)
+        if characters > MOST_CHARACTERS:
+            break
+        parts += [escape(text[end : match.start()]), mathml(tex, display=(match.lastgroup or "").startswith("d"))]
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+@functools.lru_cache(4096)
+def mathml(tex: str, *, display: bool = False) -> Markup:
+    """A formula as MathML of presentation alone; its source, as code, where it cannot be read."""
+    from latex2mathml.converter import convert
+
+    source = Markup('<code class="tex">{}</code>').format(tex)
+    if len(tex) > LONGEST_FORMULA:
+        return source
+    wanted = _ENVIRONMENT.sub(lambda m: f"\\{m[1]}{{align*}}", _UNKNOWN.sub(r"\\operatorname", tex))
+    try:
+        made = convert(wanted, display="block" if display else "inline")
+        root = etree.fromstring(made.encode(), etree.XMLParser(resolve_entities=False, no_network=True))
+    except Exception:  # the library raises its own errors and IndexError alike; a recursion ends early
+        return source
+    if not _clean(root):
+        return source
+    root.set("alttext", _CONTROL.sub("", tex))
+    return Markup(etree.tostring(root, encoding="unicode"))
+
+
+def _clean(root: etree._Element) -> bool:
+    """Leaves known elements and attributes alone; False where something else is in the formula."""
+    for element in root.iter():
+        if not isinstance(element.tag, str) or element.tag.removeprefix(_NAMESPACE) not in _ELEMENTS:
+            return False
+        if (element.text or "").startswith("\\"):  # a command that the library does not know
+            return False
+        for name in set(element.attrib) - _ATTRIBUTES:
+            del element.attrib[name]
+    return True

@@ -1,0 +1,52 @@
+"""A paper as one HTML file, which needs nothing else: no server, no script, no other file."""
+
+import base64
+import hashlib
+from typing import Any
+
+from markupsafe import Markup
+
+from xkg.model import paper_of
+from xkg.serve.answers.references import paper_id
+from xkg.serve.service import Service
+from xkg.web.paper_page import paper_values, tree
+from xkg.web.paper_sources import PaperSources
+from xkg.web.site import STATIC, environment
+from xkg.web.technique_page import columns
+
+
+def paper_file(service: Service, paper: str) -> tuple[str, str]:
+    """The id of a paper (id or title), and its file's text. Raises `UnknownIdError`."""
+    sources = PaperSources(service.folder, service.parsers)
+    with service.snapshot() as snapshot:
+        identity = paper_id(snapshot, paper)
+        bundle = snapshot.bundle(identity)
+        rows = list(tree(bundle))
+        values = paper_values(bundle, snapshot, 1, max(1, len(rows)))
+    anchors = {row.technique.id: f"t{number}-" for number, row in enumerate(rows)}
+
+    def technique_href(technique: str) -> str:
+        return f"#{anchors[technique]}" if technique in anchors else "#hidden"
+
+    def paper_href(other: str) -> str:
+        arxiv = paper_of(other).removeprefix("arxiv:")
+        return f"https://arxiv.org/abs/{arxiv}" if other.startswith("arxiv:") and other != identity else "#"
+
+    techniques = [
+        {"row": row, "anchor": anchors[row.technique.id], **columns(sources, bundle, row.technique, row.code)}
+        for row in rows
+    ]
+    return identity, page("paper-file.html", values | {
+        "techniques": techniques, "technique_href": technique_href, "paper_href": paper_href, "costs": None,
+    })  # fmt: skip
+
+
+def page(template: str, values: dict[str, Any]) -> str:
+    """A page that holds its own style, and whose policy lets it do nothing else."""
+    style = (STATIC / "style.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return (
+        environment()
+        .get_template(template)
+        .render(values, page="file", theme="", style=Markup(style), style_hash=f"sha256-{digest}")
+    )

@@ -1,0 +1,127 @@
+"""A paper: its techniques as a tree with what is proven of each, its repositories, findings and costs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.errors import XkgError
+from xkg.llm.costs import Costs, costs
+from xkg.model import Code, Level, PaperBundle, Technique
+from xkg.serve.answers.references import paper_id
+from xkg.store.graph_store import Snapshot
+from xkg.web.site import Page, Site, integer, paged
+
+ROWS = 150
+RELATED = 6
+REFERENCES = 200
+
+
+class Row(NamedTuple):
+    """A technique in the tree. `why` says why it has no code, or what the next level wants; empty where all is
+    proven."""
+
+    technique: Technique
+    depth: int
+    code: Code | None
+    why: str
+    mutation: float | None
+
+
+class Coverage(NamedTuple):
+    """How many of the visible techniques are located, have code, and whose code ran, was tested, is faithful."""
+
+    techniques: int
+    located: int
+    with_code: int
+    ran: int
+    tested: int
+    faithful: int
+
+
+def show(site: Site, request: Request) -> Response:
+    with site.service.snapshot() as snapshot:
+        identity = paper_id(snapshot, request.path_params["id"])
+        if request.query_params.get("part") == "related":
+            found = site.service.related(identity, RELATED)
+            return site.render(request, "related.html", related=found.rows)
+        values = paper_values(site.bundle(snapshot, identity), snapshot, integer(request, "page", 1) or 1, ROWS)
+        return site.render(request, "paper.html", costs=_costs(site, identity), **values)
+
+
+def _costs(site: Site, paper: str) -> Costs | None:
+    """What the language model cost for the paper, by stage; None where it was not asked."""
+    try:
+        return costs(site.service.folder, site.settings.llm, (paper,), "stage")
+    except XkgError:
+        return None
+
+
+def paper_values(bundle: PaperBundle, snapshot: Snapshot, number: int, size: int) -> dict[str, Any]:
+    """What the page of a paper shows, with one stretch of its tree."""
+    rows = list(tree(bundle))
+    visible = {row.technique.id for row in rows}
+    cites, cited = snapshot.citations_of(bundle.paper.id)
+    references = bundle.paper.references or ()
+    page: Page = paged(rows, number, size)
+    return {
+        "bundle": bundle,
+        "paper": bundle.paper,
+        "rows": page,
+        "coverage": coverage(rows),
+        "hidden": [t for t in bundle.techniques if t.id not in visible],
+        "levels": _levels(rows),
+        "references": references[:REFERENCES],
+        "more_references": max(0, len(references) - REFERENCES),
+        "cites": snapshot.headings(sorted(cites)),
+        "cited": snapshot.headings(sorted(cited)),
+    }
+
+
+def tree(bundle: PaperBundle) -> Iterator[Row]:
+    """The visible techniques, parents before their components."""
+    code = {c.technique: c for c in bundle.code}
+    places = {location.technique for location in bundle.locations}
+    hidden: set[str] = set()
+    depths: dict[str, int] = {}
+    for technique in bundle.techniques:
+        if technique.hidden is not None or technique.parent in hidden:
+            hidden.add(technique.id)
+            continue
+        depth = depths.get(technique.parent or "", -1) + 1
+        depths[technique.id] = depth
+        own = code.get(technique.id)
+        last = own.evidence[-1] if own and own.evidence else None
+        why = _why(bundle, technique, technique.id in places) if own is None else (last.reason or "") if last else ""
+        yield Row(technique, depth, own, why, last.mutation_score if last else None)
+
+
+def coverage(rows: Sequence[Row]) -> Coverage:
+    ranks = [row.code.level.rank for row in rows if row.code]
+    return Coverage(
+        techniques=len(rows),
+        located=sum(row.technique.grounding != "none" for row in rows),
+        with_code=len(ranks),
+        ran=sum(rank >= Level.EXECUTED.rank for rank in ranks),
+        tested=sum(rank >= Level.TESTED.rank for rank in ranks),
+        faithful=sum(rank >= Level.FAITHFUL.rank for rank in ranks),
+    )
+
+
+def _levels(rows: Sequence[Row]) -> Mapping[Level, int]:
+    counts = dict.fromkeys(Level, 0)
+    for row in rows:
+        if row.code is not None:
+            counts[row.code.level] += 1
+    return counts
+
+
+def _why(bundle: PaperBundle, technique: Technique, located: bool) -> str:
+    if bundle.paper.origin == "import":
+        return "the imported graph has no code for it"
+    if not bundle.repositories:
+        return "the paper was built without a repository"
+    if technique.grounding == "doubtful":
+        return "the lines that were found for it have little support"
+    return "its lines were found, and no code was made of them" if located else "no lines of the repository do it"

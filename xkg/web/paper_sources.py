@@ -1,0 +1,120 @@
+"""What of a paper and its repository lies on this machine: the passages that a technique is from, and lines of code."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from cachetools import LRUCache
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.paper.document import Document
+from xkg.build.parsing.parsers import Parsers
+from xkg.build.stage_cache import document_key, folder_name, retained
+from xkg.errors import XkgError
+from xkg.model import Excerpt, PaperBundle, Technique
+
+PAPERS = 8
+"""Parsed papers and repositories that stay in memory, some megabytes each."""
+AROUND = 700
+"""Characters of the paper before and after an excerpt."""
+_LONGEST_EXCERPT = 20_000
+
+
+class Passage(NamedTuple):
+    """An excerpt as readable text with what stands around it, and its place in the paper's own files."""
+
+    section: str
+    place: str
+    before: str
+    text: str
+    after: str
+
+
+class PaperSources:
+    """Reads what builds of the graph in `folder` stored. Safe to use from several threads."""
+
+    def __init__(self, folder: Path, parsers: Callable[[], Parsers]) -> None:
+        self._folder = folder
+        self._parsers = parsers
+        self._turn = threading.Lock()
+        self._documents: LRUCache[tuple[str, str], Document | None] = LRUCache(PAPERS)
+        self._codebases: LRUCache[str, Codebase | None] = LRUCache(PAPERS)
+
+    def passages(self, bundle: PaperBundle, technique: Technique) -> list[Passage]:
+        """The passages of a technique; none where the paper's text is not on this machine."""
+        document = self._document(bundle)
+        if document is None:
+            return []
+        found = []
+        seen: set[tuple[int, int]] = set()
+        for excerpt in technique.excerpts:
+            if (excerpt.start, excerpt.end) in seen or not 0 <= excerpt.start < excerpt.end <= len(document.text):
+                continue
+            seen.add((excerpt.start, excerpt.end))
+            passage = _passage(document, excerpt)
+            if passage.text:
+                found.append(passage)
+        return found
+
+    def codebase(self, bundle: PaperBundle) -> Codebase | None:
+        """The parsed repository of a paper, or the files of it that have symbols; None where it is not on this
+        machine."""
+        paths = {symbol.path for symbol in bundle.symbols}
+        for repository in bundle.repositories:
+            with self._turn:
+                known = self._codebases.get(repository.id)
+            if known is None:
+                try:
+                    from xkg.serve.context.raw_code import codebase_of
+
+                    known = codebase_of(bundle, repository, self._folder, paths, self._parsers())
+                except (XkgError, ImportError):  # an installation that only serves has no parsers
+                    known = None
+                if known is not None:
+                    with self._turn:
+                        self._codebases[repository.id] = known
+            if known is not None:
+                return known
+        return None
+
+    def _document(self, bundle: PaperBundle) -> Document | None:
+        paper = bundle.paper
+        if paper.source_sha256 is None or paper.pipeline_version is None:
+            return None
+        key = (paper.id, document_key(paper.source_sha256, paper.pipeline_version))
+        with self._turn:
+            known = self._documents.get(key)
+        if known is None:
+            try:
+                known = retained(self._folder / "work" / folder_name(paper.id), "document", key[1], Document)
+            except XkgError:
+                known = None
+            if known is not None:
+                with self._turn:
+                    self._documents[key] = known
+        return known
+
+
+def _passage(document: Document, excerpt: Excerpt) -> Passage:
+    from xkg.build.paper.plain import plain
+
+    start, end = excerpt.start, min(excerpt.end, excerpt.start + _LONGEST_EXCERPT)
+    before = _from_paragraph(document.text, max(0, start - AROUND), start)
+    after = _to_paragraph(document.text, end, min(len(document.text), end + AROUND))
+    leading = plain(document, before, start)
+    if leading.strip() == excerpt.section.strip():
+        leading = ""
+    place = f"{excerpt.path}:{excerpt.line}" if excerpt.path and excerpt.line else excerpt.path or ""
+    return Passage(excerpt.section, place, leading, plain(document, start, end), plain(document, end, after))
+
+
+def _from_paragraph(text: str, first: int, end: int) -> int:
+    """The start of the paragraph in which `end` lies, or the first one after `first`."""
+    at = text.rfind("\n\n", first, end)
+    return end if at == -1 and first else at + 2 if at != -1 else first
+
+
+def _to_paragraph(text: str, start: int, last: int) -> int:
+    at = text.find("\n\n", start, last)
+    return at if at != -1 else start

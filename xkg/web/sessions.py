@@ -1,0 +1,92 @@
+"""Sessions of browsers: a token is exchanged once for a random id, which a cookie holds and only its hash is stored."""
+
+import hashlib
+import json
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from mcp.server.auth.provider import AccessToken
+
+from xkg.errors import CorruptStoreError, StoreError
+from xkg.files import private_folder
+from xkg.serve.http.tokens import PREFIX, Tokens
+from xkg.sqlite_files import open_wal, transaction
+
+LONGEST_SECONDS = 30 * 24 * 3600
+"""A session ends after this, or with its token, whichever is first."""
+
+_SCHEMA = {
+    "sessions": """CREATE TABLE IF NOT EXISTS sessions (
+        digest BLOB PRIMARY KEY, client TEXT NOT NULL, scopes TEXT NOT NULL, token TEXT NOT NULL, expires REAL NOT NULL
+        )""",
+}
+
+
+class Sessions:
+    """The sessions of the graph in `folder`, shared by the processes that serve it.
+
+    Every method raises `StoreError` where the file cannot be used, so that nobody is let in then. Safe to use from
+    several threads."""
+
+    def __init__(self, folder: Path, tokens: Tokens) -> None:
+        self._folder = folder
+        self._path = folder / "sessions.sqlite"
+        self._tokens = tokens
+
+    def begin(self, token: str, access: AccessToken) -> tuple[str, int]:
+        """A new session of the holder of a valid token, and for how many seconds it is valid."""
+        now = time.time()
+        expires = now + LONGEST_SECONDS
+        if (ends := (access.claims or {}).get("exp")) is not None:
+            expires = min(expires, float(ends))
+        own = self._tokens.find(token) if token.startswith(PREFIX) else None
+        if own is not None and own.expires is not None:
+            expires = min(expires, own.expires.timestamp())
+        secret = secrets.token_urlsafe(32)
+        values = (_digest(secret), access.client_id, json.dumps(access.scopes), own.sha256 if own else "", expires)
+        with self._database() as db, transaction(db):
+            db.execute("DELETE FROM sessions WHERE expires <= ?", (now,))
+            db.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?)", values)
+        return secret, max(0, int(expires - now))
+
+    def find(self, secret: str) -> AccessToken | None:
+        """Who has this session; None where it has ended, or its token was revoked."""
+        if not self._path.exists():
+            return None
+        with self._database() as db:
+            row = db.execute(
+                "SELECT client, scopes, token FROM sessions WHERE digest = ? AND expires > ?",
+                (_digest(secret), time.time()),
+            ).fetchone()
+        if row is None:
+            return None
+        client, scopes, token = row
+        if token and not any(token == known.sha256 for known in self._tokens.valid()):
+            return None
+        return AccessToken(token="", client_id=client, scopes=json.loads(scopes))
+
+    def end(self, secret: str) -> None:
+        if self._path.exists():
+            with self._database() as db, transaction(db):
+                db.execute("DELETE FROM sessions WHERE digest = ?", (_digest(secret),))
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        try:
+            private_folder(self._folder)
+            with closing(open_wal(self._path, _SCHEMA)) as db:
+                yield db
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
+        except sqlite3.DatabaseError as error:
+            raise CorruptStoreError(f"{self._path} is damaged ({error}): remove it, and sign in again") from error
+        except OSError as error:
+            raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

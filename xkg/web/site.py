@@ -1,0 +1,241 @@
+"""The pages of one graph: what they share, how one is rendered, and how errors look."""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+from cachetools import LRUCache
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from xkg.config import Settings
+from xkg.errors import InputError, StoreError, UnknownIdError, XkgError
+from xkg.model import Level, PaperBundle
+from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.service import Service
+from xkg.store.graph_store import Snapshot
+from xkg.version import __version__
+from xkg.web.formulas import formulas, inline_formulas
+from xkg.web.guard import Guard
+from xkg.web.overview import Overviews
+from xkg.web.paper_sources import PaperSources
+
+STATIC = Path(__file__).parent / "static"
+BUNDLES = 32
+"""Papers that stay in memory after somebody looked at them."""
+
+SECURITY = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, authorization"}
+
+
+class Site:
+    """What the pages of a graph share. `jobs` is None where nobody may build."""
+
+    def __init__(self, settings: Settings, service: Service, jobs: Jobs | None, guard: Guard) -> None:
+        self.settings = settings
+        self.service = service
+        self.jobs = jobs
+        self.guard = guard
+        self.overviews = Overviews()
+        self.sources = PaperSources(service.folder, service.parsers)
+        self._bundles: LRUCache[tuple[int, str], PaperBundle] = LRUCache(BUNDLES)
+        self.drawings: LRUCache[object, Any] = LRUCache(64)
+
+    def bundle(self, snapshot: Snapshot, paper: str) -> PaperBundle:
+        """A paper's bundle. Raises `UnknownIdError`."""
+        key = (snapshot.generation, paper)
+        if (known := self._bundles.get(key)) is None:
+            known = self._bundles[key] = snapshot.bundle(paper)
+        return known
+
+    def render(self, request: Request, name: str, /, status: int = 200, **values: Any) -> Response:
+        """The page of a template."""
+        html = (
+            environment()
+            .get_template(name)
+            .render(
+                values,
+                path=request.url.path,
+                graph=self.settings.store.url or self.service.folder.name,
+                theme=_theme(request),
+                signed_in=self.guard.required(),
+                page=name.removesuffix(".html"),
+                notices=values.get("notices", ()),
+            )
+        )
+        # A paper may hold half a pair of surrogates, which has no UTF-8.
+        return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
+
+    def error(self, request: Request, error: XkgError) -> Response:
+        """An error, in words, as a page; the empty graph says how to fill it."""
+        status = 404 if isinstance(error, UnknownIdError) else 400 if isinstance(error, InputError) else 503
+        empty = isinstance(error, StoreError) and "is empty" in str(error)
+        return self.render(request, "error.html", 200 if empty else status, message=str(error), empty=empty)
+
+
+Handler = Callable[[Site, Request], Response]
+
+
+@cache
+def environment() -> Environment:
+    """The templates. Whatever they insert is escaped, unless code of ours says that it is markup."""
+    made = Environment(
+        loader=PackageLoader("xkg.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "formulas": formulas,
+        "inline_formulas": inline_formulas,
+        "short": shortened,
+        "count": lambda number: f"{number:,}",
+    }
+    made.globals |= {
+        "paper_href": lambda paper: href("paper", paper),
+        "technique_href": lambda technique: href("technique", technique),
+        "query": query,
+        "asset": asset,
+        "rung": rung,
+        "Level": Level,
+        "LEVELS": tuple(Level),
+        "version": __version__,
+        "plural": plural,
+        "lines_href": lines_href,
+        "authors": authors,
+    }
+    return made
+
+
+class Page(NamedTuple):
+    """A stretch of a list: `first` is the number of its first row, from 1, `last` of its last, of `total`."""
+
+    rows: Sequence[Any]
+    number: int
+    pages: int
+    first: int
+    last: int
+    total: int
+
+
+def paged(rows: Sequence[Any], number: int, size: int) -> Page:
+    """Page `number`, from 1; the last one for a number beyond it."""
+    pages = max(1, math.ceil(len(rows) / size))
+    number = max(1, min(number, pages))
+    start = (number - 1) * size
+    part = rows[start : start + size]
+    return Page(part, number, pages, start + 1 if part else 0, start + len(part), len(rows))
+
+
+def integer(request: Request, name: str, default: int | None = None) -> int | None:
+    """A number in the address. Raises `InputError` for what is none."""
+    text = request.query_params.get(name, "").strip()
+    if not text:
+        return default
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise InputError(f"{name} is a whole number, not {text[:40]!r}")
+    return int(text)
+
+
+def level_of(request: Request, name: str = "level") -> Level | None:
+    text = request.query_params.get(name, "")
+    if text not in (*Level, ""):
+        raise InputError(f"{name} is one of {', '.join(Level)}, not {text[:40]!r}")
+    return Level(text) if text else None
+
+
+def href(kind: str, node_id: str) -> str:
+    """The address of a node's page, which can be shared."""
+    return f"/{kind}/{quote(node_id, safe=':', errors='surrogatepass')}"
+
+
+def query(path: str, parameters: Mapping[str, Any], **changed: Any) -> str:
+    """`path` with those parameters that have a value, after these changes."""
+    known = {name: value for name, value in {**parameters, **changed}.items() if value not in (None, "", False)}
+    return f"{path}?{urlencode(known, doseq=True, errors='surrogatepass')}" if known else path
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of a static file, which changes with its content."""
+    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    return f"/static/{name}?{digest}"
+
+
+def rung(level: Level | str, *, word: bool = True) -> Markup:
+    """A level as a ladder of five rungs with its name."""
+    own = Level(level)
+    bars = Markup("").join(
+        Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(
+            "on" if number <= own.rank else "off", 4 * (number - 1), 9 - 1.6 * number, 3 + 1.6 * number
+        )
+        for number in range(1, len(Level))
+    )
+    name = "no code" if own is Level.NONE else own.value
+    return Markup(
+        '<span class="rung level-{}"{}><svg viewBox="0 0 20 13" width="20" height="13" aria-hidden="true">{}</svg>{}'
+        "</span>"
+    ).format(
+        own.value,
+        Markup("") if word else Markup(' title="{}"').format(name),
+        bars,
+        name if word else Markup('<span class="unseen">{}</span>').format(name),
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    """The beginning of a text, on one line, not cut within a formula."""
+    flat = " ".join(text.split())
+    if len(flat) <= limit:
+        return flat
+    start = flat[: limit - 1].rsplit(" ", 1)[0]
+    if start.count("$") % 2:
+        start = start[: start.rindex("$")].rstrip()
+    return start + "…"
+
+
+def plural(number: int, one: str, several: str = "") -> str:
+    """`1 paper`, `3 papers`."""
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
+
+
+def authors(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (" et al." if len(names) > most else "")
+
+
+_HOSTS = {
+    "github.com": "blob/{}/{}#L{}-L{}",
+    "gitlab.com": "-/blob/{}/{}#L{}-{}",
+    "codeberg.org": "src/commit/{}/{}#L{}-L{}",
+}
+
+
+def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -> str:
+    """Where a host shows these lines at that commit; empty for hosts that we do not know."""
+    host = url.removeprefix("https://").partition("/")[0]
+    if not url.startswith("https://") or host not in _HOSTS or not commit:
+        return ""
+    end = _HOSTS[host].format(quote(commit, errors="replace"), quote(path, errors="replace"), first, last)
+    return f"{url.removesuffix('/').removesuffix('.git')}/{end}"
+
+
+def _theme(request: Request) -> str:
+    """What the reader chose, empty for what the system says."""
+    chosen = request.cookies.get("xkg-theme", "")
+    return chosen if chosen in ("light", "dark") else ""

@@ -1,0 +1,79 @@
+"""Source code as highlighted lines."""
+
+import functools
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+
+LARGEST = 60_000
+LONGEST_LINE = 500
+"""Beyond these, code is shown without colours: lexers are regular expressions over untrusted text."""
+BLANK_LINES = 12
+"""So many blank lines divide code into pieces: lexers take quadratic time in their number."""
+
+
+class Line(NamedTuple):
+    """A line of code: its number in its file, its HTML, what marks it (`focus`, `covered`, `uncovered`, `survivor`,
+    `added`, `removed`, `gap`) and the notes under it."""
+
+    number: int | None
+    html: Markup
+    marks: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def lines(
+    text: str,
+    language: str,
+    first: int = 1,
+    marks: Mapping[int, str] | None = None,
+    notes: Mapping[int, Sequence[str]] | None = None,
+) -> list[Line]:
+    """The lines of a text whose first is number `first`; marks and notes are by number."""
+    found = []
+    for number, html in enumerate(highlighted(text, language), start=first):
+        found.append(Line(number, html, (marks or {}).get(number, ""), tuple((notes or {}).get(number, ()))))
+    return found
+
+
+@functools.lru_cache(256)
+def highlighted(text: str, language: str) -> tuple[Markup, ...]:
+    """Each line as HTML, classes as Pygments has them."""
+    plain = text.rstrip("\n").split("\n")
+    if len(text) > LARGEST or max(map(len, plain)) > LONGEST_LINE:
+        return tuple(map(escape, plain))
+    found: list[Markup] = []
+    for piece in _pieces(plain):
+        found += _coloured(piece, language) if any(piece) else map(escape, piece)
+    return tuple(found)
+
+
+def _pieces(plain: Sequence[str]) -> Iterator[list[str]]:
+    """The lines without space at their ends, long runs of blank ones apart."""
+    piece: list[str] = []
+    for blank, group in itertools.groupby((line.rstrip() for line in plain), key=lambda line: not line):
+        run = list(group)
+        if blank and len(run) >= BLANK_LINES:
+            yield piece
+            yield run
+            piece = []
+        else:
+            piece += run
+    yield piece
+
+
+def _coloured(plain: Sequence[str], language: str) -> Sequence[Markup]:
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return list(map(escape, plain))
+    html = highlight("\n".join(plain), lexer, HtmlFormatter(nowrap=True)).removesuffix("\n").split("\n")
+    # A lexer may turn other characters than "\n" into line ends.
+    return list(map(Markup, html)) if len(html) == len(plain) else list(map(escape, plain))
