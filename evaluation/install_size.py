@@ -1,8 +1,8 @@
 """What an installation takes on disk: `python -m evaluation.install_size [EXTRA…]`.
 
 Each choice of extras is installed from a wheel of this tree into an empty environment, by the versions of
-`constraints.txt`, with the weights of the embedding model and with the bytecode that pip writes. Needs the package index
-or uv's cache of it.
+`constraints.txt`, with the weights of the embedding model and with the bytecode that pip writes. Needs the package
+index, or uv's cache of it.
 """
 
 import argparse
@@ -73,8 +73,10 @@ def _table(extras: str, sizes: dict[str, int]) -> Table:
     weights = sizes.get(WEIGHTS.partition("==")[0], 0)
     total = sum(sizes.values())
     aim = f", aim {AIMS[extras]}" if extras in AIMS else ""
-    title = f"xkg[{extras}]" if extras else "xkg"
-    table = Table(title=f"{title}: {total / 1e6:.0f} MB in {len(sizes)} packages, {weights / 1e6:.0f} of them weights{aim}")
+    title = f"xkg\\[{extras}]" if extras else "xkg"
+    table = Table(
+        title=f"{title}: {total / 1e6:.0f} MB in {len(sizes)} packages, {weights / 1e6:.0f} of them weights{aim}"
+    )
     table.add_column("package")
     table.add_column("MB", justify="right")
     for name, size in list(sizes.items())[:LARGEST]:

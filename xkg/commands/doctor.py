@@ -11,6 +11,7 @@ from xkg.config import Settings
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
+from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
 
 
@@ -106,7 +107,7 @@ def _sentence_transformers() -> Check:
         ok=version is not None,
         seen=version or "not installed",
         cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
-        remedy="pip install '.[st]' where xkg was cloned",
+        remedy="pip install 'xkg[st]'",
     )
 
 
@@ -136,20 +137,19 @@ def _vectors() -> Check:
         try:
             import faiss
         except ImportError as error:
-            raise XkgError(str(error)) from error
+            raise XkgError("faiss is not installed") from error
         return f"faiss {faiss.__version__}"
 
     return _try(
         "vector index",
         look,
-        cost="nothing can be published or searched",
-        remedy="pip install '.[cpu]' where xkg was cloned, or '.[gpu]' where a GPU is",
+        cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
+        remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
     )
 
 
 def _gpu() -> Check:
     from xkg.store.indexes.gpu import missing_gpu
-    from xkg.store.indexes.vectors import EXACT_UP_TO
 
     try:
         missing = missing_gpu()
@@ -160,7 +160,7 @@ def _gpu() -> Check:
         ok=missing is None,
         seen=missing or "used",
         cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
-        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install '.[gpu]' where xkg was cloned",
+        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install 'xkg[gpu]'",
     )
 
 

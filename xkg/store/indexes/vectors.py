@@ -272,9 +272,7 @@ class VectorIndex:
         ranked = sorted(zip((-scores[0]).tolist(), found[0].tolist(), strict=True))
         return [(row, -score) for score, row in ranked if row >= 0]
 
-    def _among_all(
-        self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None
-    ) -> list[tuple[int, float]]:
+    def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
         """As `search` of an exact index; of rows that are equally near the lower ones."""
         np = self._numpy
         assert self._exact is not None
