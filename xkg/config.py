@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from xkg.errors import ConfigError
 from xkg.model import Level
+from xkg.operating_system import owned_by_another
 
 OPENAI_URL = "https://api.openai.com/v1"
 NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -323,7 +324,7 @@ class _WorkingFolder(YamlConfigSettingsSource):
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
-        if path.is_file() and path.stat().st_uid not in (0, os.geteuid()):
+        if path.is_file() and owned_by_another(path.stat()):
             raise ConfigError(f"{path.absolute()} belongs to another user: work in another folder, or make it yours")
         super().__init__(settings_cls)
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None

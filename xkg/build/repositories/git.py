@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from xkg.build.repositories.git_directory import GitDirectory, link_objects, read_small
 from xkg.errors import InputError, SandboxUnavailableError
+from xkg.operating_system import is_root
 from xkg.sandbox.isolation.programs import Program, ProgramResult, lend, run
 from xkg.sandbox.runner import Limits
 
@@ -198,7 +199,7 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
         if entry.is_file(follow_symlinks=False):
             place = target / "objects" / "pack" / entry.name
             shutil.move(entry.path, place)
-            if os.geteuid() == 0:
+            if is_root():
                 os.chown(place, 0, 0, follow_symlinks=False)
             place.chmod(0o444)
     if (shallow := read_small(own / "shallow", 4096)) is not None:

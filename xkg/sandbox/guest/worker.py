@@ -17,7 +17,6 @@ import importlib
 import json
 import math
 import os
-import resource
 import select
 import signal
 import socket
@@ -26,6 +25,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+try:
+    import resource
+except ModuleNotFoundError:  # Windows, where no process is forked
+    resource = None  # type: ignore[assignment]
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
