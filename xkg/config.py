@@ -105,10 +105,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`auto` takes bubblewrap, or Landlock where there is none. `unsafe-subprocess` runs untrusted code with your own
-    rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
+    """`auto` takes bubblewrap, else Landlock, else a container of podman or docker. `unsafe-subprocess` runs untrusted
+    code with your own rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
 
-    runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
+    runner: Literal["auto", "bubblewrap", "landlock", "container", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
     memory_mb: int = Field(default=4096, ge=64)
 

@@ -13,14 +13,9 @@ import subprocess
 import sys
 from typing import Any
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ModuleNotFoundError:  # Windows
-    fcntl = None  # type: ignore[assignment]
-try:
     import resource
-except ModuleNotFoundError:
-    resource = None  # type: ignore[assignment]
 
 FOLDER = getattr(os, "O_DIRECTORY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
@@ -41,7 +36,7 @@ _QUERY_LIMITED = 0x1000
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
     """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it and
     `wait` is not set. Raises `OSError`."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return _lock_by_handle(descriptor, shared=shared, wait=wait)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
@@ -103,7 +98,7 @@ def yield_processor(process: int, niceness: int) -> None:
 
 def files_allowed(wanted: int) -> int | None:
     """How many files this process may open, raised to `wanted` as far as the system lets it; None for no limit."""
-    if resource is None:
+    if sys.platform == "win32":
         return None
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:

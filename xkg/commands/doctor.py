@@ -166,21 +166,21 @@ def _gpu() -> Check:
 
 def _sandbox(settings: Settings) -> Check:
     from xkg.sandbox.runner import Job
-    from xkg.sandbox.select import runner_for
+    from xkg.sandbox.select import chosen_runner
 
     def look() -> str:
-        runner = runner_for(settings.sandbox)
+        runner, why = chosen_runner(settings.sandbox)
         outcome = runner.run(Job(arguments=("-c", "print('ran')")))
         if not outcome.ok:
             raise XkgError(f"{runner.name} cannot run Python: {' '.join(outcome.output.split())[-200:]}")
         weaker = f"; weaker than bubblewrap: {'; '.join(runner.weaker)}" if runner.weaker else ""
-        return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms{weaker}"
+        return f"{runner.name} ({why}), one run {outcome.seconds * 1000:.0f} ms{weaker}"
 
     return _try(
         "sandbox",
         look,
         cost="code is never run: levels stop at 'parsed'",
-        remedy="apt-get install bubblewrap libseccomp2, and what the line says",
+        remedy="on Linux apt-get install bubblewrap libseccomp2, elsewhere podman or docker; and what the line says",
     )
 
 

@@ -1,5 +1,5 @@
 """The first process of a container of `xkg.sandbox.isolation.container`: a script of the standard library alone, which
-runs one command, ends all that it leaves behind by ending itself, and says how it ended.
+runs one command as another user without rights, ends all that it leaves behind by ending itself, and says how it ended.
 
 Its standard input is the length of a JSON object (8 bytes, big-endian), that object, and then a leash: it ends when
 that is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK OOM`: the wait status, the most
@@ -19,6 +19,7 @@ import time
 from typing import Any, NoReturn
 
 _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
+_CAPABILITY_VERSION_3 = 0x20080522
 _INTERVAL = 0.05
 _CGROUP = "/sys/fs/cgroup"
 # of version 2, then of version 1
@@ -40,9 +41,12 @@ def main() -> None:
         os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
         with open(place, "wb") as file:  # noqa: PTH123
             file.write(text.encode("utf-8", "surrogatepass"))
+        os.chmod(place, 0o666)  # noqa: PTH101
     if plan["python"]:
         _make_python(plan["python"], plan["packages"])
     os.makedirs(plan["folder"], exist_ok=True)  # noqa: PTH103
+    for folder, _, _ in os.walk(plan["folder"]):
+        os.chmod(folder, 0o777)  # noqa: PTH101
     say("started")
     wakeup, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -109,11 +113,22 @@ def _become(plan: dict[str, Any]) -> NoReturn:
             hard = resource.getrlimit(kind)[1]
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(kind, (most, most))
+        _leave_root(plan["user"])
         _filter_calls(bytes.fromhex(plan["filter"]))
         os.execve(plan["command"][0], plan["command"], plan["variables"])
     except BaseException as error:
         os.write(1, f"the command cannot be started: {error}\n".encode())
     os._exit(127)
+
+
+def _leave_root(user: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
+        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
 
 
 def _filter_calls(program: bytes) -> None:

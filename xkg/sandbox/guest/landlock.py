@@ -10,10 +10,8 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 
-try:
+if sys.platform != "win32":  # where this module only says that there is no Landlock
     import resource
-except ModuleNotFoundError:  # Windows, where this module only says that there is no Landlock
-    resource = None  # type: ignore[assignment]
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15

@@ -26,10 +26,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-try:
+if sys.platform != "win32":  # where no process is forked
     import resource
-except ModuleNotFoundError:  # Windows, where no process is forked
-    resource = None  # type: ignore[assignment]
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 

@@ -1,9 +1,9 @@
 """The container runner: a container engine (`podman` or `docker`) by its command, for systems without the kernel that
 bubblewrap and Landlock need, such as macOS, where the engine brings a Linux of its own.
 
-A job has a container without network and capabilities, with a read-only image, memory file systems of its own, and the
-engine's limits on memory and processes. `guest.container` is its first process; what it is to run comes over its
-standard input, so that no folder of the host is shared but that of packages, read-only.
+A job has a container without network, and runs in it as nobody without capabilities, with a read-only image, memory
+file systems of its own, and the engine's limits on memory and processes. `guest.container` is its first process; what
+it is to run comes over its standard input, so that no folder of the host is shared but that of packages, read-only.
 """
 
 import contextlib
@@ -17,7 +17,6 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -31,6 +30,7 @@ from xkg.sandbox.isolation.watchdog import ENDLESS, Ended, Tail, Watched
 from xkg.sandbox.runner import Job, Limits, Outcome
 
 IMAGE = "xkg-runner"
+IMAGE_PYTHON, IMAGE_UV = f"{PYTHON}/bin/python", "/usr/local/bin/uv"
 CONTAINERFILE = Path(__file__).parents[1] / "Containerfile"
 ENGINES = ("podman", "docker")
 
@@ -51,8 +51,8 @@ _names = itertools.count()
 class ContainerRunner:
     """Contains a job in a container of `image`. Safe to call from several threads.
 
-    Raises `SandboxUnavailableError` where there is no engine or no image, or the engine refuses, `UnsafeInputError` for a
-    file outside the scratch folder, `InputError` for arguments that no process can be given."""
+    Raises `SandboxUnavailableError` where there is no engine or no image, or the engine refuses, `UnsafeInputError` for
+    a file outside the scratch folder, `InputError` for arguments that no process can be given."""
 
     name = "container"
 
@@ -74,7 +74,7 @@ class ContainerRunner:
     def confine(
         self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
     ) -> Outcome:
-        """Runs any command of the image as `user`; raises as `run`. Its `/python/bin/python` is the image's interpreter,
+        """Runs any command of the image as `user`; raises as `run`. `/python/bin/python` is the image's interpreter,
         which sees the packages at `/site` with `packages`. The outcome shows `command` where it is given."""
         _check(confined.command)
         token = secrets.token_hex(16)
@@ -85,17 +85,16 @@ class ContainerRunner:
             "python": PYTHON,
             "packages": SITE if packages else None,
             "folder": confined.folder,
+            "user": user,
             "variables": {**QUIET, **confined.variables},
             "limits": {name: most for name, most in kernel_limits(confined.limits).items() if name != "NPROC"},
             "filter": _filter(unix_sockets=confined.unix_sockets),
             "seconds": confined.limits.seconds + _LATEST,
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
-        arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts, user), self._image, *_first())
+        arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
         try:
-            process = subprocess.Popen(
-                arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+            process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         except OSError as error:
             raise SandboxUnavailableError(f"{engine()} cannot be started ({error})") from error
         with _Running(process, name, token, confined.limits) as running:
@@ -106,17 +105,23 @@ class ContainerRunner:
         return watched.outcome(code, self.name, command or confined.command)
 
 
-def _options(name: str, limits: Limits, mounts: tuple[Mount, ...], user: int) -> tuple[str, ...]:
+def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str, ...]:
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    options += ["--user", f"{user}:{user}", "--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
+    # Root only as far as its first process needs it to become another user.
+    options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
+    options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
     # Not the engine's own, which may be above what it may set.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
-    options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=1777,size=1m"]
+    options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
+    if Path(engine()).name == "podman":  # else it adds memory file systems of any size
+        options += ["--read-only-tmpfs=false"]
+        if mounts:  # where SELinux would hide folders that are not labelled for containers
+            options += ["--security-opt", "label=disable"]
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
     return tuple(options)
@@ -172,9 +177,7 @@ class _Running:
         stopped: Ended | None = None
         with self._changed:
             while self._ended is None and self._threads[1].is_alive():
-                limit = (
-                    began + _STARTING_SECONDS if self._started is None else self._started + self._limits.seconds
-                )
+                limit = began + _STARTING_SECONDS if self._started is None else self._started + self._limits.seconds
                 if self._output.total > self._limits.output_kb * 1024 * ENDLESS:
                     stopped = "output"
                 elif time.monotonic() > limit:
@@ -273,6 +276,9 @@ def _check(arguments: tuple[str, ...]) -> None:
         raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
 
 
-def owner_of(folder: Path) -> int:
-    """The uid that may write a folder of ours in a container."""
-    return folder.stat().st_uid if is_root() or not hasattr(os, "getuid") else os.getuid()
+def owner_in_container(keeper: int | None) -> int:
+    """The uid that may write this user's folders in a container: root's folders are given to `keeper`; a podman of an
+    ordinary user calls that user root."""
+    if is_root():
+        return NOBODY if keeper is None else keeper
+    return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

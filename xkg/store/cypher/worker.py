@@ -15,10 +15,8 @@ import sys
 import uuid
 from typing import Any
 
-try:
+if sys.platform != "win32":  # where the guard and the read-only handle are all there is
     import resource
-except ModuleNotFoundError:  # Windows, where the guard and the read-only handle are all there is
-    resource = None  # type: ignore[assignment]
 
 BUFFER_POOL = 256 << 20
 EXTRA_MEMORY = 1 << 30
@@ -57,7 +55,7 @@ def deny_files_and_network() -> int:
 
 def limit_resources() -> None:
     """No byte to any file, no core dump, and bounded memory."""
-    if resource is None:
+    if sys.platform == "win32":
         return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -70,7 +68,7 @@ def limit_resources() -> None:
 def open_nothing_more() -> None:
     """No new file descriptor, so no file and no socket: what holds where Landlock is missing. An empty folder can still
     be made there."""
-    if resource is not None:
+    if sys.platform != "win32":
         resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
