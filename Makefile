@@ -8,7 +8,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: demo test search check-shared lint docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: demo test search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -50,6 +50,18 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# What a release uploads, checked: a wheel and a source archive, whose version is that of the last tag.
+dist: .venv/.ready
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python
+	$(BIN)/uv tool run --quiet twine check --strict dist/*
+	$(BIN)/uv tool run --quiet --python $(BIN)/python --constraint constraints.txt --from dist/xkg-*.whl xkg --version
+
+# What code of papers runs in where containers run it (docs/howto/containers.md).
+ENGINE ?= $(shell command -v podman || command -v docker)
+runner-image:
+	$(ENGINE) build --tag xkg-runner --file xkg/sandbox/Containerfile xkg/sandbox
 
 # The pages of docs/reference that follow from the code.
 reference: .venv/.ready
