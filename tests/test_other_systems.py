@@ -74,6 +74,9 @@ def run(*words):
 run("import", peer)
 run("search", "normalise the returns")
 run("cypher", "MATCH (p:Paper) RETURN p.id LIMIT 1")
+for _ in range(4):  # the oldest generations go
+    run("index", "rebuild")
+assert len([f for f in (Path(graph) / "generations").iterdir() if f.name.isdigit()]) < 5
 run("doctor")
 with xkg.api.open(graph) as kg:
     assert kg.search("exploration bonus")

@@ -24,6 +24,9 @@ CLOSED_IN_CHILDREN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOINHERIT", 0)
 BYTES = getattr(os, "O_BINARY", 0)
 """Flags of `os.open`, 0 where the system has none of the kind."""
 
+OPEN_FILES_MOVE = sys.platform != "win32"
+"""Whether what is open, or lies in a folder that moves, can be renamed and removed."""
+
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 _FAR = 1 << 40
