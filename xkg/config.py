@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from xkg.errors import ConfigError
 from xkg.model import Level
+from xkg.operating_system import owned_by_another
 
 OPENAI_URL = "https://api.openai.com/v1"
 NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -104,10 +105,10 @@ class EmbeddingSettings(_Section):
 
 
 class SandboxSettings(_Section):
-    """`auto` takes bubblewrap, or Landlock where there is none. `unsafe-subprocess` runs untrusted code with your own
-    rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
+    """`auto` takes bubblewrap, else Landlock, else a container of podman or docker. `unsafe-subprocess` runs untrusted
+    code with your own rights, and no default chooses it. `seconds` and `memory_mb` bound one run."""
 
-    runner: Literal["auto", "bubblewrap", "landlock", "unsafe-subprocess"] = "auto"
+    runner: Literal["auto", "bubblewrap", "landlock", "container", "unsafe-subprocess"] = "auto"
     seconds: float = Field(default=60, gt=0)
     memory_mb: int = Field(default=4096, ge=64)
 
@@ -350,7 +351,7 @@ class _WorkingFolder(YamlConfigSettingsSource):
 
     def __init__(self, settings_cls: type[BaseSettings]) -> None:
         path = Path("xkg.yaml")
-        if path.is_file() and path.stat().st_uid not in (0, os.geteuid()):
+        if path.is_file() and owned_by_another(path.stat()):
             raise ConfigError(f"{path.absolute()} belongs to another user: work in another folder, or make it yours")
         super().__init__(settings_cls)
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None

@@ -98,6 +98,13 @@ class PackagesError(XkgError):
     """The packages that code needs could not be installed."""
 
 
+class MissingExtraError(XkgError):
+    """What was asked for needs packages that are not installed."""
+
+    def __init__(self, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs packages that are not installed: pip install 'xkg[{extra}]'")
+
+
 class EmbeddingError(XkgError):
     """No weights, or the provider does not answer."""
 

@@ -2,14 +2,15 @@
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from xkg import operating_system as system
 from xkg.errors import StoreBusyError
 
 _BLOCK = 1 << 20
@@ -17,15 +18,11 @@ _BLOCK = 1 << 20
 
 def sync_folder(folder: Path) -> None:
     """Makes renames and new names in `folder` survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    system.sync_folder(str(folder))
 
 
 def sync_file(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -66,14 +63,17 @@ def user_cache_folder() -> Path:
 def private_file(path: Path) -> None:
     """Makes an empty file that only its owner may read, where there is none. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.CLOSED_IN_CHILDREN, 0o600))
 
 
 def read_regular(path: Path, most: int, *, links: bool = True) -> bytes:
     """The bytes of a file that somebody else has named or made. Raises `OSError`, also for what is no regular file,
     such as a pipe, for which nobody is kept waiting, for one of more than `most` bytes, and without `links` for a
     symbolic link."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW))
+    if not links and not system.NO_LINK and path.is_symlink():
+        raise OSError(errno.ELOOP, "it is a symbolic link", str(path))
+    flags = os.O_RDONLY | system.BYTES | system.NO_WAITING | system.CLOSED_IN_CHILDREN
+    descriptor = os.open(path, flags | (0 if links else system.NO_LINK))
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -110,14 +110,16 @@ def writing(folder: Path, wait: float) -> Iterator[None]:
         deadline = time.monotonic() + wait
         while not try_lock(descriptor):
             if time.monotonic() >= deadline:
-                holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip() or "unknown"
+                os.lseek(descriptor, 0, os.SEEK_SET)
+                holder = os.read(descriptor, 32).decode("ascii", "replace").strip() or "unknown"
                 raise StoreBusyError(
                     f"another process (pid {holder}) is writing to {folder} and did not finish within {wait:g} s: "
                     "nothing was changed, try again when it is done"
                 )
             time.sleep(0.02)
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode("ascii"), 0)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        os.write(descriptor, str(os.getpid()).encode("ascii"))
         yield
 
 
@@ -126,9 +128,7 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
     """Holds a lock between processes, by a file that is made where it lacks. False where another holds it and `wait` is
     not set. Raises `OSError`."""
     with _lock_file(path) as descriptor:
-        if wait:
-            fcntl.flock(descriptor, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield wait or try_lock(descriptor, shared=shared)
+        yield system.lock(descriptor, shared=shared, wait=wait)
 
 
 @contextlib.contextmanager
@@ -147,11 +147,7 @@ def unheld(path: Path) -> Iterator[bool]:
 
 def try_lock(descriptor: int, *, shared: bool = False) -> bool:
     """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it."""
-    try:
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return system.lock(descriptor, shared=shared, wait=False)
 
 
 @contextlib.contextmanager

@@ -168,6 +168,7 @@ def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None
         "xkg.errors",
         "xkg.files",
         "xkg.openai_server",
+        "xkg.operating_system",
         "xkg.sqlite_files",
         "xkg.retry_after",
     }

@@ -1,3 +1,4 @@
+import functools
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from xkg.errors import SandboxUnavailableError
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.container import ContainerRunner
 from xkg.sandbox.isolation.fork_server import WarmRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.watchdog import descendants
@@ -105,7 +107,23 @@ def require_landlock(abi: int = 1) -> None:
         pytest.skip(f"this kernel has Landlock ABI {landlock.version()} (0: none), the test needs {abi}")
 
 
-@pytest.fixture(params=["bubblewrap", "landlock", "forked"])
+@functools.cache
+def _no_container() -> str | None:
+    try:
+        ContainerRunner().run(Job(arguments=("-c", "")))
+    except SandboxUnavailableError as error:
+        return str(error)
+    return None
+
+
+def require_container() -> ContainerRunner:
+    """Needs podman or docker, and the image that `docs/howto/containers.md` makes."""
+    if (why := _no_container()) is not None:
+        pytest.skip(why)
+    return ContainerRunner()
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "forked", "container"])
 def runner(request: pytest.FixtureRequest) -> Runner:
     if request.param == "forked":
         require_landlock(landlock.SCOPES_FROM)
@@ -113,7 +131,7 @@ def runner(request: pytest.FixtureRequest) -> Runner:
     if request.param == "landlock":
         require_landlock()
         return LandlockRunner()
-    return BubblewrapRunner()
+    return require_container() if request.param == "container" else BubblewrapRunner()
 
 
 @pytest.fixture
@@ -142,6 +160,7 @@ def attack_on(runner: Runner) -> Attack:
         "landlock",
         "landlock of an ordinary user",
         "forked",
+        "container",
     ]
 )
 def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attack:
@@ -155,4 +174,6 @@ def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "forked":
         require_landlock(landlock.SCOPES_FROM)
         return attack_on(Forked())
+    if request.param == "container":
+        return attack_on(require_container())
     return attack_on(BubblewrapRunner())

@@ -1,4 +1,18 @@
 """Paper and repository to `PaperBundle`: a room for each kind of stage, `pipeline` orders them.
 
 May import: llm, embeddings, sandbox, and what lies below. Knows nothing of any database.
+
+What serves a graph opens this room only to read a repository or a paper, and so works without the extra `build`.
 """
+
+from importlib.util import find_spec
+
+from xkg.errors import MissingExtraError
+
+NEEDED = (
+    *("arxiv", "lxml", "pylatexenc", "pypdfium2", "tree_sitter", "urllib3", "uv"),
+    *(f"tree_sitter_{name}" for name in "c cpp cuda javascript julia python rust typescript".split()),
+)
+
+if any(find_spec(name) is None for name in NEEDED):
+    raise MissingExtraError("build", "reading papers and repositories")

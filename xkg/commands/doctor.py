@@ -12,6 +12,7 @@ from xkg.config import Settings
 from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
+from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
 
 _WIDTH = 88
@@ -126,7 +127,7 @@ def _sentence_transformers() -> Check:
         ok=version is not None,
         seen=version or "not installed",
         cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
-        remedy="pip install '.[st]' where xkg was cloned",
+        remedy="pip install 'xkg[st]'",
         optional=True,
     )
 
@@ -158,20 +159,19 @@ def _vectors() -> Check:
         try:
             import faiss
         except ImportError as error:
-            raise XkgError(str(error)) from error
+            raise XkgError("faiss is not installed") from error
         return f"faiss {faiss.__version__}"
 
     return _try(
         "vector index",
         look,
-        cost="nothing can be published or searched",
-        remedy="pip install '.[cpu]' where xkg was cloned, or '.[gpu]' where a GPU is",
+        cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
+        remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
     )
 
 
 def _gpu() -> Check:
     from xkg.store.indexes.gpu import missing_gpu
-    from xkg.store.indexes.vectors import EXACT_UP_TO
 
     try:
         missing = missing_gpu()
@@ -182,28 +182,28 @@ def _gpu() -> Check:
         ok=missing is None,
         seen=missing or "used",
         cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
-        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install '.[gpu]' where xkg was cloned",
+        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install 'xkg[gpu]'",
         optional=True,
     )
 
 
 def _sandbox(settings: Settings) -> Check:
     from xkg.sandbox.runner import Job
-    from xkg.sandbox.select import runner_for
+    from xkg.sandbox.select import chosen_runner
 
     def look() -> str:
-        runner = runner_for(settings.sandbox)
+        runner, why = chosen_runner(settings.sandbox)
         outcome = runner.run(Job(arguments=("-c", "print('ran')")))
         if not outcome.ok:
             raise XkgError(f"{runner.name} cannot run Python: {' '.join(outcome.output.split())[-200:]}")
         weaker = f"; weaker than bubblewrap: {'; '.join(runner.weaker)}" if runner.weaker else ""
-        return f"{runner.name}, one run {outcome.seconds * 1000:.0f} ms{weaker}"
+        return f"{runner.name} ({why}), one run {outcome.seconds * 1000:.0f} ms{weaker}"
 
     return _try(
         "sandbox",
         look,
         cost="code is never run: levels stop at 'parsed'",
-        remedy="apt-get install bubblewrap libseccomp2, and what the line says",
+        remedy="on Linux apt-get install bubblewrap libseccomp2, elsewhere podman or docker; and what the line says",
     )
 
 

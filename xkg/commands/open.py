@@ -71,11 +71,11 @@ def blacklist_guard(
     settings: Settings, path: Path | None, note: "Callable[[str], None]" = lambda _: None
 ) -> "BlacklistGuard | None":
     """The guard of a file, None for none. Raises `InputError` where the file cannot be read."""
+    if path is None:
+        return None
     from xkg.blacklist import read_blacklist
     from xkg.build.curation.blacklist_guard import BlacklistGuard
 
-    if path is None:
-        return None
     folder = settings.kg / "curation" / "blacklist"
     return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
 

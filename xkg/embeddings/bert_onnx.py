@@ -7,10 +7,7 @@ Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 20
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import onnx
-from onnx import helper, numpy_helper
-
+from xkg.embeddings import onnx_format
 from xkg.errors import EmbeddingError
 
 
@@ -34,8 +31,8 @@ class _Graph:
     def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> None:
         self.config, self.tensors, self.location, self.start = config, tensors, location, start
         self.prefix = "bert." if "bert.embeddings.word_embeddings.weight" in tensors else ""
-        self.nodes: list[Any] = []
-        self.initializers: dict[str, Any] = {}
+        self.nodes: list[bytes] = []
+        self.initializers: dict[str, bytes] = {}
 
     def bert(self) -> bytes:
         config = self.config
@@ -71,27 +68,24 @@ class _Graph:
             x = self.norm(self.op("Add", attended, x), f"{layer}.attention.output.LayerNorm")
             inner = self.op("Gelu", self.linear(x, f"{layer}.intermediate.dense"))
             x = self.norm(self.op("Add", self.linear(inner, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")
-        self.nodes.append(helper.make_node("Reshape", [x, shape], ["last_hidden_state"]))
-
-        graph = helper.make_graph(
-            self.nodes,
-            "bert",
-            [
-                helper.make_tensor_value_info("input_ids", onnx.TensorProto.INT64, ["batch", "tokens"]),
-                helper.make_tensor_value_info("positions", onnx.TensorProto.INT64, ["tokens"]),
-                helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, ["tokens", "tokens"]),
-            ],
-            [helper.make_tensor_value_info("last_hidden_state", onnx.TensorProto.FLOAT, ["batch", "tokens", hidden])],
-            list(self.initializers.values()),
-        )
+        self.nodes.append(onnx_format.node("Reshape", [x, shape], "last_hidden_state", {}))
         # Opset 23 is the first with Attention, and belongs to IR version 11.
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=11)
-        serialised: bytes = model.SerializeToString()
-        return serialised
+        return onnx_format.model(
+            self.nodes,
+            self.initializers.values(),
+            (
+                onnx_format.value("input_ids", onnx_format.INT64, ("batch", "tokens")),
+                onnx_format.value("positions", onnx_format.INT64, ("tokens",)),
+                onnx_format.value("mask", onnx_format.FLOAT, ("tokens", "tokens")),
+            ),
+            (onnx_format.value("last_hidden_state", onnx_format.FLOAT, ("batch", "tokens", hidden)),),
+            opset=23,
+            ir_version=11,
+        )
 
-    def op(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def op(self, operator: str, *inputs: str, **attributes: int | float) -> str:
         output = f"{operator}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(operator, inputs, [output], **attributes))
+        self.nodes.append(onnx_format.node(operator, inputs, output, attributes))
         return output
 
     def linear(self, x: str, name: str) -> str:
@@ -104,7 +98,7 @@ class _Graph:
         )
 
     def constant(self, name: str, values: Sequence[int]) -> str:
-        self.initializers[name] = numpy_helper.from_array(np.array(values, np.int64), name)
+        self.initializers[name] = onnx_format.integers(name, values)
         return name
 
     def tensor(self, name: str) -> str:
@@ -112,10 +106,7 @@ class _Graph:
         if entry["dtype"] != "F32":
             raise EmbeddingError(f"{self.location} holds {entry['dtype']} numbers: only 32-bit floats are supported")
         first, end = entry["data_offsets"]
-        proto = onnx.TensorProto(
-            name=name, data_type=onnx.TensorProto.FLOAT, dims=entry["shape"], data_location=onnx.TensorProto.EXTERNAL
+        self.initializers[name] = onnx_format.external_tensor(
+            name, entry["shape"], self.location, self.start + first, end - first
         )
-        for key, value in (("location", self.location), ("offset", self.start + first), ("length", end - first)):
-            proto.external_data.add(key=key, value=str(value))
-        self.initializers[name] = proto
         return name

@@ -10,6 +10,7 @@ from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, 
 from xkg.embeddings.onnx_weights import (
     MINILM,
     PACKAGES,
+    Tokenized,
     find_weights,
     load_session,
     load_tokenizer,
@@ -22,7 +23,6 @@ from xkg.text.unicode import encodable
 if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
     import numpy as np
     from numpy.typing import NDArray
-    from tokenizers import Encoding
 
 _BATCH_TOKENS = 1024
 _PACK_TOKENS = 192
@@ -89,7 +89,7 @@ class OnnxEmbedder:
         return self._encoded(texts, self._packed if "mask" in self._inputs else self._apart)
 
     def _encoded(
-        self, texts: Sequence[str], read: Callable[[Sequence[Encoding]], Iterable[tuple[int, NDArray[np.float32]]]]
+        self, texts: Sequence[str], read: Callable[[Sequence[Tokenized]], Iterable[tuple[int, NDArray[np.float32]]]]
     ) -> list[EncodedText]:
         import numpy as np
 
@@ -111,13 +111,12 @@ class OnnxEmbedder:
             encoded[_identity(text)] = _joined([sums[segment] for segment in text.segments]).encoded()
         return [encoded[_identity(text)] for text in texts]
 
-    def _tokenized(self, texts: Sequence[str]) -> list[Encoding]:
+    def _tokenized(self, texts: Sequence[str]) -> Sequence[Tokenized]:
         if len(texts) <= _FEW:  # a pool of threads is woken for a batch
             return [self._tokenizer.encode(_readable(text)) for text in texts]
-        encodings: list[Encoding] = self._tokenizer.encode_batch([_readable(text) for text in texts])
-        return encodings
+        return self._tokenizer.encode_batch([_readable(text) for text in texts])
 
-    def _apart(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _apart(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """The number of each text, and the vectors of its tokens."""
         import numpy as np
 
@@ -127,7 +126,7 @@ class OnnxEmbedder:
             count = ids.shape[1]
             yield from zip(rows, self._hidden(ids, np.arange(count), np.zeros((count, count), np.float32)), strict=True)
 
-    def _packed(self, encodings: Sequence[Encoding]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    def _packed(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """As `_apart`, several texts a row."""
         import numpy as np
 

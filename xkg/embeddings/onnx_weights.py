@@ -13,9 +13,11 @@ import json
 import logging
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
 from xkg.files import user_cache_folder
 
@@ -59,17 +61,48 @@ def read_json(path: Path) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def load_tokenizer(folder: Path, max_tokens: int) -> Any:
-    """The tokenizer of a model, which truncates texts at `max_tokens` and pads nothing. Raises `EmbeddingError`."""
-    from tokenizers import Tokenizer
+class Tokenized(Protocol):
+    """The tokens of a text: see `wordpiece.Pieces`."""
 
+    @property
+    def ids(self) -> list[int]: ...
+
+    @property
+    def word_ids(self) -> list[int | None]: ...
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]: ...
+
+
+class Tokenizer(Protocol):
+    def encode(self, text: str, /) -> Tokenized: ...
+
+    def encode_batch(self, texts: list[str], /) -> Sequence[Tokenized]: ...
+
+
+def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
+    """The tokenizer of a model, which truncates texts at `max_tokens` and pads nothing: ours where the model splits
+    text as BERT does, else that of the library `tokenizers`. Raises `EmbeddingError`."""
+    path = folder / "tokenizer.json"
     try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        refused = error
+    try:
+        import tokenizers
+    except ModuleNotFoundError:
+        raise EmbeddingError(
+            f"{path} cannot be read ({refused}): fetch the model again, or pip install tokenizers for a model whose "
+            "tokenizer is not BERT's"
+        ) from refused
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare Exception
-        raise EmbeddingError(f"{folder / 'tokenizer.json'} cannot be read ({error}): fetch the model again") from error
+        raise EmbeddingError(f"{path} cannot be read ({error}): fetch the model again") from error
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()
-    return tokenizer
+    found: Tokenizer = tokenizer
+    return found
 
 
 def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:

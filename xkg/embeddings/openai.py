@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from xkg.config import OPENAI_URL
-from xkg.errors import EmbeddingError
+from xkg.errors import EmbeddingError, MissingExtraError
 from xkg.openai_server import Patience, access, failure, is_openai
 from xkg.text.unicode import encodable
 
@@ -44,7 +44,10 @@ class OpenAIEmbedder:
             raise EmbeddingError(
                 f"no key for {server.at}: set {server.variables}, or embedding.base_url to another server"
             )
-        import openai
+        try:
+            import openai
+        except ModuleNotFoundError as error:
+            raise EmbeddingError(str(MissingExtraError("llm", "embedding.provider openai"))) from error
 
         # Tries are counted here, not in the SDK.
         self._client = openai.OpenAI(api_key=server.sent_key, base_url=base_url, max_retries=0)

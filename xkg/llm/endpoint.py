@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from xkg.errors import ModelUnavailableError
+from xkg.errors import MissingExtraError, ModelUnavailableError
 from xkg.llm.prices import tokens
 from xkg.openai_server import Access, Patience, failure
 from xkg.text.unicode import encodable
@@ -126,7 +126,10 @@ class Endpoint:
 
     def _started(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            import openai
+            try:
+                import openai
+            except ModuleNotFoundError as error:
+                raise ModelUnavailableError(str(MissingExtraError("llm", "asking a language model"))) from error
 
             # Tries are counted here, not in the SDK.
             self._client = openai.AsyncOpenAI(

@@ -92,7 +92,10 @@ def _published(model: str) -> Price | None:
     the installed package holds."""
     if ":" in model:  # a tag names weights that run on one's own machine: `deepseek-r1:14b`
         return None
-    from genai_prices import Usage, calc_price
+    try:
+        from genai_prices import Usage, calc_price
+    except ModuleNotFoundError:  # without the extra `llm`, where no model can be asked either
+        return None
 
     def dollars(usage: Usage) -> float:
         return float(calc_price(usage, model).total_price * 1_000_000 / _ORDINARY)

@@ -4,11 +4,12 @@ import contextlib
 import functools
 import platform
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from xkg.config import SandboxSettings
 from xkg.errors import SandboxUnavailableError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.container import ContainerRunner
 from xkg.sandbox.isolation.fork_server import WarmRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -24,25 +25,37 @@ _PRELOADED = {
     "optax": (("optax",), "JAX_"),
     "scipy": (("scipy", "scipy.linalg", "scipy.optimize", "scipy.special", "scipy.stats"), None),
 }
+_RUNNERS: Mapping[str, Callable[[], Runner]] = {
+    "bubblewrap": BubblewrapRunner,
+    "landlock": LandlockRunner,
+    "container": ContainerRunner,
+}
 _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
     """The runner that the settings name, after a trial run (once a process). `auto` falls back from bubblewrap to
-    Landlock, which contains code too (see `weaker`), and never to a runner that contains nothing.
+    Landlock and to a container, which contain code too (see `weaker`), and never to a runner that contains nothing.
 
     Raises `SandboxUnavailableError` with one line on what to install or allow."""
-    if platform.system() != "Linux":
-        raise SandboxUnavailableError("code is run on Linux only: use a Linux machine or container for this step")
+    return chosen_runner(settings)[0]
+
+
+def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
+    """The runner that the settings name, and why it is this one. Raises as `runner_for`."""
     if settings.runner == "unsafe-subprocess":
-        return UnsafeSubprocessRunner()
-    refusals = []
-    for runner in (BubblewrapRunner(), LandlockRunner()):
-        if settings.runner in ("auto", runner.name):
-            refusal = _refusal(runner.name)
+        return UnsafeSubprocessRunner(), "XKG_SANDBOX__RUNNER names it"
+    refusals: list[str] = []
+    for name in _RUNNERS if platform.system() == "Linux" else ("container",):
+        if settings.runner in ("auto", name):
+            refusal = _refusal(name)
             if refusal is None:
-                return runner
+                if settings.runner == name:
+                    return _RUNNERS[name](), "the settings name it"
+                return _RUNNERS[name](), "; ".join(refusals) or "the first that works here"
             refusals.append(refusal)
+    if not refusals:
+        refusals = [f"{settings.runner} needs Linux: leave sandbox.runner at auto, or set it to container"]
     raise SandboxUnavailableError(
         f"{'; and '.join(refusals)}; "
         "or set XKG_SANDBOX__RUNNER=unsafe-subprocess to run untrusted code with your own rights"
@@ -79,7 +92,7 @@ def limits_for(settings: SandboxSettings) -> Limits:
 
 @functools.cache
 def _refusal(name: str) -> str | None:
-    runner = BubblewrapRunner() if name == "bubblewrap" else LandlockRunner()
+    runner = _RUNNERS[name]()
     trial = Job(arguments=("-c", "print('contained')"), limits=Limits(seconds=20))
     detail = ""
     for _ in range(2):  # on a busy machine the first trial may fail

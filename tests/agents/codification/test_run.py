@@ -19,7 +19,7 @@ from tests.agents.codification.runs import (
 )
 from tests.llm_endpoint import status
 from xkg.agents.codification.run import StepTaken
-from xkg.commands.costs import costs
+from xkg.llm.costs import costs
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.sandbox.conftest import require_container
 from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.environments import UvEnvironments, newest_of
-from xkg.sandbox.runner import Environment, Job
+from xkg.sandbox.runner import Environment, Job, Runner
 
 
 @pytest.fixture
@@ -26,9 +27,14 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
         yield served
 
 
+@pytest.fixture(params=["bubblewrap", "container"])
+def installing(request: pytest.FixtureRequest) -> Runner:
+    return require_container() if request.param == "container" else BubblewrapRunner()
+
+
 @pytest.fixture
-def environments(tmp_path: Path) -> UvEnvironments:
-    return UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+def environments(installing: Runner, tmp_path: Path) -> UvEnvironments:
+    return UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), installing)
 
 
 def importable(environment: Environment, *names: str) -> bool:
@@ -48,12 +54,12 @@ def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environ
 
 
 def test_a_second_question_is_answered_without_the_index(
-    index: Index, environments: UvEnvironments, tmp_path: Path
+    index: Index, environments: UvEnvironments, installing: Runner, tmp_path: Path
 ) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     first = environments.make(["alpha"])
     asked = len(index.asked)
-    again = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+    again = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), installing)
     assert again.make(["alpha", "sys"]) == first
     assert len(index.asked) == asked
 

@@ -3,11 +3,11 @@
 import contextlib
 import heapq
 import itertools
-import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+from xkg.operating_system import processors
 from xkg.sandbox.runner import Limits
 
 _FEWEST = 2
@@ -45,8 +45,7 @@ class RunSlots:
 def slots_for(limits: Limits) -> RunSlots:
     """As many slots as this process has processors and the machine has memory for, each run at its limit; two at least
     where there are two processors."""
-    processors = len(os.sched_getaffinity(0))
-    return RunSlots(min(processors, max(_FEWEST, _available_mb() // limits.memory_mb)))
+    return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 
 def _available_mb() -> int:

@@ -6,10 +6,12 @@ System calls, rights and what each ABI version added are from <https://docs.kern
 import contextlib
 import ctypes
 import os
-import resource
 import stat
 import sys
 from collections.abc import Iterable, Mapping
+
+if sys.platform != "win32":  # where this module only says that there is no Landlock
+    import resource
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15

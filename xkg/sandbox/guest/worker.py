@@ -17,7 +17,6 @@ import importlib
 import json
 import math
 import os
-import resource
 import select
 import signal
 import socket
@@ -26,6 +25,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+if sys.platform != "win32":  # where no process is forked
+    import resource
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
 

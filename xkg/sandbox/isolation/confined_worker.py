@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 from xkg.errors import InputError, SandboxUnavailableError, UnsafeInputError
+from xkg.operating_system import is_root
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.guest.worker import ASK, BYTES, DONE, ERROR, HEADER, MARK, MEMORY, NOTHING, PART, REQUEST
 from xkg.sandbox.isolation import seccomp
@@ -181,6 +182,11 @@ class _Template:
     """The process that calls are forked from."""
 
     def __init__(self, modules: Sequence[str]) -> None:
+        if not hasattr(os, "fork"):
+            raise SandboxUnavailableError(
+                "papers and repositories are read in a process that forks, which this system has not: build in the "
+                "Windows Subsystem for Linux, or on another machine, and import what was built"
+            )
         ours, theirs = socket.socketpair()
         with theirs:
             plan = {
@@ -394,7 +400,7 @@ def _one_line(text: str) -> str:
 
 def _uid() -> int | None:
     """An unused uid, for root; None for users who may not change it."""
-    if os.geteuid() != 0 or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
+    if not is_root() or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
         return unused_uid(lasting=True)

@@ -46,6 +46,8 @@ from xkg.sandbox.runner import Job, Limits, Outcome
 _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 _TRUNCATE_FROM = 3
+_ACCESS_MODE = 3
+"""O_ACCMODE, which Python has from 3.12 on, and not everywhere."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -88,8 +90,8 @@ _TRUNCATION = (
     Denied("truncate"),
     Denied("truncate64"),
     Denied("openat2", answer="absent"),
-    Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
-    Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | os.O_ACCMODE),
+    Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
+    Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
 # What Landlock allows on files that it does not let be written: times and attributes where a file's mode allows it,
 # modes and owners by its owner. Copying a file sets its mode and times last, so these calls pretend to succeed.

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from xkg.errors import SandboxUnavailableError
+from xkg.operating_system import is_root
 from xkg.sandbox.guest import forward
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import (
@@ -150,7 +151,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 def lend(folder: Path) -> None:
     """Gives a folder of ours with its content to the uid that programs run under when root starts them."""
-    if os.geteuid() == 0 and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
+    if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper=True))
 
 

@@ -28,7 +28,7 @@ from xkg.sandbox.runner import Limits, Outcome
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
 # Output beyond this multiple of the retained size is endless; a chatty training loop is not.
-_ENDLESS = 64
+ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
 Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
@@ -94,8 +94,8 @@ def follow(
     """Reads `pipe` and watches the processes from `root` down, without `excluded`, until the descriptor `over` becomes
     readable (the job has ended) or the job meets a limit; then the caller must end it."""
     started = time.monotonic()
-    output = _Tail(limits.output_kb * 1024)
-    endless = limits.output_kb * 1024 * _ENDLESS
+    output = Tail(limits.output_kb * 1024)
+    endless = limits.output_kb * 1024 * ENDLESS
     peak = 0
     stopped: Ended | None = None
     os.set_blocking(pipe, False)
@@ -205,7 +205,7 @@ def kill_tree(process: int) -> None:
         os.killpg(process, signal.SIGKILL)
 
 
-class _Tail:
+class Tail:
     """The last `size` bytes of a stream, and its total length."""
 
     def __init__(self, size: int) -> None:

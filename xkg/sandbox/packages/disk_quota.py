@@ -1,7 +1,6 @@
 """The disk space of environments: which are removed when there are too many, and which are not."""
 
 import contextlib
-import fcntl
 import os
 import re
 import shutil
@@ -10,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xkg.files import file_lock
+from xkg.operating_system import lock
 from xkg.sandbox.runner import Environment
 
 _USED = ".used"
@@ -25,7 +25,7 @@ def in_use(environment: Environment) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):  # not ours to write: then not ours to remove
             file = stack.enter_context((environment.site.parent / _USED).open("w"))
-            fcntl.flock(file, fcntl.LOCK_SH)
+            lock(file.fileno(), shared=True, wait=True)
         yield
 
 

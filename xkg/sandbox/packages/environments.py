@@ -25,6 +25,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from xkg.errors import PackagesError
 from xkg.files import file_lock, read_regular, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
+from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -54,6 +56,7 @@ _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SS
 # Modules that run inside, found as a package without `__init__`, so that they need nothing else of xkg.
 _SENT = tuple("guest/forward packages/installer packages/toml_text packages/wheel_exports packages/wheels".split())
 _START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
+_TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
@@ -101,7 +104,7 @@ class UvEnvironments:
     def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
         self._folder = folder.absolute()
         self._settings = settings
-        self._sandbox = runner if isinstance(runner, BubblewrapRunner) else None
+        self._sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
 
     def make(
@@ -131,6 +134,16 @@ class UvEnvironments:
         }
         return environment.model_copy(update={"missing": missing})
 
+    @functools.cached_property
+    def _python(self) -> str:
+        """Of the interpreter that code will run on."""
+        if not isinstance(self._sandbox, ContainerRunner):
+            return _python()
+        outcome = self._sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
+        if not outcome.ok:
+            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): make it anew")
+        return f"container {outcome.output.strip()}"
+
     def again(self, digest: str) -> Environment | None:
         if not re.fullmatch(r"[0-9a-f]{16}", digest):
             return None
@@ -148,7 +161,7 @@ class UvEnvironments:
     ) -> Environment:
         index = configured_index()
         question = json.dumps(
-            [names, sorted(hints.items()), newest, self._settings.max_mb, _python(), sorted(index.hosts)]
+            [names, sorted(hints.items()), newest, self._settings.max_mb, self._python, sorted(index.hosts)]
         )
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
@@ -203,7 +216,7 @@ class UvEnvironments:
 
     def _installed(self, plan: Plan) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
-        digest = set_hash(f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels)
+        digest = set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._python)
         if not plan.wheels:
             return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.unreachable)
         home = self._folder / digest
@@ -236,10 +249,12 @@ class UvEnvironments:
     def _run(self, query: dict[str, Any]) -> tuple[Any, str]:
         """The installer's answer, and the reason where there is none."""
         if self._contained and self._sandbox is None:
-            return None, "packages can be installed in bubblewrap only"
+            return None, "packages can be installed in bubblewrap and containers only"
+        if isinstance(self._sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
+            return None, "packages can be installed in containers on Linux only, where they reach the index alone"
         making = self._making()
-        owner = outside_uid(keeper=True) if self._sandbox else None
-        owner = os.getuid() if owner is None else owner
+        keeper = outside_uid(keeper=True) if self._sandbox else None
+        owner = os.getuid() if keeper is None else keeper
         if making.exists() and making.stat().st_uid != owner:
             shutil.rmtree(making)
         work = making / "work"
@@ -248,7 +263,7 @@ class UvEnvironments:
             folder.mkdir(exist_ok=True)
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
         answer = making / "work/answer.json"
-        ended = self._confined(query) if self._sandbox else self._plain(query)
+        ended = self._confined(query, keeper) if self._sandbox else self._plain(query)
         if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
             shutil.rmtree(making, ignore_errors=True)
             return None, "the installation left something else than its folder"
@@ -260,28 +275,33 @@ class UvEnvironments:
             with contextlib.suppress(OSError):
                 answer.unlink(missing_ok=True)
 
-    def _confined(self, query: dict[str, Any]) -> str:
-        assert self._sandbox is not None
+    def _confined(self, query: dict[str, Any], keeper: int | None) -> str:
         index = configured_index()
         certificates = ssl.get_default_verify_paths().cafile
         variables = dict(index.variables) | _PATIENCE
-        mounts = [Mount(self._making(), _MAKE, writable=True), Mount(_uv(), _UV)]
+        mounts = [Mount(self._making(), _MAKE, writable=True)]
         if certificates:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
-        request = _request(query, _UV, _SOCKET, _MAKE)
         with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
-            outcome = self._sandbox.confine(
-                Confined(
-                    command=(str(interpreter()), *_INSTALLER),
-                    limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
-                    files={**_installer(), "request.json": json.dumps(request)},
-                    mounts=(*mounts, Mount(socket, _SOCKET)),
-                    variables=variables,
-                    unix_sockets=True,
-                    keeper=True,
-                )
+            confined = Confined(
+                command=(str(interpreter()), *_INSTALLER),
+                limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
+                files={**_installer(), "request.json": json.dumps(_request(query, _UV, _SOCKET, _MAKE))},
+                mounts=(*mounts, Mount(socket, _SOCKET)),
+                variables=variables,
+                unix_sockets=True,
+                keeper=True,
             )
+            if isinstance(self._sandbox, ContainerRunner):
+                request = json.dumps(_request(query, IMAGE_UV, _SOCKET, _MAKE))
+                inside = replace(
+                    confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
+                )
+                outcome = self._sandbox.confine(inside, user=owner_in_container(keeper))
+            else:
+                assert self._sandbox is not None
+                outcome = self._sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(_uv(), _UV))))
         return _trouble(outcome.ended, outcome.output)
 
     def _plain(self, query: dict[str, Any]) -> str:
@@ -311,9 +331,9 @@ def _request(query: dict[str, Any], uv: str, socket: str | None, making: str) ->
     return query | paths | {"uv": uv, "socket": socket}
 
 
-def set_hash(wheels: Sequence[str] | Iterator[str]) -> str:
-    """The id of a resolved set on this Python: 16 hex digits."""
-    return hashlib.sha256("\n".join([_python(), *sorted(wheels)]).encode()).hexdigest()[:16]
+def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
+    """The id of a resolved set on an interpreter, by default this one: 16 hex digits."""
+    return hashlib.sha256("\n".join([python or _python(), *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
 def _version_notes(

@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
-import resource
 from collections.abc import Callable
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from xkg.operating_system import files_allowed
 
 log = logging.getLogger(__name__)
 
@@ -154,11 +155,8 @@ def room(most: int) -> int:
     """How many connections this process can have, at most `most`: its limit of open files is raised where it is too
     low."""
     wanted = most + SPARE_FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    allowed = most if soft == resource.RLIM_INFINITY else max(1, min(most, soft - SPARE_FILES))
+    files = files_allowed(wanted)
+    allowed = most if files is None else max(1, min(most, files - SPARE_FILES))
     if allowed < most:
-        log.warning("%s open files are allowed, so that %s connections can be open, not %s", soft, allowed, most)
+        log.warning("%s open files are allowed, so that %s connections can be open, not %s", files, allowed, most)
     return allowed

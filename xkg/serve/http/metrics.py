@@ -20,6 +20,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from xkg.errors import XkgError
+from xkg.operating_system import runs
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each
 
@@ -89,15 +90,5 @@ def _forget_the_dead(folder: Path) -> None:
     """Removes the gauges of workers that were killed."""
     for path in folder.glob("gauge_live*_*.db"):
         pid = path.stem.rpartition("_")[2]
-        if pid.isdecimal() and not _alive(int(pid)):
+        if pid.isdecimal() and not runs(int(pid)):
             multiprocess.mark_process_dead(int(pid))  # type: ignore[no-untyped-call]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -9,7 +9,6 @@ take turns, by a lock in its folder.
 import contextlib
 import json
 import logging
-import os
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from typing import Any
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
 from xkg.files import file_lock, private_file, private_folder, try_lock
+from xkg.operating_system import KILL, signal_group, yield_processor
 from xkg.serve.jobs.environment import job_environment
 from xkg.serve.jobs.table import JobTable, Row, State
 
@@ -222,8 +222,7 @@ class Jobs:
                 env=job_environment(self._settings),
                 start_new_session=True,
             )
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, _NICE)
+        yield_processor(process.pid, _NICE)
         with contextlib.suppress(OSError):
             Path(f"/proc/{process.pid}/oom_score_adj").write_text(_FIRST_TO_GO)
         self._table.started(row.id, process.pid)
@@ -282,13 +281,12 @@ class _Build:
             self._signal(number)
             if self._ends_within(grace):
                 break
-        self._signal(signal.SIGKILL)
+        self._signal(KILL)
         self._ends_within(grace)
 
     def _signal(self, number: int) -> None:
         if self._pid is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._pid, number)
+            signal_group(self._pid, number)
 
     def _ends_within(self, grace: float) -> bool:
         until = time.monotonic() + grace

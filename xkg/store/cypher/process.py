@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-import selectors
+import queue
 import subprocess
 import sys
 import threading
@@ -32,7 +32,8 @@ class QueryProcess:
         self._confine = confine
         self._lock = threading.Lock()
         self._worker: subprocess.Popen[bytes] | None = None
-        self._unread = b""
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._reader: threading.Thread | None = None
         self.landlock: int | None = None
 
     def start(self) -> None:
@@ -94,6 +95,9 @@ class QueryProcess:
             stderr=subprocess.DEVNULL,
             env={name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "SYSTEMROOT") if name in os.environ},
         )
+        self._lines = queue.SimpleQueue()
+        self._reader = threading.Thread(target=_pass_on, args=(self._worker, self._lines), daemon=True)
+        self._reader.start()
         ready = self._read(_STARTING_SECONDS)
         if ready is None or "error" in ready:
             self._stop()
@@ -104,11 +108,13 @@ class QueryProcess:
         self.landlock = ready["landlock"]
 
     def _stop(self) -> None:
-        worker, self._worker, self._unread = self._worker, None, b""
+        worker, self._worker, reader = self._worker, None, self._reader
         if worker is None:
             return
         worker.kill()
         worker.wait()
+        if reader is not None:
+            reader.join()
         for pipe in (worker.stdin, worker.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -133,21 +139,24 @@ class QueryProcess:
     def _read(self, seconds: float) -> dict[str, Any] | None:
         """The worker's next line, None when it ended or the time is over."""
         assert self._worker is not None
-        assert self._worker.stdout is not None
-        until = time.monotonic() + seconds
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._worker.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._unread:
-                if not selector.select(max(0.0, until - time.monotonic())):
-                    return None
-                piece = os.read(self._worker.stdout.fileno(), 1 << 16)
-                if not piece:
-                    self._worker.wait()
-                    return None
-                self._unread += piece
-        line, _, self._unread = self._unread.partition(b"\n")
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return None
+        if line is None:
+            self._worker.wait()
+            return None
         answer: dict[str, Any] = json.loads(line)
         return answer
+
+
+def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
+    """Each line of the worker, and None at its end, by a thread of its own: Windows cannot wait for a pipe."""
+    assert worker.stdout is not None
+    for line in worker.stdout:
+        if line.endswith(b"\n"):
+            lines.put(line)
+    lines.put(None)
 
 
 def _query_error(error: str, seconds: float) -> QueryFailedError:

@@ -11,10 +11,12 @@ import decimal
 import json
 import math
 import os
-import resource
 import sys
 import uuid
 from typing import Any
+
+if sys.platform != "win32":  # where the guard and the read-only handle are all there is
+    import resource
 
 BUFFER_POOL = 256 << 20
 EXTRA_MEMORY = 1 << 30
@@ -53,6 +55,8 @@ def deny_files_and_network() -> int:
 
 def limit_resources() -> None:
     """No byte to any file, no core dump, and bounded memory."""
+    if sys.platform == "win32":
+        return
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     if sys.platform.startswith("linux"):
@@ -64,7 +68,8 @@ def limit_resources() -> None:
 def open_nothing_more() -> None:
     """No new file descriptor, so no file and no socket: what holds where Landlock is missing. An empty folder can still
     be made there."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+    if sys.platform != "win32":
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
 
 
 def plain(value: Any) -> Any:

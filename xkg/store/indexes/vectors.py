@@ -3,13 +3,18 @@
 Cosine similarity is the inner product of unit vectors. Johnson, Douze and Jégou, "Billion-scale similarity search with
 GPUs", IEEE Transactions on Big Data 7(3), 2021 (FAISS). Files are memory-mapped, so processes share them; nothing is
 ever added to a mapped index, which would abort the process.
+
+An exact index is an array in NumPy's own format: a product with one matrix needs no library of 66 MB, so only graphs of
+more than `EXACT_UP_TO` techniques need FAISS. Exact indexes that FAISS has written are read too.
 """
 
+import struct
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from xkg.errors import MissingExtraError
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -52,15 +57,15 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
     a million, 27 lists gave the vectors themselves a recall of 1.00, sums of two 0.995, questions only 0.93, and
     sums of four 0.95; with 80 lists the last two had 0.993 and 0.995.
     """
-    import faiss
     import numpy as np
-
-    from xkg.store.indexes import gpu
 
     count, dimension = vectors.shape
     index: Any = None
     info = EXACT
     if count > exact_up_to:
+        from xkg.store.indexes import gpu
+
+        faiss = _faiss()
         lists = max(1, min(int(4 * count**0.5), count // 39))
         index = faiss.index_factory(dimension, f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT)
         index.cp.max_points_per_centroid = _TRAINED_ON
@@ -79,10 +84,38 @@ def build(path: Path, vectors: "NDArray[np.float32]", *, exact_up_to: int = EXAC
             probes = min(probes + probes // 4, lists)
         info = VectorsInfo(kind="ivf-fp16", probes=probes, recall=round(recall, 4)) if recall >= RECALL_GOAL else EXACT
     if info.kind == "exact":
-        index = faiss.IndexFlatIP(dimension)
-        index.add(vectors)
-    faiss.write_index(index, str(path))
+        with path.open("wb") as file:  # a name without a suffix stays as it is
+            np.save(file, np.ascontiguousarray(vectors, dtype=np.float32), allow_pickle=False)
+    else:
+        faiss.write_index(index, str(path))
     return info
+
+
+# `write_index` of FAISS for IndexFlatIP: name, dimension, count, two unused, trained, metric, count of numbers.
+_FLAT_HEADER = struct.Struct("<4siq16x?iQ")
+
+
+def _exact_rows(path: Path) -> "NDArray[np.float32]":
+    """The vectors of an exact index, mapped into memory."""
+    import numpy as np
+
+    with path.open("rb") as file:
+        start = file.read(_FLAT_HEADER.size)
+    if start[:4] != b"IxFI":
+        mapped: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return mapped
+    _, dimension, count, *_ = _FLAT_HEADER.unpack(start)
+    # Its numbers begin at an odd place, from where each product would copy them again.
+    return np.fromfile(path, np.float32, count * dimension, offset=_FLAT_HEADER.size).reshape(count, dimension)
+
+
+def _faiss() -> Any:
+    """The library. Raises `MissingExtraError`."""
+    try:
+        import faiss
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("cpu", f"a graph of more than {EXACT_UP_TO:,} techniques") from error
+    return faiss
 
 
 def nearest_rows(vectors: "NDArray[np.float32]", queries: "NDArray[np.float32]") -> "NDArray[np.int64]":
@@ -170,8 +203,7 @@ def _within(
             rows, found = _places(products >= at_least)
             yield rows + start, found, products[rows, found]
         return
-    import faiss
-
+    faiss = _faiss()
     index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     index.nprobe = info.probes
     for start in range(0, len(vectors), _BLOCK):
@@ -188,26 +220,32 @@ def _places(mask: "NDArray[np.bool_]") -> "tuple[NDArray[np.int64], NDArray[np.i
 
 
 class VectorIndex:
-    """Searches a finished index; may be used from several threads. `hidden` rows are not found."""
+    """Searches a finished index; may be used from several threads. `hidden` rows are not found. Raises
+    `MissingExtraError` for a compressed index where FAISS is not installed."""
 
     def __init__(self, path: Path, info: VectorsInfo, hidden: Sequence[int] = ()) -> None:
-        import faiss
         import numpy as np
 
-        self._faiss: Any = faiss
         self._numpy = np
-        self._index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         self._info = info
+        self._exact: NDArray[np.float32] | None = None
+        self._shown: NDArray[np.bool_] | None = None
         self._visible: Any = None
+        if info.kind == "exact":
+            self._exact = _exact_rows(path)
+        else:
+            self._faiss: Any = _faiss()
+            self._index: Any = self._faiss.read_index(str(path), self._faiss.IO_FLAG_MMAP_IFC)
         if hidden:
-            visible = np.ones(len(self), dtype=bool)
-            visible[list(hidden)] = False
-            self._visible = faiss.IDSelectorBitmap(np.packbits(visible, bitorder="little"))  # type: ignore[call-arg, arg-type]
+            self._shown = np.ones(len(self), dtype=bool)
+            self._shown[list(hidden)] = False
+            if self._exact is None:
+                self._visible = self._faiss.IDSelectorBitmap(np.packbits(self._shown, bitorder="little"))
         self._sample: NDArray[np.float32] | None = None
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
-        return int(self._index.ntotal)
+        return int(self._index.ntotal) if self._exact is None else len(self._exact)
 
     def search(
         self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None = None
@@ -216,24 +254,42 @@ class VectorIndex:
         if rows is not None and not rows:
             return []
         query = self._numpy.ascontiguousarray(vector, dtype=self._numpy.float32).reshape(1, -1)
-        if rows is not None and self._info.kind != "exact" and len(rows) <= _FEW_ROWS:
+        if self._exact is not None:
+            return self._among_all(query[0], k, rows)
+        if rows is not None and len(rows) <= _FEW_ROWS:
             return self._among(query[0], k, rows)
         selector = self._visible
         if rows is not None:
             selector = self._faiss.IDSelectorBatch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        if self._info.kind == "exact":
-            parameters = self._faiss.SearchParameters(sel=selector)
-        else:
-            # Under a filter the nearest lists hold fewer of the wanted rows, or none.
-            share = 1 if rows is None else len(self) // len(rows) + 1
-            probes = min(self._info.probes * share, self._index.nlist)
-            parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
+        # Under a filter the nearest lists hold fewer of the wanted rows, or none.
+        share = 1 if rows is None else len(self) // len(rows) + 1
+        probes = min(self._info.probes * share, self._index.nlist)
+        parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=probes)
         scores, found = self._index.search(query, min(k, len(self)), params=parameters)
-        if rows is not None and self._info.kind != "exact" and (found[0] >= 0).sum() < min(k, len(rows)):
+        if rows is not None and (found[0] >= 0).sum() < min(k, len(rows)):
             parameters = self._faiss.SearchParametersIVF(sel=selector, nprobe=self._index.nlist)
             scores, found = self._index.search(query, min(k, len(self)), params=parameters)
         ranked = sorted(zip((-scores[0]).tolist(), found[0].tolist(), strict=True))
         return [(row, -score) for score, row in ranked if row >= 0]
+
+    def _among_all(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int] | None) -> list[tuple[int, float]]:
+        """As `search` of an exact index; of rows that are equally near the lower ones."""
+        np = self._numpy
+        assert self._exact is not None
+        if rows is not None:
+            numbers = np.unique(np.asarray(rows, dtype=np.int64))
+            cosines = self._exact[numbers] @ vector
+        elif self._shown is not None:
+            numbers = np.flatnonzero(self._shown)
+            cosines = (self._exact @ vector)[numbers]
+        else:
+            numbers = np.arange(len(self._exact))
+            cosines = self._exact @ vector
+        if 0 < k < len(cosines):
+            near = np.flatnonzero(cosines >= np.partition(cosines, -k)[-k])
+            numbers, cosines = numbers[near], cosines[near]
+        best = np.lexsort((numbers, -cosines))[:k]
+        return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
         """As `search` of a few rows of many, which is quicker than to look for them in every list."""
@@ -243,10 +299,7 @@ class VectorIndex:
 
     def exact_rows(self, rows: Sequence[int]) -> "NDArray[np.float32] | None":
         """The vectors of `rows` as they were given to `build`, or None where only 16-bit numbers are kept."""
-        if self._info.kind != "exact":
-            return None
-        result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
-        return result
+        return None if self._exact is None else self._exact[self._numpy.asarray(rows, dtype=self._numpy.int64)]
 
     def within(
         self, vectors: "NDArray[np.float32]", at_least: float
@@ -254,14 +307,13 @@ class VectorIndex:
         """Numbers of `vectors`, rows within a cosine of `at_least` of them, and the cosines; hidden rows too.
         Compressed indexes miss a few."""
         np = self._numpy
-        if self._info.kind != "exact":
+        if self._exact is None:
             parameters = self._faiss.SearchParametersIVF(nprobe=self._info.probes)
             limits, scores, found = self._index.range_search(vectors, at_least, params=parameters)
             return np.repeat(np.arange(len(vectors)), np.diff(limits.astype(np.int64))), found, scores
         parts = []
         for start in range(0, len(self), _BLOCK):
-            block = self._index.reconstruct_n(start, min(_BLOCK, len(self) - start))
-            products = vectors @ block.T
+            products = vectors @ self._exact[start : start + _BLOCK].T
             numbers, found = _places(products >= at_least)
             parts.append((numbers, found + start, products[numbers, found]))
         numbers, found, scores = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -269,9 +321,11 @@ class VectorIndex:
 
     def vectors(self, rows: Sequence[int]) -> "NDArray[np.float32]":
         """The vectors of `rows`, near to those given to `build` where only 16-bit numbers are kept."""
-        if self._info.kind != "exact":
-            with self._turn:
-                self._index.make_direct_map(True)
+        exact = self.exact_rows(rows)
+        if exact is not None:
+            return exact
+        with self._turn:
+            self._index.make_direct_map(True)
         result: NDArray[np.float32] = self._index.reconstruct_batch(self._numpy.asarray(rows, dtype=self._numpy.int64))
         return result
 

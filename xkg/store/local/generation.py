@@ -11,6 +11,7 @@
 A reader holds a shared lock on the manifest of its generation; clean-up leaves locked generations alone.
 """
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -25,6 +26,7 @@ from pydantic import ValidationError
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.files import blake3_of, sync_file, sync_folder, try_lock, unheld, write_whole
 from xkg.store import ablations
+from xkg.operating_system import OPEN_FILES_MOVE
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
@@ -318,7 +320,14 @@ def _keep(folder: Path, names: set[str]) -> None:
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
         if abandoned or (path.suffix == ".json" and path.name not in names):
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(*(() if OPEN_FILES_MOVE else (PermissionError,))):
+                path.unlink(missing_ok=True)
+
+
+def _doom(folder: Path, number: int) -> None:
+    doomed = folder.with_name(f".removed-{number}")
+    shutil.rmtree(doomed, ignore_errors=True)
+    folder.rename(doomed)
 
 
 def clean_up(root: Path, retained: int = RETAINED) -> None:
@@ -335,10 +344,11 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
             folder = generation_folder(root, other)
             if other not in needed:
                 with unheld(folder / "manifest.json") as free:
-                    if free:
-                        doomed = folder.with_name(f".removed-{other}")
-                        shutil.rmtree(doomed, ignore_errors=True)
-                        folder.rename(doomed)
+                    if free and OPEN_FILES_MOVE:
+                        _doom(folder, other)
+                if free and not OPEN_FILES_MOVE:
+                    with contextlib.suppress(PermissionError):  # it is read: then the next publish removes it
+                        _doom(folder, other)
         manifests = [read_manifest(root, n) for n in numbers(root)]
     except CorruptStoreError:
         return

@@ -1,0 +1,89 @@
+"""What works without the packages of extras, and what the rest says: they are hidden from a process of its own."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests import tiny_world
+from tests.conftest import PEER, ROOT
+
+_EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+_MODULES = {"faiss_cpu": "faiss", "faiss_gpu": "faiss", "genai_prices": "genai_prices", "pygithub": "github"}
+_KEPT = {"urllib3"}
+"""Of an extra, and of what always comes."""
+_RUN = """
+import sys
+for name in sys.argv.pop(1).split():
+    sys.modules[name] = None
+from xkg.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+def _hidden(*extras: str) -> str:
+    lines = [line for extra in extras for line in _EXTRAS[extra] if not line.startswith("xkg[")]
+    names = {re.split(r"[^A-Za-z0-9-]", line)[0].lower().replace("-", "_") for line in lines} - _KEPT
+    return " ".join(sorted(_MODULES.get(name, name) for name in names))
+
+
+def _xkg(folder: Path, hidden: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_"))}
+    command = (sys.executable, "-c", _RUN, hidden, f"--kg={folder / 'graph'}", *arguments)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def bare() -> str:
+    return _hidden("build", "cpu", "curation", "llm", "neo4j", "st") + " onnx tokenizers"
+
+
+def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp_path: Path) -> None:
+    assert "imported 4 papers" in _xkg(tmp_path, bare, "import", str(PEER)).stdout
+    for words in (("search", "bootstrap"), ("cypher", "MATCH (p:Paper) RETURN p.id"), ("index", "rebuild"), ("serve",)):
+        done = _xkg(tmp_path, bare, *words)
+        assert done.returncode == 0, (words, done.stderr)
+    doctor = _xkg(tmp_path, bare, "doctor")
+    assert "papers: 4" in doctor.stdout
+    assert "xkg[cpu]" in doctor.stdout
+
+
+def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:
+    world = tiny_world.written_to(tmp_path)
+    done = _xkg(tmp_path, bare, *("build", *world.arguments, "--llm", "none"))
+    assert done.returncode == 1
+    assert re.fullmatch(r"xkg: .*pip install 'xkg\[build\]'\n", done.stderr)
+
+
+def test_a_large_graph_names_the_extra_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import numpy as np
+
+    from xkg.errors import MissingExtraError
+    from xkg.store.indexes import vectors
+
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    rows = np.eye(8, dtype=np.float32)
+    assert vectors.build(tmp_path / "exact", rows).kind == "exact"
+    assert vectors.VectorIndex(tmp_path / "exact", vectors.EXACT).search(rows[3], 1) == [(3, 1.0)]
+    with pytest.raises(MissingExtraError, match=r"more than 20,000 techniques.*xkg\[cpu\]"):
+        vectors.build(tmp_path / "lists", rows, exact_up_to=4)
+
+
+def test_an_exact_index_that_faiss_has_written_is_still_read(tmp_path: Path) -> None:
+    import faiss
+    import numpy as np
+
+    from xkg.store.indexes.vectors import EXACT, VectorIndex
+
+    rows = np.random.default_rng(0).normal(size=(30, 12)).astype(np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    index = faiss.IndexFlatIP(12)
+    index.add(rows)
+    faiss.write_index(index, str(tmp_path / "old"))
+    found = VectorIndex(tmp_path / "old", EXACT)
+    assert np.array_equal(found.vectors([0, 7]), rows[[0, 7]])
+    assert found.search(rows[7], 1)[0][0] == 7

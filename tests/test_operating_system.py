@@ -1,0 +1,72 @@
+"""Locks, processes and limits as the system here has them; `test_other_systems` has the others."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from xkg import operating_system
+
+
+def test_a_lock_keeps_others_out_until_its_file_is_closed(tmp_path: Path) -> None:
+    with (tmp_path / "lock").open("w") as one, (tmp_path / "lock").open("w") as other:
+        assert operating_system.lock(one.fileno(), shared=False, wait=False)
+        assert not operating_system.lock(other.fileno(), shared=True, wait=False)
+        one.close()
+        assert operating_system.lock(other.fileno(), shared=True, wait=False)
+
+
+def test_readers_share_a_lock(tmp_path: Path) -> None:
+    (tmp_path / "lock").touch()
+    with (tmp_path / "lock").open() as one, (tmp_path / "lock").open() as other:
+        assert operating_system.lock(one.fileno(), shared=True, wait=False)
+        assert operating_system.lock(other.fileno(), shared=True, wait=False)
+        assert not operating_system.lock(other.fileno(), shared=False, wait=False)
+
+
+def test_a_process_runs_until_it_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert operating_system.runs(process.pid)
+    assert not operating_system.runs(process.pid)
+
+
+def test_a_group_is_ended_with_its_children() -> None:
+    code = "import subprocess, sys; print(subprocess.Popen(['sleep', '60']).pid, flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as leader:
+        assert leader.stdout is not None
+        child = int(leader.stdout.readline())
+        operating_system.signal_group(leader.pid, operating_system.KILL)
+        leader.wait()
+    operating_system.signal_group(leader.pid, operating_system.KILL)  # nobody is left, which is no error
+    end = time.monotonic() + 20
+    while _lives(child):  # the kernel takes its time
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def _lives(process: int) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_limit_on_open_files_is_never_lowered() -> None:
+    before = operating_system.files_allowed(0)
+    assert operating_system.files_allowed(1) == before
+    assert before is None or before > 8
+
+
+def test_a_file_of_ones_own_or_of_root_is_trusted(tmp_path: Path) -> None:
+    status = tmp_path.stat()
+    assert not operating_system.owned_by_another(status)
+    stranger = os.stat_result((*status[:4], 12345 if os.geteuid() != 12345 else 12346, *status[5:]))
+    assert operating_system.owned_by_another(stranger)
+
+
+def test_at_least_one_processor_may_be_used() -> None:
+    assert operating_system.processors() >= 1

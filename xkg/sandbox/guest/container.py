@@ -1,0 +1,171 @@
+"""The first process of a container of `xkg.sandbox.isolation.container`: a script of the standard library alone, which
+runs one command as another user without rights, ends all that it leaves behind by ending itself, and says how it ended.
+
+Its standard input is the length of a JSON object (8 bytes, big-endian), that object, and then a leash: it ends when
+that is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK OOM`: the wait status, the most
+bytes of memory, how many processes the kernel ended for want of memory. The job has no way to that stream, and cannot
+read the token, since this process cannot be inspected.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import time
+from typing import Any, NoReturn
+
+_PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
+_CAPABILITY_VERSION_3 = 0x20080522
+_INTERVAL = 0.05
+_CGROUP = "/sys/fs/cgroup"
+# of version 2, then of version 1
+_PEAKS = (f"{_CGROUP}/memory.peak", f"{_CGROUP}/memory/memory.max_usage_in_bytes")
+_EVENTS = (f"{_CGROUP}/memory.events", f"{_CGROUP}/memory/memory.oom_control")
+
+
+def main() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    plan = json.loads(_read(int.from_bytes(_read(8), "big")))
+    token, answers = plan["token"], os.dup(2)
+    os.set_inheritable(answers, False)
+    os.dup2(1, 2)
+
+    def say(*words: object) -> None:
+        os.write(answers, (" ".join(map(str, (token, *words))) + "\n").encode())
+
+    for place, text in plan["files"].items():
+        os.makedirs(os.path.dirname(place), exist_ok=True)  # noqa: PTH103, PTH120
+        with open(place, "wb") as file:  # noqa: PTH123
+            file.write(text.encode("utf-8", "surrogatepass"))
+        os.chmod(place, 0o666)  # noqa: PTH101
+    if plan["python"]:
+        _make_python(plan["python"], plan["packages"])
+    os.makedirs(plan["folder"], exist_ok=True)  # noqa: PTH103
+    for folder, _, _ in os.walk(plan["folder"]):
+        os.chmod(folder, 0o777)  # noqa: PTH101
+    say("started")
+    wakeup, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    child = os.fork()
+    if child == 0:
+        os.close(answers)
+        _become(plan)
+    status = _watched(child, wakeup, time.monotonic() + plan["seconds"])
+    say(status, _peak(), _killed_for_memory())
+    os._exit(0)
+
+
+def _watched(child: int, wakeup: int, until: float) -> int:
+    """The wait status of the command, or that of SIGKILL where it must be ended."""
+    waiting = select.poll()
+    waiting.register(wakeup, select.POLLIN)
+    waiting.register(0, select.POLLIN)
+    while time.monotonic() < until and not _killed_for_memory():
+        for descriptor, _ in waiting.poll(1000 * _INTERVAL):
+            if descriptor == 0:  # nothing is sent after the plan
+                return signal.SIGKILL
+            with contextlib.suppress(BlockingIOError):
+                os.read(wakeup, 4096)
+        while True:  # also what the job has left behind
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if process == child:
+                return status
+            if process == 0:
+                break
+    return signal.SIGKILL
+
+
+def _make_python(folder: str, packages: str | None) -> None:
+    """An environment around the image's interpreter with `packages` on its path, and nothing that the image installed;
+    no code of a package runs before it is imported."""
+    inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    os.makedirs(inside)  # noqa: PTH103
+    os.makedirs(f"{folder}/bin")  # noqa: PTH103
+    real = os.path.realpath(sys.executable)
+    os.symlink(real, f"{folder}/bin/python")  # noqa: PTH211
+    home = f"home = {os.path.dirname(real)}\ninclude-system-site-packages = false\n"  # noqa: PTH120
+    paths = f"{packages}\n" if packages else ""
+    for name, text in (("packages.pth", paths), ("sitecustomize.py", ""), ("usercustomize.py", "")):
+        with open(f"{inside}/{name}", "w") as file:  # noqa: PTH123
+            file.write(text)
+    with open(f"{folder}/pyvenv.cfg", "w") as file:  # noqa: PTH123
+        file.write(home)
+
+
+def _become(plan: dict[str, Any]) -> NoReturn:
+    try:
+        os.setsid()
+        nothing = os.open("/dev/null", os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.closerange(3, 1024)
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123
+            file.write("1000")
+        os.chdir(plan["folder"])
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for name, most in plan["limits"].items():
+            kind = getattr(resource, f"RLIMIT_{name}")
+            hard = resource.getrlimit(kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (most, most))
+        _leave_root(plan["user"])
+        _filter_calls(bytes.fromhex(plan["filter"]))
+        os.execve(plan["command"][0], plan["command"], plan["variables"])
+    except BaseException as error:
+        os.write(1, f"the command cannot be started: {error}\n".encode())
+    os._exit(127)
+
+
+def _leave_root(user: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    if libc.capset(header, (ctypes.c_uint32 * 6)()) != 0:
+        raise OSError(ctypes.get_errno(), "capabilities cannot be given up")
+
+
+def _filter_calls(program: bytes) -> None:
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+    if program:
+        libc = ctypes.CDLL(None, use_errno=True)
+        loaded = Program(len(program) // 8, program)
+        if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(loaded), 0, 0):
+            raise OSError(ctypes.get_errno(), "seccomp")
+
+
+def _killed_for_memory() -> int:
+    for name in _EVENTS:
+        with contextlib.suppress(OSError, ValueError), open(name) as file:  # noqa: PTH123
+            return next((int(line.split()[1]) for line in file if line.startswith("oom_kill ")), 0)
+    return 0
+
+
+def _peak() -> int:
+    for name in _PEAKS:
+        with contextlib.suppress(OSError, ValueError), open(name) as file:  # noqa: PTH123
+            return int(file.read())
+    return 0
+
+
+def _read(count: int) -> bytes:
+    parts = []
+    while count > 0:
+        part = os.read(0, min(count, 1 << 20))
+        if not part:
+            os._exit(1)
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+if __name__ == "__main__":
+    main()

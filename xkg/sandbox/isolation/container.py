@@ -1,0 +1,284 @@
+"""The container runner: a container engine (`podman` or `docker`) by its command, for systems without the kernel that
+bubblewrap and Landlock need, such as macOS, where the engine brings a Linux of its own.
+
+A job has a container without network, and runs in it as nobody without capabilities, with a read-only image, memory
+file systems of its own, and the engine's limits on memory and processes. `guest.container` is its first process; what
+it is to run comes over its standard input, so that no folder of the host is shared but that of packages, read-only.
+"""
+
+import contextlib
+import functools
+import itertools
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import BinaryIO
+
+from xkg.errors import InputError, SandboxUnavailableError
+from xkg.operating_system import is_root
+from xkg.sandbox.guest import landlock
+from xkg.sandbox.isolation import seccomp
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME, NOBODY, PYTHON, QUIET, SITE, Confined, Mount, kernel_limits
+from xkg.sandbox.isolation.scratch import relative
+from xkg.sandbox.isolation.watchdog import ENDLESS, Ended, Tail, Watched
+from xkg.sandbox.runner import Job, Limits, Outcome
+
+IMAGE = "xkg-runner"
+IMAGE_PYTHON, IMAGE_UV = f"{PYTHON}/bin/python", "/usr/local/bin/uv"
+CONTAINERFILE = Path(__file__).parents[1] / "Containerfile"
+ENGINES = ("podman", "docker")
+
+_GUEST = Path(landlock.__file__).with_name("container.py")
+_SHARED_MEMORY_MB = 64
+_OWN_MB = 64
+"""Memory of the first process and of the files of the job's interpreter."""
+_OWN_PROCESSES = 1
+_FILES, _PROCESSES = 1024, 4096
+_STARTING_SECONDS = 60.0
+_ENDING_SECONDS = 20.0
+_LATEST = 10.0
+"""The first process ends the job so many seconds after its limit, if nobody else does."""
+_LONGEST_ARGUMENTS, _LONGEST_ARGUMENT = 1 << 20, 1 << 17
+_names = itertools.count()
+
+
+class ContainerRunner:
+    """Contains a job in a container of `image`. Safe to call from several threads.
+
+    Raises `SandboxUnavailableError` where there is no engine or no image, or the engine refuses, `UnsafeInputError` for
+    a file outside the scratch folder, `InputError` for arguments that no process can be given."""
+
+    name = "container"
+
+    def __init__(self, image: str = IMAGE) -> None:
+        self._image = image
+
+    @property
+    def weaker(self) -> tuple[str, ...]:
+        notes = ["memory is bounded with that of files in /tmp, as one sum"]
+        if not _filter():
+            notes.append("system calls are filtered by the engine alone")
+        return tuple(notes)
+
+    def run(self, job: Job) -> Outcome:
+        mounts = () if job.site is None else (Mount(job.site.resolve(), SITE),)
+        confined = Confined((f"{PYTHON}/bin/python", *job.arguments), job.limits, job.files, mounts)
+        return self.confine(confined, command=("python", *job.arguments), packages=bool(mounts))
+
+    def confine(
+        self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
+    ) -> Outcome:
+        """Runs any command of the image as `user`; raises as `run`. `/python/bin/python` is the image's interpreter,
+        which sees the packages at `/site` with `packages`. The outcome shows `command` where it is given."""
+        _check(confined.command)
+        token = secrets.token_hex(16)
+        plan = {
+            "token": token,
+            "command": confined.command,
+            "files": {f"{HOME}/{relative(name)}": text for name, text in confined.files.items()},
+            "python": PYTHON,
+            "packages": SITE if packages else None,
+            "folder": confined.folder,
+            "user": user,
+            "variables": {**QUIET, **confined.variables},
+            "limits": {name: most for name, most in kernel_limits(confined.limits).items() if name != "NPROC"},
+            "filter": _filter(unix_sockets=confined.unix_sockets),
+            "seconds": confined.limits.seconds + _LATEST,
+        }
+        name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
+        arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
+        try:
+            process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except OSError as error:
+            raise SandboxUnavailableError(f"{engine()} cannot be started ({error})") from error
+        with _Running(process, name, token, confined.limits) as running:
+            running.send(json.dumps(plan).encode())
+            watched, code = running.wait()
+        if code is None:
+            raise SandboxUnavailableError(_refusal(watched.output, self._image))
+        return watched.outcome(code, self.name, command or confined.command)
+
+
+def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str, ...]:
+    memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
+    options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
+    options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
+    # Root only as far as its first process needs it to become another user.
+    options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
+    options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
+    options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
+    # Not the engine's own, which may be above what it may set.
+    options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
+    options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
+    options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
+    options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
+    if Path(engine()).name == "podman":  # else it adds memory file systems of any size
+        options += ["--read-only-tmpfs=false"]
+        if mounts:  # where SELinux would hide folders that are not labelled for containers
+            options += ["--security-opt", "label=disable"]
+    for mount in mounts:
+        options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
+    return tuple(options)
+
+
+def _first() -> tuple[str, ...]:
+    return ("python3", "-I", "-S", "-c", _guest())
+
+
+@functools.cache
+def _guest() -> str:
+    return _GUEST.read_text(encoding="utf-8")
+
+
+class _Running:
+    """A container that runs: what is sent to it, what comes out of it, and its end in any case."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
+        self._process, self._name, self._token, self._limits = process, name, token, limits
+        self._output = Tail(limits.output_kb * 1024)
+        self._noise: deque[str] = deque(maxlen=20)
+        self._started: float | None = None
+        self._ended: tuple[int, int, int] | None = None
+        self._changed = threading.Condition()
+        self._threads: list[threading.Thread] = []
+
+    def __enter__(self) -> "_Running":
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        for target, stream in ((self._collect, self._process.stdout), (self._listen, self._process.stderr)):
+            thread = threading.Thread(target=target, args=(stream,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+    def send(self, plan: bytes) -> None:
+        """The standard input stays open: it is the leash."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(len(plan).to_bytes(8, "big") + plan)
+            self._process.stdin.flush()
+
+    def wait(self) -> tuple[Watched, int | None]:
+        """How it went, and the exit code, below zero for a signal; None where the command was never reached."""
+        began = time.monotonic()
+        stopped: Ended | None = None
+        with self._changed:
+            while self._ended is None and self._threads[1].is_alive():
+                limit = began + _STARTING_SECONDS if self._started is None else self._started + self._limits.seconds
+                if self._output.total > self._limits.output_kb * 1024 * ENDLESS:
+                    stopped = "output"
+                elif time.monotonic() > limit:
+                    stopped = "timeout"
+                if stopped:
+                    break
+                self._changed.wait(min(0.1, max(0.001, limit - time.monotonic())))
+            seconds = time.monotonic() - (self._started or began)
+        self._end()
+        if self._started is None:
+            return Watched(None, "\n".join(self._noise), seconds, 0.0), None
+        status, peak, killed = self._ended or (9, 0, 0)
+        if stopped is None and (killed or self._ended is None):
+            stopped = "memory"  # the kernel ended the first process too
+        if stopped is None and self._output.total > self._limits.output_kb * 1024 * ENDLESS:
+            stopped = "output"
+        return Watched(stopped, self._output.text(), seconds, peak / 2**20), _exit_code(status)
+
+    def _end(self) -> None:
+        if self._process.poll() is None:
+            if self._ended is None:
+                _ask_engine("kill", self._name)
+            try:
+                self._process.wait(_ENDING_SECONDS)
+            except subprocess.TimeoutExpired:
+                _ask_engine("rm", "--force", self._name)
+                self._process.kill()
+                self._process.wait()
+        for thread in self._threads:
+            thread.join(_ENDING_SECONDS)
+
+    def _collect(self, stream: BinaryIO) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while self._output.read(stream.fileno()):
+                pass
+
+    def _listen(self, stream: BinaryIO) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            for line in stream:
+                words = line.decode("utf-8", "replace").split()
+                with self._changed:
+                    if words[:1] != [self._token]:
+                        self._noise.append(" ".join(words)[:500])
+                    elif words[1:] == ["started"]:
+                        self._started = time.monotonic()
+                    else:
+                        status, peak, killed = map(int, words[1:])
+                        self._ended = status, peak, killed
+                    self._changed.notify_all()
+        with self._changed:
+            self._changed.notify_all()
+
+
+def _exit_code(status: int) -> int:
+    """Of Linux' wait status, on any system."""
+    return -(status & 0x7F) if status & 0x7F else status >> 8
+
+
+def engine() -> str:
+    """The command of the container engine. Raises `SandboxUnavailableError`."""
+    for name in ENGINES:
+        if (program := shutil.which(name)) is not None:
+            return program
+    raise SandboxUnavailableError("no container engine is installed: install podman or docker")
+
+
+def _ask_engine(*arguments: str) -> None:
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        subprocess.run(
+            (engine(), *arguments), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_ENDING_SECONDS
+        )
+
+
+@functools.cache
+def _filter(*, unix_sockets: bool = False) -> str:
+    """The filter of system calls as hex, empty where this machine cannot make one for a Linux kernel."""
+    try:
+        return seccomp.program(unix_sockets=unix_sockets).hex()
+    except SandboxUnavailableError:
+        return ""
+
+
+def _refusal(output: str, image: str) -> str:
+    message = next((line for line in reversed(output.splitlines()) if line.strip()), "it did not say why")[:200]
+    if "image" in message.lower():
+        build = f"{Path(engine()).name} build -t {image} -f {CONTAINERFILE} {CONTAINERFILE.parent}"
+        return f"there is no image {image} for code to run in ({message}): make it with `{build}`"
+    return f"{Path(engine()).name} cannot contain code here: {message}"
+
+
+def _check(arguments: tuple[str, ...]) -> None:
+    if any("\0" in argument for argument in arguments):
+        raise InputError("the job cannot be started (NUL in an argument); give long code as a file")
+    sizes = [len(argument.encode("utf-8", "replace")) for argument in arguments]
+    if max(sizes, default=0) >= _LONGEST_ARGUMENT or sum(sizes) >= _LONGEST_ARGUMENTS:
+        raise InputError("the job cannot be started (its arguments are too long); give long code as a file")
+
+
+def owner_in_container(keeper: int | None) -> int:
+    """The uid that may write this user's folders in a container: root's folders are given to `keeper`; a podman of an
+    ordinary user calls that user root."""
+    if is_root():
+        return NOBODY if keeper is None else keeper
+    return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()
