@@ -44,6 +44,7 @@ class ExportedPair(Value):
     implementation: str
     test: str
     documentation: str
+    language: str
     paper: str
     code: str
     level: str
@@ -167,6 +168,7 @@ def pairs(
             implementation=code.implementation,
             test=code.test or "",
             documentation=code.documentation,
+            language=code.language,
             paper=row.paper_title,
             code=row.code,
             level=row.level,
@@ -182,7 +184,12 @@ def markdown(found: Sequence[tuple[Technique, Sequence[ExportedPair]]]) -> str:
         if not of_technique:
             lines += ["", "No code in the graph fits it."]
         for pair in of_technique:
-            lines += ["", f"### {pair.name} ({pair.paper}) [{pair.level}]", "", fenced(pair.implementation, "python")]
+            lines += [
+                "",
+                f"### {pair.name} ({pair.paper}) [{pair.level}]",
+                "",
+                fenced(pair.implementation, pair.language),
+            ]
     return "\n".join(lines) + "\n"
 
 
