@@ -34,11 +34,13 @@ def sections(text: str) -> list[Section]:
         else:
             title, level = match["markdown"], len(match["marks"])
         found.append((_NUMBER.sub("", title).strip(), level, match.start()))
-    result = []
-    for n, (title, level, start) in enumerate(found):
-        end = next((s for _, other, s in found[n + 1 :] if other <= level), len(text))
-        result.append(Section(title, level, start, end))
-    return result
+    ends = [len(text)] * len(found)
+    still_open: list[int] = []
+    for n, (_, level, start) in enumerate(found):
+        while still_open and found[still_open[-1]][1] >= level:
+            ends[still_open.pop()] = start
+        still_open.append(n)
+    return [Section(title, level, start, end) for (title, level, start), end in zip(found, ends, strict=True)]
 
 
 def until(text: str, title: str) -> str:
