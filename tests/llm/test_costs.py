@@ -88,6 +88,12 @@ def test_the_command_prints_a_table_or_json(
     kg: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(kg) == 0
+    narrow = capsys.readouterr().out
+    assert narrow.startswith("-- 1 ---")
+    assert max(map(len, narrow.splitlines())) <= 80
+    monkeypatch.setenv("COLUMNS", "120")
     assert run(kg) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == "paper calls unusable reused input cached share output seconds dollars".split()
