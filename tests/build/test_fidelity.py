@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.fidelity import FAITHFUL_SHARE, omitted, share, unmatched
+from xkg.build.fidelity import FAITHFUL_SHARE, Scope, omitted, share, unmatched
 
 SOURCE = """\
 # --- stein/sampler.py:12-44 @ 0a1b2c3
@@ -211,3 +211,31 @@ def test_what_a_rewrite_leaves_out_is_named_nearest_first() -> None:
     assert omitted(SOURCE, SOURCE, 9) == []
     assert omitted(SOURCE, SOURCE + SOURCE, 9) == []
     assert len(omitted(LANGEVIN, SOURCE, 3)) == 3
+
+
+COMPOSITE = """\
+def solved(u, v):
+    return v / (1 + u)
+
+
+def stepped(u, v, w, scale):
+    a = scale * u + (scale) / (1 + scale) * v
+    s = solved(a, v)
+    return averaged(s, w, scale)
+
+
+def averaged(s, w, scale):
+    return w / (1 + scale) + s
+"""
+
+
+def test_a_call_of_a_component_needs_no_counterpart() -> None:
+    source = (
+        "def step(u, v, w, scale):\n    a = scale * u + (scale) / (1 + scale) * v\n    s = v / (1 + a)\n    return s\n"
+    )
+    lines = frozenset((5, 6, 7, 8))
+    assert share(COMPOSITE, source, Scope(lines, 9)) < 0.7
+    assert share(COMPOSITE, source, Scope(lines, 9, frozenset((7, 8)))) == 1.0
+    assert unmatched(COMPOSITE, source, Scope(lines, 9, frozenset((7, 8)))) == []
+    assert share(COMPOSITE, source, Scope(frozenset((7, 8)), 9, frozenset((7, 8)))) == 1.0
+    assert share(COMPOSITE, "def other(x):\n    return x ** 7 - 3\n", Scope(lines, 2, frozenset((7, 8)))) == 0.0

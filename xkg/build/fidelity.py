@@ -24,21 +24,27 @@ class Unmatched(NamedTuple):
 
 class Scope(NamedTuple):
     """What of an implementation is compared with what of an excerpt: the statements that begin on these `lines`, with
-    those of the first `excerpt_lines` lines. The rest of both only tells which names are functions of their own."""
+    those of the first `excerpt_lines` lines. The rest of both only tells which names are functions of their own. What
+    begins on a line of `calls` does nothing but call a component: the source, which has the component's statements in
+    that place, need not have a counterpart."""
 
     lines: Set[int]
     excerpt_lines: int
+    calls: Set[int] = frozenset()
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
     """The share of the implementation's statements, in `scope` if it is given, with a counterpart in the excerpt, 0..1,
     weighted by their number of operations. A counterpart is a statement, or a few that feed it, with most of the same
-    operations on the same kinds of operands; each operation of the excerpt counts once. 0 where the implementation
-    computes nothing, or neither can be parsed."""
+    operations on the same kinds of operands; each operation of the excerpt counts once. 1 where the implementation
+    only calls components, 0 where it computes nothing, or neither can be parsed."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
-    whole = sum(_contribution(statement) for statement in own)
-    return round(sum(_contribution(own[i]) for i in matched) / whole, 3) if whole else 0.0
+    calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
+    whole = sum(_contribution(own[i]) for i in range(len(own)) if i in matched or i not in calls)
+    if not whole:
+        return 1.0 if calls else 0.0
+    return round(sum(_contribution(own[i]) for i in matched) / whole, 3)
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
@@ -46,7 +52,8 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
     order."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
-    return [Unmatched(s.line, s.text) for i, s in enumerate(own) if i not in matched]
+    calls = scope.calls if scope is not None else ()
+    return [Unmatched(s.line, s.text) for i, s in enumerate(own) if i not in matched and s.line not in calls]
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:

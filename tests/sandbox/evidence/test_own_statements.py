@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.slicing.compose import Part, compose
-from xkg.sandbox.evidence.own_statements import own_lines
+from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 
 CLIP = (
     "import math\n\nLIMIT = 3.0\n\n\ndef clip(x):\n    return min(x, _bound(x))\n\n\ndef _bound(x):\n    return LIMIT\n"
@@ -63,3 +63,21 @@ def test_without_components_or_without_sense_all_is_own() -> None:
 def test_any_text_has_own_lines(lines: list[str]) -> None:
     source = "".join(lines)
     assert own_lines(source, [CLIP, DAMP]) <= set(range(1, source.count("\n") + 2))
+
+
+def test_only_what_does_nothing_but_call_a_component_is_a_call_of_it() -> None:
+    component = "def solved(u, v):\n    return u / v\n\n\nclass Keeper:\n    pass\n\n\nLIMIT = 3\n"
+    module = (
+        "x = solved(a, b.c)\n"
+        "x, y = solved(*a, v=1)\n"
+        "k = Keeper()\n"
+        "x = solved__part(a, b)\n"  # as composition renames it
+        "x = solved(a + 1, b)\n"
+        "x = 2 * solved(a, b)\n"
+        "x = other(a)\n"
+        "x = solved(other(a), b)\n"
+        "x[i + 1] = solved(a, b)\n"
+        "LIMIT(3)\n"
+    )
+    assert component_calls(module, [component]) == {1, 2, 3, 4}
+    assert component_calls("def (", [component]) == component_calls(module, ["def ("]) == frozenset()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from xkg.build.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
-from xkg.sandbox.evidence.own_statements import own_lines
+from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 from xkg.value import Value
 
 PROMPTS = Path(__file__).parent / "prompts"
@@ -53,5 +53,7 @@ class Draft(Value):
     @property
     def scope(self) -> Scope:
         """What fidelity compares: what is not its components', with the lines that this was written from."""
-        lines = own_lines(self.implementation, [component.implementation for component in self.components])
-        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1)
+        components = [component.implementation for component in self.components]
+        lines = own_lines(self.implementation, components)
+        calls = component_calls(self.implementation, components) & lines
+        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls)

@@ -11,6 +11,10 @@ from collections.abc import Iterable, Iterator
 
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
+_PLAIN_ARGUMENTS = (
+    ast.Assign | ast.AnnAssign | ast.Return | ast.Expr | ast.Name | ast.Attribute | ast.Constant | ast.keyword
+    | ast.Tuple | ast.List | ast.Starred | ast.expr_context
+)  # fmt: skip
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -23,6 +27,33 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
         if text in theirs:
             lines.difference_update(range(_first_line(node), (node.end_lineno or node.lineno) + 1))
     return frozenset(lines)
+
+
+def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
+    """The first lines of the statements of a module that do nothing but call a function or class of one of
+    `components`: names, attributes and constants go in, and names hold what comes out. What does not parse has none."""
+    theirs = {name for component in components for name in _defined(component)}
+    try:
+        tree = syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and _plain(node.value.func.id) in theirs
+        and all(isinstance(inner, _PLAIN_ARGUMENTS) for inner in ast.walk(node) if inner is not node.value)
+    )
+
+
+def _defined(component: str) -> frozenset[str]:
+    try:
+        body = syntax_tree(component).body
+    except (SyntaxError, ValueError, RecursionError):
+        return frozenset()
+    return frozenset(_plain(node.name) for node in body if isinstance(node, _Definition))
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:

@@ -1,5 +1,5 @@
 """Retrieves the chunks of a paper about a technique: ranked by embedding, by name, by the passages that the technique
-was extracted from, and by the role of their part of the paper.
+was extracted from, and by the role of their part of the paper; and those that its passages refer to.
 
 The chunks are those of the published method (350 words, 100 of them shared with the next). An embedder may truncate
 them, so the similarity of a chunk is the maximum over shorter stretches."""
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from xkg.build.guided.reading.cross_references import referenced
 from xkg.build.guided.reading.passages import Passage, Passages
 from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.section_roles import Role
@@ -19,6 +20,7 @@ from xkg.model import Technique
 WORDS = 350
 OVERLAP = 100
 TOP = 5
+_REFERENCES = 2
 _STRETCH = 120  # words that no embedder truncates
 _WIDE = re.compile(r"\$[^$]{25,}\$")  # long formulas, which embed poorly
 _WEIGHTS = (1.0, 0.8, 0.8)
@@ -68,8 +70,20 @@ def nearest_chunks(techniques: Sequence[Technique], passages: Passages, embedder
             rankings.append([c for c in sorted(rankings[0], key=lambda c: -counts[c]) if counts[c]])
         fused = reciprocal_rank_fusion([[str(c) for c in ranking] for ranking in rankings], weights=_WEIGHTS)
         best = sorted(((int(c), score) for c, score in fused), key=lambda pair: (-pair[1] * factors[pair[0]], pair[0]))
-        nearest.append([candidates[c] for c, _ in best[:TOP]])
+        first, *rest = [c for c, _ in best]
+        ordered = dict.fromkeys((first, *_referred_to(technique, passages, candidates, rankings[0]), *rest))
+        nearest.append([candidates[c] for c in list(ordered)[:TOP]])
     return nearest
+
+
+def _referred_to(
+    technique: Technique, passages: Passages, candidates: Sequence[Chunk], by_similarity: Sequence[int]
+) -> list[int]:
+    """The most similar chunk of each of the first places that the technique's own passages refer to: a paper that says
+    "the update is in Lemma B.3" says the update there, in whatever words."""
+    places = referenced(passages.at(technique.excerpts), passages)[:_REFERENCES]
+    inside = (next((c for c in by_similarity if place & set(candidates[c].numbers)), None) for place in places)
+    return [c for c in inside if c is not None]
 
 
 def _similarity(
