@@ -183,6 +183,8 @@ def test_papers_from_files_are_named_not_built(sources: Sources, tmp_path: Path)
     [named] = sources.update().papers
     assert named.state == "by hand"
     assert "file" in named.reason
+    build.build(sources.settings, tmp_path / "own.tex", str(sources.folder), paper_id="title:own")
+    assert sources.update().papers[0].state == "not followed"
 
 
 def test_only_code_that_ran_long_ago_runs_again(sources: Sources) -> None:

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 _AT_ONCE = 100
 """Papers that arXiv is asked about in one request."""
 
-State = Literal["current", "newer", "updated", "by hand", "failed"]
+State = Literal["current", "newer", "updated", "by hand", "not followed", "failed"]
 
 
 class UpdatedPaper(Value):
     """One paper: `current`, `newer` (there is a new version or commit, and it was not to be built), `updated`, `by
-    hand` (there is something new, and only a person has its other files), or `failed`. `news` says in a line each what
+    hand` (there is something new, and only a person has its other files), `not followed` (all of it came from files, of
+    which nothing can be asked), or `failed`. `news` says in a line each what
     is new, `reason` why it was not built; `change` is what differs now."""
 
     paper: str
@@ -47,7 +48,7 @@ class UpdateResult(Value):
     def __str__(self) -> str:
         lines = []
         for paper in self.papers:
-            if paper.state == "current":
+            if paper.state in ("current", "not followed"):
                 continue
             lines += [f"{paper.state}: {paper.title} ({paper.paper})", *(f"  {line}" for line in paper.news)]
             lines += [f"  {paper.reason}"] if paper.reason else []
@@ -188,7 +189,7 @@ class _News:
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))
         if not news:
-            return _Found(bundle, "current")
+            return _Found(bundle, "current" if version is not None or head is not None else "not followed")
         here = next((each for each in bundle.repositories if not each.url or each.id.startswith("local:")), None)
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
