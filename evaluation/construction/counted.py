@@ -5,8 +5,8 @@ from pathlib import Path
 
 from evaluation.construction import published
 from evaluation.results.document import Figure, mean_figure
-from xkg.llm.costs import Costs, costs
 from xkg.config import LlmSettings
+from xkg.llm.costs import Costs, costs
 from xkg.model import Level, PaperBundle
 
 _GRAINS = (("no technique", 0, 0), ("1 technique", 1, 1), ("2 to 5", 2, 5), ("6 and more", 6, 10**9))

@@ -19,10 +19,10 @@ from tests.agents.codification.runs import (
 )
 from tests.llm_endpoint import status
 from xkg.agents.codification.run import StepTaken
-from xkg.llm.costs import costs
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call
+from xkg.llm.costs import costs
 
 WORK = [
     parts(),

@@ -23,7 +23,6 @@ from urllib.parse import urlsplit
 
 from xkg.build.repositories.git_directory import GitDirectory, link_objects, read_small
 from xkg.errors import InputError, SandboxUnavailableError
-from xkg.operating_system import is_root
 from xkg.sandbox.isolation.programs import Program, ProgramResult, lend, run
 from xkg.sandbox.runner import Limits
 

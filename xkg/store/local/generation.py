@@ -25,8 +25,8 @@ from pydantic import ValidationError
 
 from xkg.errors import CorruptStoreError, StoreError
 from xkg.files import blake3_of, sync_file, sync_folder, try_lock, unheld, write_whole
-from xkg.store import ablations
 from xkg.operating_system import OPEN_FILES_MOVE
+from xkg.store import ablations
 from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
