@@ -154,8 +154,8 @@ def test_a_build_that_is_killed_goes_on_where_it_stopped(
     class Killed(BaseException):
         pass
 
-    def kill(report: StageReport) -> None:
-        if report.name == killed_after:
+    def kill(report: Event) -> None:
+        if isinstance(report, StageReport) and report.name == killed_after:
             raise Killed
 
     # what comes before the stage was made by another build already
