@@ -6,7 +6,9 @@ from importlib import metadata
 
 from packaging.requirements import Requirement
 
-ALLOWED = re.compile(r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|PSF|Python-2\.0|Zlib|CC0|dependency licenses)\b")
+ALLOWED = re.compile(
+    r"\b(MIT|MIT-0|BSD|0BSD|Apache|ISC|PSF|Python Software Foundation|Python-2\.0|Zlib|CC0|dependency licenses)\b"
+)
 MOZILLA = {"certifi"}
 """Under the Mozilla Public License, whose terms hold for their own files alone."""
 

@@ -245,7 +245,7 @@ def test_a_parameter_that_names_no_paper_says_so(xkg: Run, published: Path) -> N
         ("MATCH (t:Techniqe) RETURN t.name", "did you mean Technique?"),
         ("MATCH (t:Technique) RETURN t.nam", "did you mean t.name?"),
         ("MATCH (t:Technique)-[:has_components]->(c) RETURN c.name", "did you mean HAS_COMPONENT?"),
-        ("MATCH (z:Zebra) RETURN z", "nodes are Paper, Technique, Code"),
+        ("MATCH (z:Zebra) RETURN z", "nodes are Paper, CitedWork, Technique"),
     ],
 )
 def test_a_typing_error_in_cypher_gets_a_suggestion(xkg: Run, published: Path, statement: str, meant: str) -> None:
