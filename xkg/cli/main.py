@@ -61,8 +61,10 @@ app.add_typer(mcp_app, name="mcp")
 
 def _flow_help(of: typer.Typer) -> None:
     """Puts each paragraph of the commands' help into one line, which the terminal's width folds."""
-    callbacks = [of.registered_callback] if of is not app and of.registered_callback is not None else []
-    for command in (*of.registered_commands, *callbacks):
+    commands: list[typer.models.CommandInfo | typer.models.TyperInfo] = [*of.registered_commands]
+    if of is not app and of.registered_callback is not None:
+        commands.append(of.registered_callback)
+    for command in commands:
         paragraphs = inspect.cleandoc(command.help or getattr(command.callback, "__doc__", "") or "").split("\n\n")
         command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     for group in of.registered_groups:

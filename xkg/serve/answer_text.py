@@ -116,7 +116,8 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
 
 def _code_of(row: SearchRow | FoundRow) -> str:
     has = (f"code {row.code}" if row.code else "no code") + (f", because {row.no_code}" if row.no_code else "")
-    return has + (f"; components without code: {', '.join(row.without_code)}" if row.without_code else "")
+    without = row.without_code if isinstance(row, SearchRow) else ()
+    return has + (f"; components without code: {', '.join(without)}" if without else "")
 
 
 def _row_lines(number: int, row: SearchRow | FoundRow) -> list[str]:

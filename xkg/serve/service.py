@@ -89,13 +89,15 @@ class Service:
         if not verify:
             with self._snapshot() as snapshot:
                 return self._with_measured(self._cached_search(snapshot, query, k, chosen), snapshot)
+        from xkg.serve.answers.measured import rows_with_measured
         from xkg.serve.verification import verifier
 
+        with self._snapshot() as snapshot:
+            ablations = self._ablations(snapshot)
         questions = self._asking()
         begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
-        with self._snapshot() as snapshot:
-            return self._with_measured(answer, snapshot)
+        return rows_with_measured(answer, ablations)
 
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False

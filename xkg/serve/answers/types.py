@@ -201,7 +201,6 @@ class FoundRow(Value):
     code: str | None
     definition: str = ""
     no_code: str = ""
-    without_code: tuple[str, ...] = ()
     relatives: tuple[Relative, ...] = ()
     reason: str = ""
     guidance: str = ""

@@ -62,16 +62,15 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> SearchAnswer:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
-        Rows are best first: id, name, paper_title, score, level, code (get_code takes the row's id), definition. ids
-        are short; every tool takes them, and names that no other has. score is in 0..1 and comparable between queries:
-        about the probability that the row fits, were half of all queries about what is in the graph, and 1 for its very
-        name. level is what was proven of the code. relatives are techniques above or below the row, or of its paper,
-        that the query matched too. No rows means that nothing in the graph fits: do not force a match. searched says
-        what the filters left.
+        Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and names that no other
+        has. score, in 0..1, is about the probability that the row fits, 1 for its very name. level is what was proven of
+        the code, no_code why there is none, measured the largest effect of an ablation. relatives are techniques above
+        or below the row, or of its paper, that the query matched too. No rows means that nothing in the graph fits: do
+        not force a match. searched says what the filters left.
 
-        With verify, a model reads each candidate with its code: rows are those that serve the step and can be built
-        in, with reason and guidance (what to take over, what to change), dropped are others. verified says by which
-        model, or why not: then rows are those of the search alone."""
+        With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
+        guidance (what to take over, what to change), dropped are others. verified says by which model, or why not: then
+        rows are those of the search alone."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)

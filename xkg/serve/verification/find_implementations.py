@@ -126,7 +126,6 @@ def _brief(row: SearchRow, full: bool) -> FoundRow:
         code=row.code,
         definition="" if row.guidance else short(row.definition, DEFINITION_CHARACTERS),
         no_code=row.no_code,
-        without_code=row.without_code,
         relatives=() if row.guidance else row.relatives,
         reason=row.reason if full else "",
         guidance=row.guidance,
