@@ -105,7 +105,7 @@ def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     again = desk.build("--json")
     assert (again.code, json.loads(again.out)["published"]) == (0, False)
     assert desk.asked == asked
-    assert f"{ID}  " in desk("costs").out
+    assert f"paper     {ID}\n" in desk("costs").out
     assert json.loads(desk("costs", "--json").out)["total"]["calls"] == len(asked)
 
 
@@ -209,7 +209,7 @@ def test_a_technique_that_failed_makes_the_paper_partial_and_is_tried_again(desk
     why = "its code could not be written: modularize, Exponential damping: no usable answer"
     assert hidden[DAMPING].startswith(why)
     assert CLIPPING not in hidden
-    assert why in desk("show", ID).out
+    assert why in " ".join(desk("show", ID, "--all").out.split())
     del desk.changed["modularize"]
     assert desk.build().code == 0
 

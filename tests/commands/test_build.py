@@ -72,8 +72,9 @@ def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repositor
 
 def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
+    (tmp_path / "paper.tex").write_text("x")
     with pytest.raises(StoreError, match="--kg"):
-        build.build(settings(tmp_path / "file" / "graph"), tmp_path / "nothing.tex", None)
+        build.build(settings(tmp_path / "file" / "graph"), tmp_path / "paper.tex", None)
 
 
 def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:

@@ -163,7 +163,11 @@ def test_a_killed_process_is_started_anew() -> None:
     before = set(_workers())
     with ConfinedWorker(TASKS) as started:
         started.start()
-        (first,) = set(_workers()) - before
+        until = time.monotonic() + 30
+        while not (new := set(_workers()) - before):  # until the process has become the worker
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        (first,) = new
         echoed(started, b"one")
         os.kill(first, signal.SIGKILL)
         assert echoed(started, b"two") == [b"two"]

@@ -175,6 +175,7 @@ def test_a_build_for_a_server_that_is_away_begins_no_work(
     monkeypatch.setattr("xkg.build.pipeline.build_paper", paid)
     proxy.cut()
     chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
+    (tmp_path / "paper.md").write_text("# A paper")
     with pytest.raises(StoreUnreachableError) as caught:
         build(chosen, tmp_path / "paper.md", None)
     assert caught.value.exit_code == 1

@@ -63,10 +63,10 @@ def add(server: MCPServer, service: Service) -> None:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
         Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and names that no other
-        has. score, in 0..1, is about the probability that the row fits, 1 for its very name. level is what was proven of
-        the code, no_code why there is none, measured the largest effect of an ablation. relatives are techniques above
-        or below the row, or of its paper, that the query matched too. No rows means that nothing in the graph fits: do
-        not force a match. searched says what the filters left.
+        has. score, in 0..1, is about the probability that the row fits, 1 for its very name. level is what was proven
+        of the code, no_code why there is none, measured the largest effect of an ablation. relatives are techniques
+        above or below the row, or of its paper, that the query matched too. No rows means that nothing in the graph
+        fits: do not force a match. searched says what the filters left.
 
         With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
         guidance (what to take over, what to change), dropped are others. verified says by which model, or why not: then

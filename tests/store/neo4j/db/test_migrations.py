@@ -139,7 +139,11 @@ def test_a_graph_of_schema_2_holds_the_same_papers_after_its_migration(
     for refused in (store.position, lambda: store.publish([a_paper(2)])):
         with pytest.raises(SchemaVersionError, match=r"schema 2, .*xkg store migrate"):
             refused()
-    assert migrate_graph(settings_for(neo4j_database, tmp_path / "kg")) == ["003-labels", "004-indexes"]
+    assert migrate_graph(settings_for(neo4j_database, tmp_path / "kg")) == [
+        "003-labels",
+        "004-indexes",
+        "005-ablations",
+    ]
     assert connection.read(lambda tx: tx.run(nodes).data()) == before
     assert schema(connection) == schema_before
     assert list(store.bundles()) == [a_paper()]
