@@ -48,7 +48,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     (
         "shape",
         re.compile(
-            r"shapes? .*(?:not aligned|mismatch|broadcast|incompatible)|size mismatch|mat1 and mat2|dimension"
+            r"shapes? .{0,300}(?:not aligned|mismatch|broadcast|incompatible)|size mismatch|mat1 and mat2|dimension"
             r"|could not be broadcast|inhomogeneous shape|too many indices|axis \d+ is out of bounds|matmul"
         ),
     ),

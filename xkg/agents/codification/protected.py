@@ -13,7 +13,7 @@ from xkg.agents.codification.edits import definitions
 from xkg.agents.workspace.metric import Metric
 
 _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
-_MEASURES = re.compile(r"(^|_)(eval\w*+|test\w*+|valid\w*+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
+_MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
 _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
 
@@ -93,7 +93,7 @@ def _literal(metric: Metric) -> str:
     """The longest run of words in the metric's pattern, or the name of its value."""
     if metric.source != "output":
         return metric.key.rpartition(".")[2].lower()
-    words = _WORD.findall(re.sub(r"\\.|\[[^\]]*\]|\(\?\w*", "|", metric.key))
+    words = _WORD.findall(re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", metric.key))
     return max(words, key=len, default="").strip().lower()
 
 
