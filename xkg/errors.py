@@ -38,6 +38,10 @@ class StoreError(XkgError):
     """The stored graph cannot be read or written as it is."""
 
 
+class EmptyGraphError(StoreError):
+    """Nothing was built or imported yet."""
+
+
 class StoreBusyError(StoreError):
     """Another process is writing to it."""
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
-from xkg.errors import InputError, QueryRefusedError, StoreError, XkgError
+from xkg.errors import EmptyGraphError, InputError, QueryRefusedError, StoreError, XkgError
 from xkg.files import private_folder, user_cache_folder
 from xkg.serve.search.query_encoder import QueryEncoder
 
@@ -81,6 +81,7 @@ class Service:
     ) -> "types.SearchAnswer":
         """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says where it did
         not reply."""
+        from xkg.serve.answers.measured import rows_with_measured
         from xkg.serve.search.filters import Filters
 
         if not query.strip():
@@ -88,8 +89,7 @@ class Service:
         chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
-                return self._with_measured(self._cached_search(snapshot, query, k, chosen), snapshot)
-        from xkg.serve.answers.measured import rows_with_measured
+                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self._ablations(snapshot))
         from xkg.serve.verification import verifier
 
         with self._snapshot() as snapshot:
@@ -197,7 +197,7 @@ class Service:
         with self._opened().snapshot() as whole:
             snapshot = self._shown(whole)
             if snapshot.generation == 0 and copy is None:
-                raise StoreError(self._empty())
+                raise EmptyGraphError(self._empty())
             return locate(
                 snapshot if snapshot.generation else None,
                 text,
@@ -298,7 +298,7 @@ class Service:
     def _snapshot(self) -> "Iterator[Snapshot]":
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
-                raise StoreError(self._empty())
+                raise EmptyGraphError(self._empty())
             yield self._shown(snapshot)
 
     def _shown(self, snapshot: "Snapshot") -> "Snapshot":
@@ -339,17 +339,12 @@ class Service:
                 self._measured = known
         return known[1]
 
-    def _with_measured(self, answer: "types.SearchAnswer", snapshot: "Snapshot") -> "types.SearchAnswer":
-        from xkg.serve.answers.measured import rows_with_measured
-
-        return rows_with_measured(answer, self._ablations(snapshot))
-
     def _require_cypher(self) -> None:
         from xkg.serve.excluded import query_refused
 
         with self._opened().snapshot() as snapshot:
             if snapshot.generation == 0:
-                raise StoreError(self._empty())
+                raise EmptyGraphError(self._empty())
             if (reason := query_refused(self._hidden(snapshot))) is not None:
                 raise QueryRefusedError(reason)
 

@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
 from starlette.responses import Response
 
-from xkg.errors import InputError, StoreError, UnknownIdError, XkgError
+from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.llm.costs import By, Costs, costs
 from xkg.serve.jobs.answers import job_answer, jobs_answer
 from xkg.store.graph_store import Snapshot
@@ -38,13 +39,11 @@ def show(site: Site, request: Request) -> Response:
         raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
     causes: Sequence[Cause] = ()
     newest: Sequence[Any] = ()
-    try:
-        with site.service.snapshot() as snapshot:
-            lines = site.overviews.of(snapshot).lines
-            newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
-            causes = _causes(site, snapshot, [line.id for line in newest])
-    except StoreError:
-        pass  # an empty graph: its first build may be under way
+    # The first build of an empty graph may be under way.
+    with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
+        lines = site.overviews.of(snapshot).lines
+        newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
+        causes = _causes(site, snapshot, [line.id for line in newest])
     return site.render(
         request,
         "builds.html",
