@@ -106,7 +106,7 @@ bench: .venv/.ready sandbox
 # Index and embedding on a GPU beside the CPU. Needs an NVIDIA GPU with its driver; installs torch and CUDA's libraries
 # (about 8 GB) into .venv-gpu, since the CPU and GPU builds of FAISS exclude each other.
 bench-gpu: .venv-gpu/.ready
-	.venv-gpu/bin/python -m evaluation.gpu
+	.venv-gpu/bin/python -m evaluation.speed.gpu
 
 .venv-gpu/.ready: .venv/.ready
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-gpu

@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.search.search import search

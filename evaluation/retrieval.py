@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation import agent_view
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.fusion import reciprocal_rank_fusion

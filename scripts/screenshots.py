@@ -14,7 +14,7 @@ from urllib.parse import quote
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from evaluation.pages import served
+from evaluation.speed.pages import served
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.replayed_model import replay
 from xkg.embeddings.onnx import OnnxEmbedder

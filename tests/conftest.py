@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
 from xkg.build.parsing.parsers import Parsers
 from xkg.commands.build import build
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 from xkg.sandbox import select

@@ -18,7 +18,7 @@ import pytest
 from tests.conftest import EXHAUSTIVE, ROOT
 from tests.llm_endpoint import Answer, ScriptedEndpoint
 from tests.tiny_world import ID, answers, settings_for, written_to
-from xkg.commands.open import open_store
+from xkg.commands.graph.open import open_store
 from xkg.model import PaperBundle
 
 EVERY = 1 if EXHAUSTIVE else 6

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from evaluation.ablation_bench.sections import until
 from xkg.commands.build import build
-from xkg.commands.graphs import import_graphs
-from xkg.commands.open import open_store, stored_paper
+from xkg.commands.graph.contents import import_graphs
+from xkg.commands.graph.open import open_store, stored_paper
 from xkg.config import Settings
 from xkg.model import PaperBundle
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.commands.open import chosen_papers, open_store
+from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings, load
 from xkg.errors import InputError
 from xkg.model import PaperBundle

@@ -14,8 +14,8 @@ from typing import Any
 import xkg
 from xkg.api import KnowledgeGraph
 from xkg.blacklist import read_blacklist
-from xkg.commands.audit import NamedInTexts, audit
 from xkg.commands.build import build
+from xkg.commands.graph.audit import NamedInTexts, audit
 from xkg.config import Settings, load
 from xkg.errors import InputError
 from xkg.files import write_whole
@@ -200,7 +200,7 @@ _HEAD = (
 
 
 def _bundle(settings: Settings, paper: str) -> PaperBundle:
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
 
     with open_store(settings) as store, store.snapshot() as snapshot:
         return snapshot.bundle(paper)

@@ -12,7 +12,8 @@ from scripts.reference.type_names import type_in_words
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import ablate, audit, build, copy, diff, doctor, graphs, implement, link, update, verify
+from xkg.commands import ablate, build, doctor, implement, update, verify
+from xkg.commands.graph import audit, contents, copy, diff, link
 from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
@@ -75,12 +76,12 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     ablate.AblateResult,
     costs.Costs,
     link.LinkResult,
-    graphs.ImportResult,
-    graphs.ExportResult,
+    contents.ImportResult,
+    contents.ExportResult,
     doctor.Report,
-    graphs.IndexReport,
+    contents.IndexReport,
     copy.CopyResult,
-    graphs.PushResult,
+    contents.PushResult,
     CodificationResult,
     implement.Applied,
 )

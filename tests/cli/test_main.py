@@ -583,7 +583,7 @@ def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypat
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("two\nlines")
 
-    monkeypatch.setattr("xkg.commands.graphs.show", broken)
+    monkeypatch.setattr("xkg.commands.graph.contents.show", broken)
     failed = xkg("show", "x", kg=published)
     assert failed.code == 1
     assert (
@@ -596,7 +596,7 @@ def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.Mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("xkg.commands.graphs.show", interrupted)
+    monkeypatch.setattr("xkg.commands.graph.contents.show", interrupted)
     stopped = xkg("show", "x", kg=published)
     assert stopped.code == 130
     assert "interrupted" in stopped.line

@@ -3,8 +3,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import EXAMPLE, EXAMPLE_ID
-from xkg.commands import build, graphs
-from xkg.commands.open import open_service, open_store
+from xkg.commands import build
+from xkg.commands.graph import contents
+from xkg.commands.graph.open import open_service, open_store
 from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import (
     CorruptStoreError,
@@ -86,22 +87,22 @@ def test_a_build_mends_its_own_damaged_bundle(graph: Path) -> None:
     built = build.build(settings(graph), EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
     assert built.published
     assert EXAMPLE_ID in stored(graph)
-    assert graphs.check_index(settings(graph)).problems == ()
+    assert contents.check_index(settings(graph)).problems == ()
 
 
 def test_an_empty_graph_is_said_to_be_empty(tmp_path: Path) -> None:
-    report = graphs.check_index(settings(tmp_path / "new"))
-    assert report == graphs.IndexReport(generation=0, problems=())
+    report = contents.check_index(settings(tmp_path / "new"))
+    assert report == contents.IndexReport(generation=0, problems=())
     assert "empty" in str(report)
     with pytest.raises(UnknownIdError, match="no paper yet"):
-        graphs.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")
+        contents.export_graphs(settings(tmp_path / "new"), (), tmp_path / "out", "peer")
 
 
 def test_an_export_is_all_or_a_named_paper(published: Path, tmp_path: Path) -> None:
-    everything = graphs.export_graphs(settings(published), (), tmp_path / "all", "peer")
+    everything = contents.export_graphs(settings(published), (), tmp_path / "all", "peer")
     assert len(everything.files) == len(list((tmp_path / "all").iterdir())) == 5
     with pytest.raises(UnknownIdError, match="nobody"):
-        graphs.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
+        contents.export_graphs(settings(published), (EXAMPLE_ID, "nobody"), tmp_path / "some", "peer")
     assert not (tmp_path / "some").exists()
 
 

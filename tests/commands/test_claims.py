@@ -10,7 +10,7 @@ from tests.build.arxiv_server import Arxiv, tarball
 from xkg.commands.batch.paper_list import read_list
 from xkg.commands.batch.run import run
 from xkg.commands.build import BuildResult, build
-from xkg.commands.open import open_store
+from xkg.commands.graph.open import open_store
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.errors import InputError
 from xkg.model import Level

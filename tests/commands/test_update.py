@@ -12,9 +12,10 @@ from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
 from tests.build.repositories import git_server
 from tests.build.repositories.git_server import GitServer
-from xkg.commands import build, diff
-from xkg.commands.graphs import export_graphs
-from xkg.commands.open import open_store
+from xkg.commands import build
+from xkg.commands.graph import diff
+from xkg.commands.graph.contents import export_graphs
+from xkg.commands.graph.open import open_store
 from xkg.commands.update import UpdateResult, update
 from xkg.commands.verify import verify
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tests.conftest import ROOT
 from xkg.cli.main import main
 from xkg.commands import doctor
-from xkg.commands.open import embedder, open_service, open_store
+from xkg.commands.graph.open import embedder, open_service, open_store
 from xkg.config import EmbeddingSettings, Settings, load
 from xkg.embeddings.openai import OpenAIEmbedder
 from xkg.errors import ConfigError, EmbeddingError, ModelMismatchError

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import EXAMPLE_ID
-from xkg.commands.open import open_service
+from xkg.commands.graph.open import open_service
 from xkg.config import LlmSettings, ServeSettings, Settings
 from xkg.errors import InputError, QueryRefusedError, UnknownIdError
 from xkg.serve.service import Service

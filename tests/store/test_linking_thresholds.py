@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from xkg.commands.open import open_store
+from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.model import Paper, PaperBundle, Technique
 

@@ -177,7 +177,7 @@ def costs(
 ) -> None:
     """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
     from xkg.cli.display.costs import cost_table
-    from xkg.commands.open import ids_where_known
+    from xkg.commands.graph.open import ids_where_known
     from xkg.llm import costs
 
     settings = settings_of(context)
@@ -199,7 +199,7 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Find techniques of different papers that are one concept; a language model decides what is not plain."""
-    from xkg.commands import link
+    from xkg.commands.graph import link
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     result = link.link(settings, None if settings.llm.model == "none" else lambda: link.model(settings))

@@ -71,7 +71,7 @@ def _completed(incomplete: str, find: "Callable[[Snapshot, str], Iterator[str]]"
 
 @contextmanager
 def _snapshot() -> "Iterator[Snapshot]":
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
     from xkg.config import load
 
     with open_store(load(kg=_folder(_typed()))) as store, store.snapshot() as snapshot:

@@ -121,7 +121,7 @@ def audit(
     """Prove that a graph, and logs of answers, hold nothing of a blacklist; fail where they do.
 
     Repositories are compared with the blacklisted ones, which are fetched for that."""
-    from xkg.commands import audit
+    from xkg.commands.graph import audit
 
     result = audit.audit(settings_of(context), blacklist, tuple(log or ()))
     print_result(result, as_json)

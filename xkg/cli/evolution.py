@@ -46,6 +46,6 @@ def diff(
     """Say what differs between two generations, two papers, or exported bundles: techniques, places, levels.
 
     Without arguments: between the present generation and the one before."""
-    from xkg.commands import diff
+    from xkg.commands.graph import diff
 
     print_result(diff.diff(settings_of(context), first, second), as_json)

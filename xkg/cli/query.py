@@ -49,7 +49,7 @@ def papers(
 
     Every command takes the ids that stand there, titles, and names of techniques that only one paper has."""
     from xkg.cli.display.papers import paper_table
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
     from xkg.serve.answers.paper_list import PaperFilters
 
     filters = PaperFilters(" ".join(text or ()), (first_year, last_year), with_code, tested, state)
@@ -79,7 +79,7 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Find techniques, best first; no row where nothing fits."""
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 
     filters = Filters.of(
@@ -113,7 +113,7 @@ def find(
     as_json: Json = False,
 ) -> None:
     """Find code for a whole task, part by part: what a language model has verified, and how to apply it."""
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 
     filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
@@ -129,7 +129,7 @@ def related(
     as_json: Json = False,
 ) -> None:
     """Find papers related to one: by citation either way, shared concepts, and how alike their techniques are."""
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
         print_answer(service.related(paper, k, tuple(exclude or ())), as_json, service)
@@ -146,11 +146,11 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show a paper on a screen, or a technique or a code node in full."""
-    from xkg.commands import graphs
-    from xkg.commands.open import open_service
+    from xkg.commands.graph import contents
+    from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
-        print_answer(graphs.show(service, id, everything=everything or as_json), as_json, service)
+        print_answer(contents.show(service, id, everything=everything or as_json), as_json, service)
 
 
 def context(
@@ -202,7 +202,7 @@ def locate(
     as_json: Json = False,
 ) -> None:
     """Find the lines of a technique: what an ablation edits; none where nothing is well founded."""
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
         print_answer(service.locate(technique, repo, k), as_json, service)
@@ -248,7 +248,7 @@ def cypher(
     """
     from xkg.cli.display import table_formats
     from xkg.cli.display.layout import UNBOUNDED, width
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
     from xkg.serve.answers.query_parameters import with_paper_ids
     from xkg.store.cypher import named_queries
 

@@ -19,10 +19,10 @@ def import_(
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
     from xkg.cli.display.steps import steps
-    from xkg.commands import graphs
+    from xkg.commands.graph import contents
 
     with steps() as notify:
-        result = graphs.import_graphs(settings_of(context), folder, notify)
+        result = contents.import_graphs(settings_of(context), folder, notify)
     for problem in result.problems:
         print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)
@@ -44,7 +44,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write papers into a folder, one file each."""
-    from xkg.commands import graphs
+    from xkg.commands.graph import contents
 
     if format == "html":
         from xkg.commands.pages import export_html
@@ -53,12 +53,12 @@ def export(
         return
     if to is None:
         raise InputError("name the folder to write to: --to FOLDER")
-    print_result(graphs.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
+    print_result(contents.export_graphs(settings_of(context), tuple(papers or ()), to, format), as_json)
 
 
 def remove(context: typer.Context, paper: Paper) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
-    from xkg.commands.open import chosen_papers, open_store
+    from xkg.commands.graph.open import chosen_papers, open_store
 
     with open_store(settings_of(context)) as store:
         with store.snapshot() as snapshot:
@@ -70,9 +70,9 @@ def remove(context: typer.Context, paper: Paper) -> None:
 @index_app.command("check")
 def index_check(context: typer.Context, as_json: Json = False) -> None:
     """Check every stored file against its checksum."""
-    from xkg.commands import graphs
+    from xkg.commands.graph import contents
 
-    result = graphs.check_index(settings_of(context))
+    result = contents.check_index(settings_of(context))
     print_result(result, as_json)
     if result.problems:
         raise StoreError(f"problems found: {len(result.problems)}; do what their lines say")
@@ -81,7 +81,7 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
 @index_app.command("rebuild")
 def index_rebuild(context: typer.Context) -> None:
     """Make graph, vectors and text index anew from the bundles."""
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
 
     with open_store(settings_of(context)) as store:
         generation, notes = store.rebuild()
@@ -101,8 +101,8 @@ def store_copy(
 
     An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
     NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
-    from xkg.commands import copy
-    from xkg.commands.open import open_store
+    from xkg.commands.graph import copy
+    from xkg.commands.graph.open import open_store
 
     settings = settings_of(context)
     with (
@@ -116,9 +116,9 @@ def store_copy(
 @store_app.command("push")
 def store_push(context: typer.Context, as_json: Json = False) -> None:
     """Send papers that were kept while the graph's server was away."""
-    from xkg.commands import graphs
+    from xkg.commands.graph import contents
 
-    result = graphs.push(settings_of(context))
+    result = contents.push(settings_of(context))
     for problem in result.problems:
         print_text(f"not sent: {problem}", err=True)
     print_result(result, as_json)
@@ -138,7 +138,7 @@ def store_migrate(context: typer.Context) -> None:
 @store_app.command("rollback")
 def store_rollback(context: typer.Context) -> None:
     """Go back to the generation before the current one."""
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
 
     with open_store(settings_of(context)) as store:
         generation = store.rollback()

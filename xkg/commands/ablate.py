@@ -215,7 +215,7 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
 
 def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Component]":
     from xkg.agents.ablation.techniques import techniques_of
-    from xkg.commands.open import open_service
+    from xkg.commands.graph.open import open_service
 
     if task.paper is None:
         return ()
@@ -235,7 +235,7 @@ def _settings_of(tree: Path) -> "Sequence[Setting]":
 def _store(settings: Settings, campaign: "Campaign") -> int:
     """Adds what was measured of techniques to the graph; the number of measurements."""
     from xkg.agents.ablation.measurements import measurements
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
 
     found = measurements(campaign)
     if found:

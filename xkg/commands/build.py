@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.context import Built
 
 
-from xkg.commands.open import (
+from xkg.commands.graph.open import (
     blacklist_guard,
     embedder,
     language_model,

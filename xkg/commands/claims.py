@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Self
 
-from xkg.commands.open import open_store
+from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError
 from xkg.model import Paper

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.open import blacklist_guard, embedder, language_model, require_folder
+from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 

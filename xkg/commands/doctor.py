@@ -263,7 +263,7 @@ def _neo4j(settings: Settings) -> Iterator[Check]:
 
 
 def _graph(settings: Settings) -> Check:
-    from xkg.commands.open import open_store
+    from xkg.commands.graph.open import open_store
 
     def look() -> str:
         with open_store(settings) as store, store.snapshot() as snapshot:

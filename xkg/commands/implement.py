@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.open import require_folder
+from xkg.commands.graph.open import require_folder
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.value import Value

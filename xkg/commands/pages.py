@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from xkg.commands.graphs import ExportResult
-from xkg.commands.open import open_service
+from xkg.commands.graph.contents import ExportResult
+from xkg.commands.graph.open import open_service
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.web.extra import PLOTS, require_extra

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from xkg.commands.build import Builder
-from xkg.commands.open import chosen_papers, open_store, stored_paper
+from xkg.commands.graph.open import chosen_papers, open_store, stored_paper
 from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.store.bundle_changes import PaperChange, paper_change

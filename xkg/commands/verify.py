@@ -83,7 +83,7 @@ def verify(
     from xkg.build.stage_cache import level_counts
     from xkg.build.verify import apply, cause_counts, forget
     from xkg.build.verify import verify as run
-    from xkg.commands.open import chosen_papers, open_store
+    from xkg.commands.graph.open import chosen_papers, open_store
     from xkg.sandbox.evidence.failure_causes import Cause
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed

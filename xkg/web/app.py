@@ -21,9 +21,9 @@ from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
-from xkg.web import builds, cypher_page, map_page, paper_page, papers, search_page, technique_page
-from xkg.web.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly
-from xkg.web.sessions import Sessions
+from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly
+from xkg.web.access.sessions import Sessions
+from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 log = logging.getLogger(__name__)
@@ -32,13 +32,13 @@ LARGEST_FORM = 32 * 1024
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {
-    "/": map_page.show,
+    "/": graph_map.show,
     "/papers": papers.show,
-    "/paper/{id:path}": paper_page.show,
-    "/technique/{id:path}": technique_page.show,
-    "/search": search_page.show,
-    "/cypher": cypher_page.show,
-    "/cypher.csv": cypher_page.csv_file,
+    "/paper/{id:path}": paper.show,
+    "/technique/{id:path}": technique.show,
+    "/search": search.show,
+    "/cypher": cypher.show,
+    "/cypher.csv": cypher.csv_file,
     "/builds": builds.show,
     "/builds/{job:int}": builds.show_job,
 }
@@ -64,7 +64,7 @@ def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | Non
 def _warm(site: Site) -> None:
     """Draws the first map, which the first reader would wait for. Errors are shown by pages, not here."""
     with contextlib.suppress(XkgError), site.service.snapshot() as snapshot:
-        map_page.first_drawing(site, snapshot)
+        graph_map.first_drawing(site, snapshot)
 
 
 class _InThread:

@@ -9,10 +9,10 @@ from markupsafe import Markup
 from xkg.model import paper_of
 from xkg.serve.answers.references import paper_id
 from xkg.serve.service import Service
-from xkg.web.paper_page import paper_values, tree
+from xkg.web.pages.paper import paper_values, tree
+from xkg.web.pages.technique import columns
 from xkg.web.paper_sources import PaperSources
 from xkg.web.site import STATIC, environment
-from xkg.web.technique_page import columns
 
 
 def paper_file(service: Service, paper: str) -> tuple[str, str]:

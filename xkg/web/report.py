@@ -12,8 +12,8 @@ from xkg.model import Level
 from xkg.serve.service import Service
 from xkg.store.graph_store import PaperLine
 from xkg.web.overview import Choice, Overviews
+from xkg.web.pages.paper import Coverage, coverage, tree
 from xkg.web.paper_file import page
-from xkg.web.paper_page import Coverage, coverage, tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

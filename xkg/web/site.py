@@ -21,10 +21,10 @@ from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
 from xkg.version import __version__
-from xkg.web.formulas import formulas, inline_formulas
-from xkg.web.guard import Guard
+from xkg.web.access.guard import Guard
 from xkg.web.overview import Overviews
 from xkg.web.paper_sources import PaperSources
+from xkg.web.rendering.formulas import formulas, inline_formulas
 
 STATIC = Path(__file__).parent / "static"
 BUNDLES = 32

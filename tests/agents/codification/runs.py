@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.llm_endpoint import ScriptedEndpoint
-from xkg.agents.codification.answers import ActionInput, FileEdit, FinalAnswer, PartPlace, Step
 from xkg.agents.codification.library import Library
+from xkg.agents.codification.prompting.answers import ActionInput, FileEdit, FinalAnswer, PartPlace, Step
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify
 from xkg.agents.codification.task import Method, Task

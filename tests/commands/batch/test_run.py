@@ -17,7 +17,7 @@ from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Row
 from xkg.commands.batch.run import Event, Report, run
 from xkg.commands.batch.workers import NoBuilderError
-from xkg.commands.open import open_store
+from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.model import Level
 

@@ -6,8 +6,8 @@ import pytest
 from evaluation.export_context import main
 from evaluation.paperbench.export import tasks_in
 from xkg.blacklist import parse_blacklist
-from xkg.commands.audit import NamedInTexts
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.audit import NamedInTexts
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
 from xkg.errors import InputError
 

@@ -8,7 +8,7 @@ from evaluation.paperbench import gains, tasks
 from evaluation.paperbench.papercoder import read_code, read_files
 from evaluation.paperbench.workspace import bundle_text
 from tests.evaluation.scripted_model import answering, calling, scripted
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
 from xkg.errors import InputError
 

@@ -7,7 +7,7 @@ import pytest
 from evaluation.results.document import read
 from evaluation.study.__main__ import main
 from evaluation.study.variants import chosen
-from xkg.commands.graphs import import_graphs
+from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
 from xkg.errors import InputError
 

@@ -14,7 +14,7 @@ from tests.store.graphs import a_paper
 from tests.store.neo4j.proxy import Proxy, proxy_to
 from tests.store.neo4j.stores import forget, open_remote, settings_for
 from xkg.commands.build import build
-from xkg.commands.graphs import import_graphs, push
+from xkg.commands.graph.contents import import_graphs, push
 from xkg.errors import StoreUnreachableError
 from xkg.model import Finding, PaperBundle
 from xkg.store import bundles, outbox

@@ -4,7 +4,7 @@ import html
 import json
 from collections.abc import Iterator, Sequence
 
-from xkg.agents.codification.memory import Taken, shown
+from xkg.agents.codification.prompting.memory import Taken, shown
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import MEANING, Verdict

@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xkg.agents.codification import report
-from xkg.agents.codification.actions import Actions, Observation
-from xkg.agents.codification.answers import Parts
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
-from xkg.agents.codification.memory import Taken
-from xkg.agents.codification.modes import Chooser, Planner, Prescribed, Single
-from xkg.agents.codification.questions import Questions
+from xkg.agents.codification.prompting.answers import Parts
+from xkg.agents.codification.prompting.memory import Taken
+from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.session import Session
+from xkg.agents.codification.steps.actions import Actions, Observation
+from xkg.agents.codification.steps.modes import Chooser, Planner, Prescribed, Single
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands

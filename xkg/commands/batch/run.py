@@ -11,7 +11,7 @@ from typing import get_args
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key
 from xkg.commands.batch.workers import BuildFailed, Worker
-from xkg.commands.open import open_store, require_folder
+from xkg.commands.graph.open import open_store, require_folder
 from xkg.config import Settings
 from xkg.value import Value
 

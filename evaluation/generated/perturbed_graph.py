@@ -1,0 +1,353 @@
+"""A graph of any size whose techniques are perturbed from real ones, as a generation that `xkg serve` can open.
+
+    python -m evaluation.generated.perturbed_graph --folder DIR [--from GRAPHS] [--techniques 1000000]
+
+GRAPHS is a folder of graph files; without it, generated papers are perturbed. A copy of a paper keeps the shape of its
+hierarchy and the beginning of its code. Of its words a fifth are others of the same papers, each definition has a
+sentence of another technique's, and most names have a word of another's. A vector is that of the technique, with some
+of two others' and some noise, and so are the codes of its words: embedding a million texts takes hours. Paper n is the
+same in every graph, whatever its size.
+
+What is written is what a server needs: catalogue, text index and vectors, as beside Neo4j. The graph of LadybugDB is
+made with `--cypher` only, and nothing links the techniques: concepts of so many like papers grow with their square.
+"""
+
+import argparse
+import functools
+import hashlib
+import random
+import re
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.generated.graph import bundles as generated_bundles
+from xkg.embeddings.base import Embedder, encode_documents
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
+from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.store import bundles
+from xkg.store.bundles import BundleFile
+from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.indexes.catalogue_writer import CatalogueWriter
+from xkg.store.indexes.text import TextWriter
+from xkg.store.indexes.vectors import VectorsInfo, build
+from xkg.store.local.build_files import finish_text
+from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.local.generations import Built, Generations
+from xkg.store.local.ladybug import GraphWriter
+from xkg.store.peer_format import read_peer
+
+OTHER_WORDS = 0.2
+UNCHANGED_NAMES = 0.1
+"""A tenth of the techniques keep their name: papers do share them."""
+SECOND, THIRD, NOISE = 0.5, 0.3, 0.5
+"""How much of two other techniques, and of noise, is in a vector; cosines to the technique itself are near 0.8."""
+REFERENCES = 10
+CODE_CHARACTERS = 2000
+VECTORS_FILE = "vectors.npy"
+"""Beside the generations, to hold the index against."""
+GENERATED = 40
+_WORD = re.compile(r"([A-Za-z]{4,})")
+_NO_CODES = np.empty((0, 0), np.uint8)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is perturbed: papers with their visible techniques, the unit vector of each, and the words of all."""
+
+    papers: tuple[PaperBundle, ...]
+    visible: tuple[tuple[Entry, ...], ...]
+    first: tuple[int, ...]
+    """The row of each paper's first technique."""
+    vectors: NDArray[np.float32]
+    codes: tuple[NDArray[np.uint8], ...]
+    """Those of the words of each technique, a row each; of no columns where the model gives none."""
+    all_codes: NDArray[np.uint8]
+    model: str
+    words: tuple[str, ...]
+    sentences: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+def source(papers: Iterable[PaperBundle], embedder: Embedder) -> Source:
+    """Reads and embeds what is to be perturbed. Papers without techniques are left out."""
+    visible_papers = [(bundle, tuple(entries(_shortened(bundle)))) for bundle in papers]
+    visible_papers = [(bundle, visible) for bundle, visible in visible_papers if visible]
+    flat = [entry for _, visible in visible_papers for entry in visible]
+    definitions = [entry.technique.definition for entry in flat]
+    read = encode_documents(embedder, [vector_text(entry) for entry in flat])
+    width = -(-embedder.dimension // 8) if any(read.codes) else 0
+    codes = [np.frombuffer(of, np.uint8).reshape(-1, width) if width else _NO_CODES for of in read.codes]
+    return Source(
+        papers=tuple(bundle for bundle, _ in visible_papers),
+        visible=tuple(visible for _, visible in visible_papers),
+        first=tuple(int(n) for n in np.cumsum([0, *(len(visible) for _, visible in visible_papers)])[:-1]),
+        vectors=read.vectors,
+        codes=tuple(codes),
+        all_codes=np.concatenate(codes),
+        model=embedder.model,
+        words=tuple(word for definition in definitions for word in _WORD.findall(definition)),
+        sentences=tuple(s for d in definitions for s in re.split(r"(?<=\.)\s+", d) if 20 < len(s) < 400),
+        names=tuple(entry.technique.name for entry in flat),
+    )
+
+
+def _shortened(bundle: PaperBundle) -> PaperBundle:
+    code = [
+        c.model_copy(update={"implementation": _first(c.implementation), "test": "", "claims": {}}) for c in bundle.code
+    ]
+    return bundle.model_copy(update={"code": tuple(code)})
+
+
+def _first(text: str) -> str:
+    return text if len(text) <= CODE_CHARACTERS else text[:CODE_CHARACTERS].rpartition("\n")[0] + "\n"
+
+
+def graph_files(folder: Path | None) -> Iterator[PaperBundle]:
+    """The papers of a folder of graph files, or generated ones."""
+    if folder is None:
+        return generated_bundles(GENERATED)
+    return (read_peer(path, check_parsed) for path in sorted(folder.glob("*.json")))
+
+
+def perturbed(of: Source, number: int) -> PaperBundle:
+    """Paper `number`."""
+    words = random.Random(number)
+    place = number % len(of.papers)
+    original, visible = of.papers[place], of.visible[place]
+    title = f"{_renamed(words, of, original.paper.title)}, {number}"
+    own = f"title:{slug(title)}"
+    ids: dict[str, str] = {}
+    techniques: list[Technique] = []
+    code: list[Code] = []
+    for order, entry in enumerate(visible):
+        old = entry.technique
+        name = old.name if words.random() < UNCHANGED_NAMES else _renamed(words, of, old.name)
+        parent = None if old.parent is None else ids[old.parent]
+        ids[old.id] = f"{own}#{slug(name)}-{order}" if parent is None else f"{parent}/{slug(name)}-{order}"
+        definition = f"{_reworded(words, of, old.definition)} {words.choice(of.sentences)}"
+        techniques.append(
+            old.model_copy(update={"id": ids[old.id], "parent": parent, "name": name, "definition": definition})
+        )
+        if entry.code is not None:
+            its = entry.code
+            identity = code_id(ids[old.id], its.implementation, its.test)
+            documentation = _reworded(words, of, its.documentation)
+            code.append(
+                its.model_copy(update={"id": identity, "technique": ids[old.id], "documentation": documentation})
+            )
+    paper = Paper(
+        id=own,
+        title=title,
+        abstract=_reworded(words, of, original.paper.abstract),
+        authors=original.paper.authors,
+        year=1990 + words.randrange(36),
+        references=tuple(Reference(title=perturbed_title(of, words.randrange(number + 1))) for _ in range(REFERENCES)),
+        origin="import",
+        built_at="2026-01-01T00:00:00Z",
+    )
+    return PaperBundle(paper=paper, techniques=tuple(techniques), code=tuple(code))
+
+
+def perturbed_vectors(of: Source, number: int) -> NDArray[np.float32]:
+    """The vectors of the techniques of paper `number`, in order."""
+    rng = np.random.default_rng(number)
+    place = number % len(of.papers)
+    count = len(of.visible[place])
+    rows = slice(of.first[place], of.first[place] + count)
+    noise = rng.standard_normal((count, of.vectors.shape[1]), dtype=np.float32)
+    others = of.vectors[rng.integers(len(of.vectors), size=(2, count))]
+    return _unit(of.vectors[rows] + SECOND * others[0] + THIRD * others[1] + NOISE * _unit(noise))
+
+
+def perturbed_codes(of: Source, number: int) -> list[bytes]:
+    """The codes of the words of the techniques of paper `number`, in order: `OTHER_WORDS` are others, and an eighth of
+    all signs."""
+    rng = np.random.default_rng(number)
+    place = number % len(of.papers)
+    found = []
+    for own in of.codes[of.first[place] : of.first[place] + len(of.visible[place])]:
+        unchanged = rng.random((len(own), 1)) >= OTHER_WORDS
+        words = np.where(unchanged, own, of.all_codes[rng.integers(max(1, len(of.all_codes)), size=len(own))])
+        noise = rng.integers(256, size=(3, *words.shape), dtype=np.uint8)
+        found.append((words ^ (noise[0] & noise[1] & noise[2])).tobytes())
+    return found
+
+
+def perturbed_title(of: Source, number: int) -> str:
+    """The title of paper `number`."""
+    return f"{_renamed(random.Random(number), of, of.papers[number % len(of.papers)].paper.title)}, {number}"
+
+
+def publish(folder: Path, of: Source, techniques: int, *, cypher: bool = False) -> int:
+    """Makes a graph of so many techniques, or a few more, in `folder`, and gives the number of its generation."""
+    generations = Generations(folder, wait=1.0, check=_any_model)
+    known: dict[str, BundleFile] = {}
+    with generations.writing() as current:
+        return generations.publish(
+            current, lambda place: _fill(place, generations.bundles, of, techniques, known, cypher), known, ""
+        )
+
+
+def _fill(
+    folder: Path, bundle_folder: Path, of: Source, techniques: int, known: dict[str, BundleFile], cypher: bool
+) -> Built:
+    papers = papers_of(of, techniques)
+    begun = time.perf_counter()
+    with ProcessPoolExecutor(1, get_context("spawn")) as beside:
+        text = beside.submit(index_text, folder, of, papers, begun)
+        vectors = beside.submit(index_vectors, folder, bundle_folder.parent / VECTORS_FILE, of, papers, begun)
+        counts = write_catalogue(folder, bundle_folder, of, papers, known, begun, cypher=cypher)
+        text.result()
+        finish_text(folder)
+        info = vectors.result()
+    return Built(of.model, of.vectors.shape[1], info, counts)
+
+
+def papers_of(of: Source, techniques: int) -> int:
+    """How many papers have so many techniques."""
+    rounds, rest = divmod(techniques, len(of.vectors))
+    return rounds * len(of.papers) + next((n for n, rows in enumerate(of.first) if rows >= rest), len(of.papers))
+
+
+def write_catalogue(
+    folder: Path,
+    bundle_folder: Path,
+    of: Source,
+    papers: int,
+    known: dict[str, BundleFile],
+    begun: float,
+    *,
+    cypher: bool,
+) -> dict[str, int]:
+    """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; gives the counts of a manifest."""
+    counts: dict[str, int] = {}
+    with (
+        tempfile.TemporaryDirectory(dir=folder.parent, prefix=".rows-") as scratch,
+        closing(GraphWriter(Path(scratch))) as graph,
+        CatalogueWriter(folder / CATALOGUE) as catalogue,
+    ):
+        for number in range(papers):
+            bundle = perturbed(of, number)
+            known[bundle.paper.id] = file = bundles.write(bundle_folder, bundle, durable=False)
+            visible = list(entries(bundle))
+            hashes = [hashlib.sha256(vector_text(entry).encode()).digest() for entry in visible]
+            rows = catalogue.add(bundle, file, list(zip(visible, hashes, strict=True)))
+            catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
+            if cypher:
+                graph.add(bundle, visible)
+            if number % 10_000 == 0:
+                _say(f"{number:,} of {papers:,} papers", begun)
+        total = catalogue.rows
+        catalogue.cite()
+        catalogue.close()
+        _say("catalogue", begun)
+        if cypher:
+            counts = graph.load(folder / GRAPH)
+            _say(f"graph of {(folder / GRAPH).stat().st_size / 1e9:.1f} GB", begun)
+    return {**counts, "vectors": total, "papers": papers}
+
+
+def index_text(folder: Path, of: Source, papers: int, begun: float) -> None:
+    """Writes the text index."""
+    (folder / TEXT).mkdir()
+    text = TextWriter(folder / TEXT)
+    row = 0
+    for number in range(papers):
+        for entry in entries(perturbed(of, number)):
+            text.add(row, number, entry)
+            row += 1
+    text.close()
+    _say("text index", begun)
+
+
+def index_vectors(folder: Path, vectors_file: Path, of: Source, papers: int, begun: float) -> VectorsInfo:
+    """Writes the vector index, and the vectors themselves to `vectors_file`; says how it was built."""
+    rows = all_vectors(of, papers)
+    np.save(vectors_file, rows)
+    info = build(folder / VECTORS, rows)
+    _say(f"vectors: {info}", begun)
+    return info
+
+
+def all_vectors(of: Source, papers: int) -> NDArray[np.float32]:
+    """The vectors of the first papers, a row each: 1.5 KB a technique."""
+    rounds, rest = divmod(papers, len(of.papers))
+    count = rounds * len(of.vectors) + sum(map(len, of.visible[:rest]))
+    rows = np.empty((count, of.vectors.shape[1]), np.float32)
+    at = 0
+    for number in range(papers):
+        own = perturbed_vectors(of, number)
+        rows[at : at + len(own)] = own
+        at += len(own)
+    return rows
+
+
+def _say(what: str, begun: float) -> None:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"{time.perf_counter() - begun:7.0f} s, peak {peak:6.0f} MB: {what}", file=sys.stderr, flush=True)
+
+
+def _any_model(_: Generation) -> None:
+    return None
+
+
+def _renamed(words: random.Random, of: Source, name: str) -> str:
+    """A name with one of its words exchanged for one of another technique's name, or with that before it."""
+    other = words.choice(words.choice(of.names).split())
+    parts = name.split()
+    if len(parts) > 2:
+        parts[words.randrange(len(parts))] = other
+    else:
+        parts.insert(0, other)
+    return " ".join(parts)
+
+
+def _reworded(words: random.Random, of: Source, text: str) -> str:
+    """A text with `OTHER_WORDS` of its words exchanged."""
+    parts, places = _parts(text)
+    parts = parts[:]
+    for _ in range(int(OTHER_WORDS * len(places))):
+        parts[places[int(words.random() * len(places))]] = of.words[int(words.random() * len(of.words))]
+    return "".join(parts)
+
+
+@functools.cache
+def _parts(text: str) -> tuple[list[str], list[int]]:
+    """A text in pieces, and which of them are words."""
+    parts = _WORD.split(text)
+    return parts, [place for place, part in enumerate(parts) if place % 2]
+
+
+def _unit(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    unit: NDArray[np.float32] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return unit.astype(np.float32)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, required=True, help="where the graph is made; it must hold none yet")
+    parser.add_argument("--from", dest="graphs", type=Path, help="folder of graph files to perturb")
+    parser.add_argument("--techniques", type=int, default=1_000_000)
+    parser.add_argument("--cypher", action="store_true", help="also the graph of LadybugDB")
+    options = parser.parse_args(arguments)
+    if (options.folder / "CURRENT").exists():
+        raise SystemExit(f"{options.folder} holds a graph already")
+    of = source(graph_files(options.graphs), OnnxEmbedder())
+    number = publish(options.folder, of, options.techniques, cypher=options.cypher)
+    print(f"generation {number} in {options.folder}")
+
+
+if __name__ == "__main__":
+    main()

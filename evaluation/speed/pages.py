@@ -1,0 +1,221 @@
+"""How fast pages show themselves in a real browser: first paint, and what happens after a key or a click.
+
+    python -m evaluation.speed.pages --kg DIR [--rounds 5]
+
+DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one.
+A server of its own is started, Chromium opens each page with an empty cache, and every figure is of the browser: first
+contentful paint from the start of navigation, and for an interaction the time from the key or click to the paint of
+what it asked for. Beside stand the processor's milliseconds that the server takes for the answer, and the same figures
+of a page and a key that ask for nothing: what browser, machine and its load cost by themselves."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+from urllib.parse import quote
+
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from rich.console import Console
+from rich.table import Table
+
+from xkg.embeddings.base import Embedder
+from xkg.store.local.store import EmbeddedStore
+
+PAINT_GOAL = 1000.0
+INTERACTION_GOAL = 200.0
+_OURS = "from xkg.cli.main import main; main()"
+_START_SECONDS = 120.0
+_PAINT = """() => new Promise(done => {
+  const seen = () => performance.getEntriesByName('first-contentful-paint')[0];
+  const look = () => seen() ? done(seen().startTime) : requestAnimationFrame(look);
+  look();
+})"""
+_PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
+
+
+class Timed(NamedTuple):
+    """Milliseconds of each round, those of the server's processor for one, and the goal."""
+
+    name: str
+    values: Sequence[float]
+    goal: float
+    cpu: Sequence[float] = ()
+
+
+class Examples(NamedTuple):
+    """A paper of the graph, a technique of it with code, words of its title, and words of its definition."""
+
+    paper: str
+    technique: str
+    title: str
+    words: str
+
+
+def examples(folder: Path) -> Examples:
+    store = EmbeddedStore(folder, _nothing)
+    try:
+        with store.snapshot() as snapshot:
+            line = max(snapshot.paper_lines(), key=lambda line: (sum(line.levels.values()), line.id))
+            views = snapshot.techniques(list(snapshot.technique_ids(line.id)))
+            view = next((view for view in views if view.code is not None), views[0])
+            words = re.findall(r"[a-z]{4,}", view.technique.definition)[:6]
+            return Examples(line.id, view.technique.id, line.title.split()[0], " ".join(words))
+    finally:
+        store.close()
+
+
+def _nothing() -> Embedder:
+    raise AssertionError("nothing is embedded here")
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a server of its own."""
+    command = [sys.executable, "-c", _OURS, "--kg", str(folder), "explore", "--no-browser"]
+    environment = {**os.environ, "XKG_SERVE__HTTP__PER_MINUTE": "0", "XKG_LLM__MODEL": "none"}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            found = re.search(r"http://\S+", process.stdout.readline())
+            assert found is not None, "the server did not start"
+            yield found[0]
+        finally:
+            process.terminate()
+
+
+def first_paint(browser: Browser, address: str) -> tuple[float, float]:
+    """Milliseconds to the first contentful paint, with nothing in the cache, and those of the server's processor."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    try:
+        page = context.new_page()
+        answer = page.goto(address, wait_until="load", timeout=_START_SECONDS * 1000)
+        assert answer is not None
+        assert answer.status == 200, (address, answer.status)
+        return float(page.evaluate(_PAINT)), _cpu(answer.headers.get("server-timing", ""))
+    finally:
+        context.close()
+
+
+def interaction(page: Page, act: Callable[[], None], shown: Callable[[], None]) -> float:
+    """Milliseconds from an act to the paint after what it asked for is there."""
+    started = time.perf_counter()
+    act()
+    shown()
+    page.evaluate(_PAINTED)
+    return 1000 * (time.perf_counter() - started)
+
+
+def _cpu(timing: str) -> float:
+    match = re.search(r"cpu;dur=([\d.]+)", timing)
+    return float(match[1]) if match else 0.0
+
+
+def measure(browser: Browser, base: str, of: Examples, rounds: int) -> list[Timed]:
+    paper, technique = quote(of.paper, safe=":"), quote(of.technique, safe=":")
+    addresses = {
+        "sign-in page (no graph)": "sign-in",
+        "map": "",
+        "papers": "papers",
+        "paper": f"paper/{paper}",
+        "technique": f"technique/{technique}",
+        "search": f"search?q={quote(of.words)}",
+        "Cypher": "cypher",
+        "builds": "builds",
+    }
+    paint, cpu = first_paint(browser, base)
+    timed = [Timed("map, at once after the start", [paint], PAINT_GOAL, [cpu])]
+    for name, address in addresses.items():
+        paints, cpus = zip(*(first_paint(browser, base + address) for _ in range(rounds)), strict=True)
+        timed.append(Timed(f"{name}: first paint", paints, PAINT_GOAL, cpus))
+    return timed + _interactions(browser, base, of, rounds)
+
+
+def _interactions(browser: Browser, base: str, of: Examples, rounds: int) -> list[Timed]:
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    found: dict[str, list[float]] = {}
+    cpus: dict[str, list[float]] = {}
+    answers: list[float] = []
+    page.on("response", lambda answer: answers.append(_cpu(answer.headers.get("server-timing", ""))))
+
+    def add(name: str, act: Callable[[], None], shown: Callable[[], None]) -> None:
+        answers.clear()
+        found.setdefault(name, []).append(interaction(page, act, shown))
+        cpus.setdefault(name, []).append(max(answers, default=0.0))
+
+    def changed(selector: str) -> Callable[[], None]:
+        page.evaluate("s => { document.querySelector(s).dataset.old = '1' }", selector)
+        return lambda: page.locator(f"{selector}:not([data-old])").wait_for()
+
+    def typed(field: Locator, text: str) -> Callable[[], None]:
+        return lambda: field.fill(text)
+
+    for number in range(rounds):
+        page.goto(base + "sign-in")
+        dialog = page.get_by_role("dialog")
+        add("a key that asks for nothing", lambda: page.keyboard.press("?"), dialog.wait_for)
+        for name, address in (("papers", "papers"), ("map", "")):
+            page.goto(base + address)
+            field = page.get_by_label("Title or author")
+            text = of.title[: 3 + number % 3] + (" " * (number // 3))
+            add(f"{name}: type into the filter", typed(field, text), changed("#results"))
+        page.goto(base + "papers")
+        add("papers: next page", lambda: page.keyboard.press("n"), lambda: page.wait_for_url("**page=2**"))
+        page.goto(base)
+        add("map: next page", lambda: page.keyboard.press("n"), lambda: page.wait_for_url("**page=2**"))
+        page.goto(base + f"paper/{quote(of.paper, safe=':')}")
+        add(
+            "paper: open a technique",
+            lambda: page.locator(".tree a").nth(0).click(),
+            lambda: page.wait_for_url("**/technique/**"),
+        )
+        page.goto(base + "search")
+        words = f"{of.words} {number}"
+        page.locator("main input[type=search]").fill(words)
+        add(
+            "search: ask", lambda: page.keyboard.press("Enter"), lambda: page.locator(".score, .empty").first.wait_for()
+        )
+    context.close()
+    return [Timed(name, values, INTERACTION_GOAL, cpus[name]) for name, values in found.items()]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.speed.pages", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph")
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args(arguments)
+    path = shutil.which("chromium")
+    if path is None:
+        parser.error("no chromium: `make chromium` installs it")
+    of = examples(given.kg)
+    with served(given.kg) as base, sync_playwright() as playwright:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path=path, args=flags)
+        timed = measure(browser, base, of, given.rounds)
+        browser.close()
+    table = Table("what", "median ms", "slowest ms", "server's CPU ms", "goal ms", "")
+    for row in timed:
+        kept = "" if median(row.values) <= row.goal else "over"
+        table.add_row(
+            row.name,
+            f"{median(row.values):.0f}",
+            f"{max(row.values):.0f}",
+            f"{median(row.cpu):.0f}",
+            f"{row.goal:.0f}",
+            kept,
+        )
+    Console(width=100).print(table)
+
+
+if __name__ == "__main__":
+    main()

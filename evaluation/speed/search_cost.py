@@ -1,0 +1,174 @@
+"""What a search costs over MCP beside its floor: a bare SDK server's echo of the same text, and one embedding of it.
+
+    python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
+
+Over stdio the echo, the embedding (in this process, with as many threads as the server's) and the search of one text
+follow one another, so that all three meet the same machine; each figure is a median, its ratio that of search to echo
+and embedding together. Short questions have some twelve words, long ones are a technique's name and definition; none is
+asked twice, but for the repeated ones. Over HTTP the floor is a bare server that embeds what it echoes: the load of one
+server follows that of the other, in rounds. Processor time stands beside, since it says more on a busy machine.
+"""
+
+import argparse
+import asyncio
+import os
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.speed import http
+from evaluation.speed.latency import BARE, Pipe, ours
+from evaluation.speed.serving import SEARCH, WORDS
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.store.local.snapshot import EmbeddedSnapshot
+from xkg.store.local.store import EmbeddedStore
+
+ROUNDS = 3
+MOST = 6000
+EMBEDDING = http.BARE.replace(
+    'server = MCPServer("echo", log_level="ERROR")',
+    "from xkg.embeddings.onnx import OnnxEmbedder\nembedder = OnnxEmbedder()\n"
+    'server = MCPServer("echo", log_level="ERROR")',
+).replace("    return text\n", "    embedder.embed([text])\n    return text\n")
+"""A bare server that embeds what it echoes."""
+
+
+class Cost(NamedTuple):
+    """Seconds and processor seconds of one call."""
+
+    seconds: float
+    cpu: float
+
+
+def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
+    """Short and long texts, all different: the beginnings of definitions, each with a word of another, and names with
+    definitions."""
+    ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
+    views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
+    random.Random(0).shuffle(views)
+    beginnings = [view.technique.definition.split()[2 : 2 + WORDS] for view in views]
+    pairs = ((one, beginnings[n - shift]) for shift in range(1, len(views)) for n, one in enumerate(beginnings))
+    short = dict.fromkeys(" ".join([*one, *other[-1:]]) for one, other in pairs)
+    long = dict.fromkeys(f"{view.technique.name}: {view.technique.definition}" for view in views)
+    return list(short)[:MOST], list(long)
+
+
+def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]) -> dict[str, dict[str, list[Cost]]]:
+    """By kind of question, the costs of echo, embedding and search."""
+    bare, server = Pipe(BARE), Pipe(ours(kg))
+    ways: dict[str, tuple[Callable[[str], object], Callable[[], float]]] = {
+        "echo": (lambda text: bare.call("echo", {"text": text}), bare.cpu_seconds),
+        "embedding": (lambda text: embedder.embed([text]), time.process_time),
+        "search": (lambda text: server.call(SEARCH, {"query": text}), server.cpu_seconds),
+    }
+    for act, _ in ways.values():
+        for text in ("a first text", "and a second one"):
+            act(text)
+    found: dict[str, dict[str, list[Cost]]] = {}
+    for kind, texts in asked.items():
+        for text in texts[:8] if kind == "repeated" else ():
+            server.call(SEARCH, {"query": text})
+        costs: dict[str, list[Cost]] = {name: [] for name in ways}
+        before = {name: cpu() for name, (_, cpu) in ways.items()}
+        mine = 0.0  # of this process, for what is no embedding
+        for text in texts:
+            for name, (act, _) in ways.items():
+                own, started = time.process_time(), time.perf_counter()
+                act(text)
+                seconds = time.perf_counter() - started
+                mine += 0.0 if name == "embedding" else time.process_time() - own
+                costs[name].append(Cost(seconds, 0.0))
+        for name, (_, cpu) in ways.items():
+            spent = (cpu() - before[name] - (mine if name == "embedding" else 0.0)) / len(texts)
+            costs[name] = [Cost(each.seconds, spent) for each in costs[name]]
+        found[kind] = costs
+    bare.close()
+    server.close()
+    return found
+
+
+def over_http(
+    kg: Path, texts: Sequence[str], clients: int, seconds: float, workers: int
+) -> list[tuple[http.Load, http.Load, http.Load]]:
+    """Loads of the bare server, of the one that embeds, and of ours, for several rounds of texts that are all new."""
+    shares = [texts[n::ROUNDS] for n in range(ROUNDS)]
+    loads: list[tuple[http.Load, http.Load, http.Load]] = []
+    with http.bare() as bare, http.bare(EMBEDDING) as floor, http.ours(kg, workers) as server:
+        for share in shares:
+            echo = [http.request("echo", {"text": text}) for text in share]
+            search = [http.request(SEARCH, {"query": text}) for text in share]
+            loads.append(
+                (
+                    asyncio.run(http.load(bare, echo, clients, seconds)),
+                    asyncio.run(http.load(floor, echo, clients, seconds)),
+                    asyncio.run(http.load(server, search, clients, seconds)),
+                )
+            )
+        print(f"memory (PSS): bare {bare.memory_mb():.0f} MB, xkg {server.memory_mb():.0f} MB")
+    return loads
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kg", type=Path, required=True, help="folder of the graph")
+    parser.add_argument("--calls", type=int, default=100, help="calls of each kind over stdio")
+    parser.add_argument("--seconds", type=float, default=5, help="of load over HTTP in each round; 0: none")
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args(arguments)
+    console = Console(width=130, highlight=False)
+    console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
+    embedder = OnnxEmbedder()
+    store = EmbeddedStore(given.kg, lambda: embedder)
+    with store.snapshot() as snapshot:
+        short, long = questions(snapshot)
+    store.close()
+    asked: dict[str, Sequence[str]] = {
+        "short": short[: given.calls],
+        "name with description": long[: given.calls],
+        "repeated": [short[n % 8] for n in range(given.calls)],
+    }
+    table = Table("over stdio, ms", "echo", "embedding", "search", "ratio", "echo cpu", "embedding", "search", "ratio")
+    for kind, costs in over_stdio(given.kg, embedder, asked).items():
+        floor = ("echo",) if kind == "repeated" else ("echo", "embedding")
+        cells = []
+        for of in (lambda cost: cost.seconds, lambda cost: cost.cpu):
+            each = {name: median(map(of, several)) for name, several in costs.items()}
+            cells += [f"{1e3 * value:.1f}" for value in each.values()]
+            cells.append(f"{each['search'] / sum(each[name] for name in floor):.2f}")
+        table.add_row(kind, *cells)
+    console.print(table)
+    if given.seconds:
+        table = Table(
+            f"HTTP, {given.clients} clients",
+            "echo/s",
+            "with embedding/s",
+            "search/s",
+            "share",
+            "cpu ms",
+            "",
+            "",
+            "share",
+        )
+        for title, texts in (("short, new", short[given.calls :]), ("long, new", long)):
+            for bare, embedding, server in over_http(given.kg, texts, given.clients, given.seconds, given.workers):
+                rates = [f"{load.a_second:.0f}" for load in (bare, embedding, server)]
+                cpu = [f"{1e3 * load.cpu:.1f}" for load in (bare, embedding, server)]
+                table.add_row(
+                    title,
+                    *rates,
+                    f"{server.a_second / embedding.a_second:.2f}",
+                    *cpu,
+                    f"{embedding.cpu / server.cpu:.2f}",
+                )
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

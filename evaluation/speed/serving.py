@@ -1,0 +1,282 @@
+"""How fast a graph is served, over stdio and HTTP, beside a bare SDK server with one echo tool in the same run.
+
+    python -m evaluation.speed.serving --kg DIR
+    python -m evaluation.speed.serving --folder DIR [--from GRAPHS] [--techniques 1000000]
+
+It serves a graph of perturbed techniques (`evaluation.generated.perturbed_graph`), made in DIR unless it is there.
+Told are: start to `initialize` and to the first answer; p50 and p99 of every tool that needs no language model, with
+questions that were never asked before, with known ones, whose embeddings are in memory and which are worked out anew,
+and with repeated ones, whose answers are; what a search consists of, each part alone in this process; recall@10 of the
+vector index against exact search; requests a second, and memory. Processor time is told beside, since it says more on a
+busy machine. Questions have some twelve words.
+"""
+
+import argparse
+import asyncio
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.generated.perturbed_graph import VECTORS_FILE
+from evaluation.metrics import recall_of
+from evaluation.speed import http
+from evaluation.speed.latency import BARE, Pipe, ours, starts
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.serve.search.candidates import DEPTH
+from xkg.serve.search.query_encoder import QueryEncoder
+from xkg.serve.service import ANSWERS
+from xkg.store.local.snapshot import EmbeddedSnapshot
+from xkg.store.local.store import EmbeddedStore
+
+SEARCH = "search_techniques"
+NEW = f"{SEARCH}, new questions"
+AT = 10
+WORDS = 11
+TOGETHER = 8
+SUM_GOAL = 1.5
+MILLISECONDS_GOAL = 15.0
+SMALL = 100_000
+"""Techniques below which the goal of a search is in milliseconds, above in parts."""
+
+Arguments = dict[str, Any]
+
+
+class Inputs(NamedTuple):
+    """What the tools are asked about: questions no two of which are equal, and ids of a few papers and techniques with
+    code."""
+
+    questions: tuple[str, ...]
+    papers: tuple[str, ...]
+    techniques: tuple[str, ...]
+
+
+class Timed(NamedTuple):
+    """Seconds of each call, and of the processor for one."""
+
+    name: str
+    seconds: list[float]
+    cpu: float | None = None
+
+
+def draw_inputs(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, calls: int) -> Inputs:
+    """The first words of definitions, drawn over the whole graph, with the last word of another's."""
+    near = {hit.id for text in ("learning", "sampling", "model") for hit in snapshot.find_text(text, 4 * calls)}
+    vector = embedder.embed(["objective"])[0]
+    near |= {hit.id for hit in snapshot.find_vector(vector, 4 * calls)}
+    views = snapshot.techniques(sorted(near))
+    words = [view.technique.definition.split()[2 : 2 + WORDS] for view in views if view.technique.definition]
+    questions = dict.fromkeys(" ".join([*one, *other[-1:]]) for one, other in pairwise(words))
+    with_code = [view.technique.id for view in views if view.code is not None]
+    papers = dict.fromkeys(technique.partition("#")[0] for technique in with_code)
+    return Inputs(tuple(questions)[: 4 * calls], tuple(papers)[:20], tuple(with_code)[:50])
+
+
+def worked_out(questions: Sequence[str]) -> list[str]:
+    """The same to the embedding model, and too many that differ for their answers to be remembered."""
+    return [question + " " * spaces for spaces in range(3 * ANSWERS // len(questions)) for question in questions]
+
+
+def tool_calls(inputs: Inputs) -> dict[str, tuple[str, list[Arguments]]]:
+    """By the name of a row, a tool and the arguments of its calls, in turn."""
+    first = inputs.questions[: len(inputs.questions) // 2]
+    known = [{"query": question} for question in worked_out(first[:8])]
+    technique = [{"id": id} for id in inputs.techniques]
+    return {
+        NEW: (SEARCH, [{"query": question} for question in inputs.questions[len(first) :]]),
+        f"{SEARCH}, known questions": (SEARCH, known),
+        f"{SEARCH}, repeated questions": (SEARCH, [{"query": question} for question in first[:8]]),
+        f"{SEARCH}, a technique's name": (SEARCH, [{"query": id.rpartition("/")[2]} for id in inputs.techniques]),
+        f"{SEARCH} in 3 papers": (SEARCH, [one | {"papers": list(inputs.papers[:3])} for one in known]),
+        f"{SEARCH} of the last years": (SEARCH, [one | {"first_year": 2020} for one in known]),
+        f"{SEARCH} with code": (SEARCH, [one | {"with_code": True} for one in known]),
+        "related_papers": ("related_papers", [{"paper": paper} for paper in inputs.papers]),
+        "get_paper": ("get_paper", [{"paper": paper} for paper in inputs.papers]),
+        "plan_context": ("plan_context", [{"paper": paper} for paper in inputs.papers]),
+        "get_technique": ("get_technique", technique),
+        "get_code": ("get_code", technique),
+        "locate": ("locate", [{"technique": id} for id in inputs.techniques]),
+        "graph_schema": ("graph_schema", [{}]),
+        "cypher": ("cypher", [{"query": "MATCH (p:Paper) RETURN p.id LIMIT 5"}]),
+    }
+
+
+def over_stdio(kg: Path, inputs: Inputs, calls: int) -> list[Timed]:
+    """Every tool, one server for all, and the bare server's echo before and after."""
+    rows: list[Timed] = []
+    echo = [{"text": question} for question in inputs.questions[:8]]
+    for command, tools in ((BARE, {"echo, bare server": ("echo", echo)}), (ours(kg), tool_calls(inputs))):
+        pipe = Pipe(command)
+        offered = {tool["name"] for tool in pipe.ask("tools/list", {})["tools"]}
+        for name, (tool, arguments) in tools.items():
+            if tool not in offered:
+                continue
+            try:
+                for one in arguments[:4]:
+                    pipe.call(tool, one)
+                before = pipe.cpu_seconds()
+                seconds = [pipe.call(tool, arguments[(4 + n) % len(arguments)]) for n in range(calls)]
+            except SystemExit as error:
+                print(f"left out: {error}", file=sys.stderr)
+                continue
+            rows.append(Timed(name, seconds, (pipe.cpu_seconds() - before) / calls))
+        pipe.close()
+    return rows
+
+
+def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
+    """What a search consists of, alone, for the same new questions."""
+    vectors = []
+
+    def embed(question: str) -> None:
+        vectors.append(embedder.embed([question])[0])
+
+    rows = [
+        _each("one query embedding", embed, questions),
+        _each(
+            f"one BM25 search, {DEPTH} hits", lambda question: snapshot.text_index().search(question, DEPTH), questions
+        ),
+    ]
+    search = iter(vectors)
+    rows.append(
+        _each(
+            f"one FAISS search, {DEPTH} hits", lambda _: snapshot.vector_index().search(next(search), DEPTH), questions
+        )
+    )
+    return rows
+
+
+def together(embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
+    """Queries of as many threads at a time, through one run of the model and each through its own."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    rows = []
+    for threads in (TOGETHER, 8 * TOGETHER):
+        batched = QueryEncoder(lambda: embedder, size=0)
+        for name, way in (("each alone", embedder.embed), ("together", batched)):
+            with ThreadPoolExecutor(threads) as pool:
+                started, before = time.perf_counter(), time.process_time()
+                list(pool.map(way, ([question] for question in questions)))
+                each = (time.perf_counter() - started) / len(questions)
+            cpu = (time.process_time() - before) / len(questions)
+            rows.append(Timed(f"embedding for {threads} threads, {name}", [each] * 2, cpu))
+    return rows
+
+
+def recall(
+    snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
+) -> float | None:
+    """Recall@10 of the vector index for these questions, against exact search over the vectors it was made from; None
+    where these are not there."""
+    import numpy as np
+
+    from xkg.store.indexes.vectors import nearest_rows
+
+    if not vectors_file.is_file():
+        return None
+    vectors = np.load(vectors_file, mmap_mode="r")
+    queries = embedder.embed(questions)
+    found = [[row for row, _ in snapshot.vector_index().search(query, AT)] for query in queries]
+    return recall_of(nearest_rows(vectors, queries).tolist(), found)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kg", type=Path, help="a graph to serve; its embedding cache may grow")
+    parser.add_argument("--folder", type=Path, help="where the graph of perturbed techniques is, or is made")
+    parser.add_argument("--from", dest="graphs", type=Path, help="folder of graph files to perturb")
+    parser.add_argument("--techniques", type=int, default=1_000_000)
+    parser.add_argument("--calls", type=int, default=100, help="calls of each tool")
+    parser.add_argument("--rounds", type=int, default=3, help="starts of each server")
+    parser.add_argument("--seconds", type=float, default=10, help="of load over HTTP, for each number of clients")
+    parser.add_argument("--clients", type=http.numbers, default=[1, 8, 64, 256])
+    parser.add_argument("--workers", type=int, default=1)
+    given = parser.parse_args(arguments)
+    if (given.kg is None) == (given.folder is None):
+        parser.error("give --kg or --folder")
+    if given.folder is not None and not (given.folder / "CURRENT").exists():
+        making = [sys.executable, "-m", "evaluation.generated.perturbed_graph", "--folder", str(given.folder)]
+        making += ["--techniques", str(given.techniques)] + (["--from", str(given.graphs)] if given.graphs else [])
+        subprocess.run(making, check=True)  # a process of its own, whose memory goes with it
+    report(given.kg or given.folder, given)
+
+
+def report(kg: Path, given: argparse.Namespace) -> None:
+    console = Console(width=130, highlight=False)
+    console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
+    embedder = OnnxEmbedder()
+    store = EmbeddedStore(kg, lambda: embedder)
+    with store.snapshot() as snapshot:
+        found = draw_inputs(snapshot, embedder, given.calls)
+        techniques = len(snapshot.vector_index())
+        console.print(f"{techniques:,} techniques of {snapshot.paper_count():,} papers, {kg}")
+        alone = parts(snapshot, embedder, found.questions[: given.calls])
+        shared = together(embedder, found.questions[: 2 * given.calls])
+        near = recall(snapshot, embedder, kg / VECTORS_FILE, found.questions[:200])
+    store.close()
+    tools = over_stdio(kg, found, given.calls)
+    console.print(_times("over stdio", tools), _times("in one process", [*alone, *shared]))
+    _judge(console, techniques, tools, alone)
+    if near is not None:
+        console.print(f"recall@{AT} of the vector index: {near:.4f} (goal 0.99)")
+    if given.rounds:
+        started = starts(kg, given.rounds)
+        bare, own, first = (median(started[name]) for name in ("bare", "ours", "search"))
+        console.print(f"start → initialize {own:.2f} s (bare {bare:.2f} s), → first search answered {first:.2f} s")
+    with http.bare() as floor, http.ours(kg, given.workers) as server:
+        for title, questions in (("worked out", worked_out(found.questions[:8])), ("repeated", found.questions[:8])):
+            requests = [http.request(SEARCH, {"query": question}) for question in questions]
+            console.print(f"{SEARCH}, {title}:", http.compared(floor, server, requests, given.clients, given.seconds))
+        console.print(f"memory (PSS) after it: bare {floor.memory_mb():.0f} MB, xkg {server.memory_mb():.0f} MB")
+        one = Table("one client over HTTP", "p50 ms", "p99 ms", "cpu ms")
+        for name, (tool, several) in tool_calls(found).items():
+            took = asyncio.run(http.load(server, [http.request(tool, each) for each in several], 1, given.seconds / 4))
+            if not took.failed:
+                one.add_row(name, *(f"{1e3 * value:.1f}" for value in (took.p50, took.p99, took.cpu)))
+        console.print(one)
+    console.print(f"load at the end {os.getloadavg()[0]:.1f}")
+
+
+def _judge(console: Console, techniques: int, tools: Sequence[Timed], alone: Sequence[Timed]) -> None:
+    """Says how a search of a new question stands to its goal."""
+    took = next((median(row.seconds) for row in tools if row.name == NEW), None)
+    if took is None:
+        return
+    if techniques < SMALL:
+        console.print(f"{NEW}: p50 {1e3 * took:.1f} ms (goal {MILLISECONDS_GOAL:.0f} ms)")
+    whole = sum(median(row.seconds) for row in alone)
+    console.print(f"{NEW}: {took / whole:.2f} × its three parts, {1e3 * whole:.1f} ms (goal {SUM_GOAL} at a million)")
+
+
+def _times(title: str, rows: Sequence[Timed]) -> Table:
+    table = Table(title, "p50 ms", "p99 ms", "cpu ms")
+    for row in rows:
+        cuts = quantiles(row.seconds, n=100, method="inclusive")
+        cpu = "" if row.cpu is None else f"{1e3 * row.cpu:.1f}"
+        table.add_row(row.name, f"{1e3 * cuts[49]:.1f}", f"{1e3 * cuts[98]:.1f}", cpu)
+    return table
+
+
+def _each(name: str, act: Callable[[str], object], questions: Sequence[str]) -> Timed:
+    act(questions[-1])
+    seconds = []
+    before = time.process_time()
+    for question in questions:
+        started = time.perf_counter()
+        act(question)
+        seconds.append(time.perf_counter() - started)
+    return Timed(name, seconds, (time.process_time() - before) / len(questions))
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    main()

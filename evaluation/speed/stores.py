@@ -1,0 +1,207 @@
+"""The embedded store and Neo4j, side by side in one run, on one generated graph.
+
+    python -m evaluation.speed.stores [--papers 5000] [--url bolt://…] [--rounds 20]
+
+A paper has twenty techniques with code of 2 KB: 5,000 papers are 100,000 techniques and 200,000 edges of hierarchy and
+code (and as many of places). Neo4j is the one at `--url`, whose data are added to, else one that `scripts/neo4j-dev`
+starts for the run, with its small memory. Vectors are seeded, not embedded: what is timed is the stores.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.generated.graph import TECHNIQUES, SeededVectors, bundle, bundles
+from xkg.config import EmbeddingSettings, Settings, StoreSettings
+from xkg.errors import XkgError
+from xkg.store.cypher.named_queries import Engine, NamedQuery, bind, queries
+from xkg.store.graph_store import GraphStore
+from xkg.store.open import open_graph
+
+ROOT = Path(__file__).parents[2]
+BATCH = 200
+SMALL = 43
+CHANGED = 50
+SECONDS = 60.0
+SEEDED = EmbeddingSettings(model=SeededVectors.model)
+GIVEN = {
+    "paper": "title:generated-40",
+    "other": "title:generated-41",
+    "technique": "title:generated-40#t0",
+    "path": "model/part_1.py",
+    "package": "scipy",
+    "level": "tested",
+    "name": "sparse kernel",
+    "text": "kernel",
+}
+"""A value for every parameter that a named query requires."""
+
+POINT = "MATCH (t:Technique {id: $technique})-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, t.definition, c.implementation"
+TREE = (
+    "MATCH (p:Paper {id: $paper})-[:PROPOSES]->(top:Technique)-[:HAS_COMPONENT*1..4]->(t:Technique) "
+    "RETURN top.name, t.name, t.depth ORDER BY t.id"
+)
+
+
+class Column(dict[str, str]):
+    """Figures by name, each told as soon as it is there: a run takes a quarter of an hour."""
+
+    def __setitem__(self, name: str, figure: str) -> None:
+        print(f"{name}: {figure}", file=sys.stderr, flush=True)
+        super().__setitem__(name, figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--papers", type=int, default=5000, help="papers of twenty techniques")
+    parser.add_argument("--url", help="a Neo4j to use, its password in NEO4J_PASSWORD")
+    parser.add_argument("--rounds", type=int, default=20, help="times that what is short is repeated")
+    options = parser.parse_args()
+    console = Console(width=140, highlight=False)
+    columns: dict[str, Column] = {}
+    with tempfile.TemporaryDirectory(prefix="xkg-stores-") as folder, neo4j(options.url, Path(folder)) as url:
+        for engine, settings in (
+            ("embedded", Settings(kg=Path(folder) / "embedded", store=StoreSettings(), embedding=SEEDED)),
+            ("neo4j", Settings(kg=Path(folder) / "shared", store=StoreSettings(url=url), embedding=SEEDED)),
+        ):
+            print(f"--- {engine}", file=sys.stderr)
+            columns[engine] = measured(engine, settings, options.papers, options.rounds)  # type: ignore[arg-type]
+        columns["embedded"].update(small(Path(folder) / "small", options.rounds))
+    console.print(table(columns, options.papers))
+    console.print(f"load at the end {os.getloadavg()[0]:.1f}")
+
+
+def measured(engine: Engine, settings: Settings, papers: int, rounds: int) -> Column:
+    """One column of the table."""
+    found = Column()
+    with opened(settings) as store:
+        started = time.perf_counter()
+        if engine == "embedded":
+            store.publish(list(bundles(papers)))
+        else:
+            for first in range(0, papers, BATCH):
+                store.publish(list(bundles(min(BATCH, papers - first), first)))
+        found["load"] = f"{time.perf_counter() - started:.1f} s"
+    with opened(settings) as store:
+        started = time.perf_counter()
+        with store.snapshot() as snapshot:
+            snapshot.technique(GIVEN["technique"])
+        found["first look-up after opening (Neo4j: local indexes made anew)"] = f"{time.perf_counter() - started:.2f} s"
+
+        def look_up() -> None:
+            with store.snapshot() as snapshot:
+                snapshot.technique(GIVEN["technique"])
+
+        found["technique by id, with code"] = _ms(look_up, rounds)
+        found["the same in Cypher"] = _ms(lambda: store.query(POINT, {"technique": GIVEN["technique"]}), rounds)
+        found["component tree of depth 4, in Cypher"] = _ms(
+            lambda: store.query(TREE, {"paper": GIVEN["paper"]}), rounds
+        )
+        if engine == "neo4j":
+            found.update(writing(store, settings, papers, rounds))
+        for query in queries():
+            found[f"xkg cypher {query.name}"] = named(store, query, engine)
+    return found
+
+
+def writing(store: GraphStore, settings: Settings, papers: int, rounds: int) -> Column:
+    """Upserts, and how long another server's indexes take to follow them."""
+    found = Column()
+    editions = iter(range(1, 10_000))
+    found["upsert of a paper with 20 techniques"] = _ms(
+        lambda: store.publish([bundle(papers // 2, next(editions))]), rounds
+    )
+    with opened(settings) as other:
+        with other.snapshot():
+            pass
+        for edition in (1, 2):  # the second with embeddings known: both editions were seen
+            changed = [bundle(number, edition) for number in range(CHANGED)]
+            SeededVectors().embed(["warm"])
+            store.publish(changed)
+            started = time.perf_counter()
+            with other.snapshot() as snapshot:
+                assert snapshot.technique(changed[0].techniques[0].id)
+            found[f"catching up with {CHANGED * TECHNIQUES:,} changed techniques"] = (
+                f"{time.perf_counter() - started:.2f} s"
+            )
+    return found
+
+
+def small(folder: Path, rounds: int) -> Column:
+    """What publishing costs where there are as many papers as in the shared graphs."""
+    with opened(Settings(kg=folder, store=StoreSettings(), embedding=SEEDED)) as store:
+        store.publish(list(bundles(SMALL)))
+        editions = iter(range(1, 10_000))
+        seconds = _ms(lambda: store.publish([bundle(SMALL // 2, next(editions))]), min(5, rounds))
+    found = Column()
+    found[f"publish of one changed paper at {SMALL}"] = seconds
+    return found
+
+
+def named(store: GraphStore, query: NamedQuery, engine: Engine) -> str:
+    """Milliseconds and rows of a named query."""
+    wanted = {p.name: GIVEN[p.name] for p in query.parameters if p.default is None}
+    values = bind(query, wanted)
+    started = time.perf_counter()
+    try:
+        table = store.query(query.statements[engine], values, seconds=SECONDS)
+    except XkgError as error:
+        return str(error)[:60]
+    return f"{(time.perf_counter() - started) * 1e3:.1f} ms, {len(table.rows)}{'+' * table.truncated} rows"
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[GraphStore]:
+    store = open_graph(settings, SeededVectors)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def neo4j(url: str | None, folder: Path) -> Iterator[str]:
+    """The address of a Neo4j that answers."""
+    if url is not None:
+        yield url
+        return
+    command = [sys.executable, str(ROOT / "scripts" / "neo4j-dev")]
+    data = str(folder / "neo4j")
+    subprocess.run([*command, "start", "--folder", data], check=True, stdout=sys.stderr)
+    try:
+        os.environ["NEO4J_PASSWORD"] = (folder / "neo4j" / "password").read_text().strip()
+        yield f"bolt://127.0.0.1:{(folder / 'neo4j' / 'port').read_text().strip()}"
+    finally:
+        subprocess.run([*command, "stop", "--folder", data], check=True, stdout=sys.stderr)
+
+
+def table(columns: dict[str, Column], papers: int) -> Table:
+    made = Table(f"{papers * TECHNIQUES:,} techniques", "embedded", "Neo4j")
+    names: Sequence[str] = list(dict.fromkeys(name for column in columns.values() for name in column))
+    for name in names:
+        made.add_row(name, columns["embedded"].get(name, ""), columns["neo4j"].get(name, ""))
+    return made
+
+
+def _ms(act: Callable[[], object], rounds: int) -> str:
+    act()
+    seconds = []
+    for _ in range(rounds):
+        started = time.perf_counter()
+        act()
+        seconds.append(time.perf_counter() - started)
+    return f"{median(seconds) * 1e3:.1f} ms (worst {max(seconds) * 1e3:.1f})"
+
+
+if __name__ == "__main__":
+    main()

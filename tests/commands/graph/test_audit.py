@@ -1,0 +1,107 @@
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.build.repositories import git_server
+from tests.conftest import EXAMPLE, EXAMPLE_ID
+from xkg.cli.main import main
+from xkg.commands.build import build
+from xkg.commands.graph.audit import audit
+from xkg.config import EnvironmentSettings, LlmSettings, Settings
+from xkg.errors import InputError
+
+
+def settings(folder: Path) -> Settings:
+    return Settings(kg=folder, llm=LlmSettings(model="none"), environment=EnvironmentSettings(max_mb=0))
+
+
+def listed(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "blacklist.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_graph_without_anything_of_it_is_clean(published: Path, tmp_path: Path) -> None:
+    result = audit(settings(published), listed(tmp_path, "2402.99999", "A Title That No Paper Of This Graph Has"))
+    assert result.clean
+    assert result.papers == 5
+    assert result.code > 0
+    assert "nothing of the blacklist was found in 5 papers" in str(result)
+
+
+def test_papers_are_found_by_id_and_title(published: Path, tmp_path: Path) -> None:
+    by_id = audit(settings(published), listed(tmp_path, "1608.04471"))
+    assert [(f.where, f.kind) for f in by_id.findings if f.kind == "paper"] == [(EXAMPLE_ID, "paper")]
+    assert not by_id.clean
+
+
+def test_a_log_of_answers(published: Path, tmp_path: Path) -> None:
+    log = tmp_path / "answers.jsonl"
+    answers = [
+        {"text": "see https://github.com/Owner/Held-Out/blob/main/x.py"},
+        {"text": "nothing here, owner/held-out-too is another"},
+        {"text": "as in Sampling of Tides by the Moon's Weight"},
+    ]
+    log.write_text("\n".join(json.dumps(answer) for answer in answers))
+    blacklist = listed(tmp_path, "https://github.com/owner/held-out", "Sampling of tides by the moon's weight")
+    result = audit(settings(published), blacklist, [log])
+    assert [f.where for f in result.findings] == [f"{log}:1", f"{log}:3"]
+    assert result.lines == 3
+    with pytest.raises(InputError, match="cannot be read"):
+        audit(settings(published), blacklist, [tmp_path / "missing.log"])
+
+
+def committed(folder: Path) -> Path:
+    environment = {"GIT_CONFIG_GLOBAL": "/dev/null", "PATH": "/usr/bin:/bin", "HOME": str(folder)}
+    identity = ["-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "-A"], [*identity, "commit", "-qm", "Add code"]):
+        subprocess.run(["git", *arguments], cwd=folder, check=True, env=environment, capture_output=True)
+    return folder
+
+
+def a_repository(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    for name in ("one", "two", "three", "four"):
+        (folder / f"{name}.py").write_text(f"def {name}(x):\n    return x + 1  # {name * 30}\n")
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    return committed(folder)
+
+
+def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with git_server.serving(monkeypatch) as server:
+        held_out = server.add(a_repository(tmp_path / "held", own="def a():\n    return 5  # " + "a" * 90), "lab/held")
+        mirror = server.add(a_repository(tmp_path / "mirror", own="def b():\n    return 6  # " + "b" * 90), "else/copy")
+        apart = server.add(committed(Path(shutil.copytree(EXAMPLE / "code", tmp_path / "apart"))), "else/apart")
+        blacklist = listed(tmp_path, held_out)
+        chosen = settings(tmp_path / "graph")
+        for refused, reason in ((held_out, "the blacklist names"), (mirror, "is a copy of")):
+            with pytest.raises(InputError, match=reason):
+                build(chosen, EXAMPLE / "paper", refused, paper_id=EXAMPLE_ID, blacklist=blacklist)
+        build(chosen, EXAMPLE / "paper", apart, paper_id=EXAMPLE_ID, blacklist=blacklist)
+        assert audit(chosen, blacklist).clean
+        build(chosen, EXAMPLE / "paper", mirror, paper_id=EXAMPLE_ID)
+        found = audit(chosen, blacklist).findings
+        assert [(f.where, f.kind) for f in found] == [(EXAMPLE_ID, "copy")]
+        assert "4 of 5 files are the same" in found[0].what or "begin with the commit" in found[0].what
+
+
+def test_what_cannot_be_compared_is_not_called_clean(published: Path, tmp_path: Path) -> None:
+    result = audit(settings(published), listed(tmp_path, "https://localhost:9/lab/held"))
+    assert not result.findings
+    assert not result.clean
+    assert any("copies of localhost:9/lab/held are not recognised" in line for line in result.unchecked)
+
+
+def test_the_command_fails_where_something_is_found(
+    published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([f"--kg={published}", "audit", f"--blacklist={listed(tmp_path, '1608.04471')}", "--json"])
+    assert ended.value.code == 1
+    assert json.loads(capsys.readouterr().out)["findings"]

@@ -1,0 +1,65 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import html
+
+from xkg.web.rendering.formulas import formulas, inline_formulas, mathml
+
+KNOWN = {"p", "code", "span", "div"}
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\hat{\phi}^{*}(x) = \frac{1}{n} \sum_{j=1}^{n} k(x_{j}, x)",
+        r"\begin{aligned} a &= b \\ c &= d \end{aligned}",
+        r"\operatorname*{argmin}_x f(x)",
+        r"\mathbb{E}_{x \sim p}[\|x\|_2^2]",
+    ],
+)
+def test_what_papers_write_becomes_mathml(tex: str) -> None:
+    assert mathml(tex).startswith("<math")
+
+
+@pytest.mark.parametrize(
+    "tex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{<img src=x onerror=alert(1)>}",
+        r"\unknowncommand{x}",
+        "{" * 500,
+        r"\left(" * 100,
+        "x" * 5000,
+    ],
+)
+def test_what_cannot_be_shown_is_shown_as_it_is_written(tex: str) -> None:
+    shown = mathml(tex)
+    assert shown.startswith('<code class="tex">')
+    assert "<script" not in shown
+    assert "<img" not in shown
+
+
+def test_links_in_formulas_lead_nowhere() -> None:
+    assert "javascript" not in str(mathml(r"\href{javascript:alert(1)}{y}")).replace('alttext="', "").split(">", 1)[1]
+
+
+def test_dollars_are_no_formula() -> None:
+    assert inline_formulas("it costs $5 and then $6 more") == "it costs $5 and then $6 more"
+
+
+def test_blank_lines_end_paragraphs() -> None:
+    assert formulas("one\n\n\ntwo") == "<p>one</p><p>two</p>"
+
+
+@given(
+    st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc"]))
+    | st.from_regex(r"[$\\(){}<>a&x^_\[\]]{0,40}")
+)
+def test_any_text_is_escaped(text: str) -> None:
+    for element in html.fragment_fromstring(str(formulas(text)), create_parent="div").iter():
+        assert isinstance(element.tag, str)
+        tag = element.tag.rpartition("}")[2]
+        assert (
+            tag in KNOWN or tag == "math" or any(str(above.tag).endswith("math") for above in element.iterancestors())
+        )
+        assert not any(name.startswith("on") or name in ("href", "src", "style") for name in element.attrib)

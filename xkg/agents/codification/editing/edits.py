@@ -1,0 +1,104 @@
+"""Edits of files: search and replace, or a whole function; applied exactly, or refused with the reason."""
+
+import ast
+import textwrap
+import warnings
+from collections.abc import Mapping, Sequence
+
+from xkg.agents.codification.prompting.answers import FileEdit
+from xkg.agents.workspace.starter import is_inside
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class EditError(ValueError):
+    """Why edits cannot be applied, in words for the model."""
+
+
+def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, str]:
+    """The new texts of the files that the edits change, in order, out of those in `texts`. Raises `EditError` where
+    one does not fit exactly, leaves all as it was, or gives Python that does not parse."""
+    if not edits:
+        raise EditError("there is no edit; give at least one")
+    changed: dict[str, str] = {}
+    for number, edit in enumerate(edits, 1):
+        if not is_inside(edit.file):
+            raise EditError(f"edit {number}: {edit.file!a} lies outside of the workspace; give a path as listed")
+        text = changed.get(edit.file, texts.get(edit.file))
+        if edit.kind == "file":
+            changed[edit.file] = _ended(edit.text)
+            continue
+        if text is None:
+            raise EditError(f"edit {number}: there is no text file {edit.file!a}; use kind `file` to make one")
+        replace = _function if edit.kind == "function" else _searched
+        changed[edit.file] = replace(text, edit, number)
+    changed = {path: text for path, text in changed.items() if texts.get(path) != text}
+    if not changed:
+        raise EditError("the edits change nothing: the files have this content already")
+    for path, text in changed.items():
+        if path.endswith(".py") and (fault := syntax_error(text)) is not None:
+            raise EditError(f"{path} would not be Python: {fault}")
+    return changed
+
+
+def syntax_error(text: str) -> str | None:
+    """Where and why a text is no Python, None where it is."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(text, "file", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        line = (error.text or "").strip()[:120]
+        return f"line {error.lineno}: {error.msg}" + (f" in `{line}`" if line else "")
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error)[:200] or type(error).__name__
+    return None
+
+
+def _searched(text: str, edit: FileEdit, number: int) -> str:
+    if not edit.target:
+        raise EditError(f"edit {number}: the text to search is empty; copy a few whole lines of {edit.file}")
+    count = text.count(edit.target)
+    if count == 1:
+        return text.replace(edit.target, edit.text)
+    first = " ".join(edit.target.strip().split("\n")[0].split())[:100]
+    if count:
+        raise EditError(f"edit {number}: `{first}` occurs {count} times in {edit.file}; search for more lines")
+    raise EditError(
+        f"edit {number}: `{first}` does not occur in {edit.file} as given; copy it exactly, indentation too"
+    )
+
+
+def _function(text: str, edit: FileEdit, number: int) -> str:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise EditError(f"edit {number}: {edit.file} does not parse, so no function of it is found") from None
+    found = [node for name, node in definitions(tree) if name == edit.target]
+    if len(found) != 1:
+        names = ", ".join(name for name, _ in definitions(tree)) or "none"
+        times = f"{len(found)} definitions" if found else "no definition"
+        raise EditError(f"edit {number}: {edit.file} has {times} of `{edit.target}`; it has: {names[:400]}")
+    node = found[0]
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    new = textwrap.indent(textwrap.dedent(edit.text).strip("\n"), " " * node.col_offset)
+    lines = text.split("\n")
+    return "\n".join([*lines[: start - 1], *new.split("\n"), *lines[node.end_lineno :]])
+
+
+def definitions(
+    tree: ast.AST, above: str = ""
+) -> list[tuple[str, "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef"]]:
+    """Functions and classes with their qualified names, not those inside functions."""
+    found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]] = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, _DEFINITIONS):
+            found.append((f"{above}{node.name}", node))
+            if isinstance(node, ast.ClassDef):
+                found += definitions(node, f"{above}{node.name}.")
+        elif isinstance(node, (ast.If, ast.Try)):
+            found += definitions(node, above)
+    return found
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"

@@ -1,0 +1,64 @@
+"""The planner's memory: the last steps whole, and a log with a line for each earlier one."""
+
+import json
+from collections.abc import Sequence
+
+from xkg.agents.codification.prompting.answers import ActionInput, Step
+from xkg.agents.workspace.command import cut_middle
+from xkg.value import Value
+
+_LONGEST_FIELD = 1500
+_LONGEST_LINE = 240
+_LONGEST_LOG = 12_000
+_ENDLESS, _LONGEST_PERIOD = 1500, 120
+
+
+class Taken(Value):
+    """A step with what it observed. `version` is that of the workspace after it, `expert_calls` those of this step;
+    `accepted` where a final answer was."""
+
+    number: int
+    step: Step
+    observation: str
+    version: int
+    expert_calls: int = 0
+    accepted: bool = False
+
+
+def recent(taken: Sequence[Taken], count: int) -> str:
+    """The last steps whole."""
+    blocks = []
+    for each in taken[-count:]:
+        step = each.step
+        thoughts = (
+            ("Reflection", step.reflection),
+            ("Plan and status", step.plan_and_status),
+            ("Fact check", step.fact_check),
+            ("Thought", step.thought),
+        )
+        lines = [f"{name}: {cut_middle(text, _LONGEST_FIELD)}" for name, text in thoughts if text.strip()]
+        lines += [f"Action: {step.action} {shown(step.action_input)}", f"Observation: {each.observation}"]
+        blocks.append(f"Step {each.number}\n" + "\n".join(lines))
+    return "\n\n".join(blocks) or "This is the first step."
+
+
+def log(taken: Sequence[Taken], count: int) -> str:
+    """A line for each step before the last `count`."""
+    lines = [
+        f"{each.number}. {each.step.action} {shown(each.step.action_input)[:_LONGEST_LINE]} -> "
+        f"{(each.observation.strip().splitlines() or ['nothing'])[0][:_LONGEST_LINE]}"
+        for each in taken[:-count]
+    ]
+    return cut_middle("\n".join(lines), _LONGEST_LOG) or "nothing before"
+
+
+def shown(given: ActionInput) -> str:
+    """The fields of an action's input that are set."""
+    fields = given.model_dump(mode="json", exclude_none=True)
+    return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""
+
+
+def runs_on(text: str) -> bool:
+    """Whether a text ends in the same few characters again and again, as of a model that has lost its end."""
+    end = text[-_ENDLESS:]
+    return len(end) == _ENDLESS and any(end[period:] == end[:-period] for period in range(1, _LONGEST_PERIOD + 1))

@@ -1,0 +1,80 @@
+"""Asks the models of a run: a cascade from the usual one to the expert, each at its temperature."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from xkg.agents.codification.prompting.memory import runs_on
+from xkg.config import ImplementSettings
+from xkg.errors import AnswerError
+from xkg.llm.client import AnswerType, LanguageModel, Tier
+from xkg.llm.prompt import Prompt, load_prompt
+
+A = TypeVar("A", bound=AnswerType)
+
+_ENDLESS = "a text goes on without end, repeating itself: answer again, and end it"
+
+
+class Questions:
+    """Questions of one run; `expert_calls` counts those that went to the expert model, which are bounded."""
+
+    def __init__(self, model: LanguageModel, run: str, settings: ImplementSettings) -> None:
+        self.expert_calls = 0
+        self._model = model
+        self._run = run
+        self._settings = settings
+
+    @property
+    def expert_calls_left(self) -> int:
+        return max(0, self._settings.expert_calls - self.expert_calls)
+
+    def ask(
+        self,
+        name: str,
+        kind: type[A],
+        inputs: Mapping[str, str],
+        *,
+        about: str,
+        check: Callable[[A], str | None] = lambda _: None,
+    ) -> A:
+        """The answer to a prompt. Raises `AnswerError` where no model of the cascade gave one that can be used, and as
+        `LanguageModel` does."""
+        settings = self._settings
+        asked = prompt(name)
+        left = self.expert_calls_left
+        tiers = [Tier("expert_model", 1)] if left else []
+        if asked.role != "expert_model":
+            tiers = [Tier(asked.role, settings.tries), Tier("stronger_model", settings.stronger_tries), *tiers]
+        elif not left:
+            raise AnswerError(f"the expert was asked {settings.expert_calls} times, which is all that a run may")
+        temperature = settings.planner_temperature if name == "plan" else settings.worker_temperature
+
+        def whole(answer: A) -> str | None:
+            return _ENDLESS if any(map(runs_on, _texts(answer.model_dump()))) else check(answer)
+
+        try:
+            answered = self._model.ask_cascade(
+                self._run, asked, kind, inputs, tiers, temperature=temperature, about=about, check=whole
+            )
+        except AnswerError:
+            self.expert_calls += bool(left)
+            raise
+        self.expert_calls += answered.expert_calls
+        return answered.answer
+
+    def spent(self) -> float | None:
+        return self._model.spent(self._run)
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    return load_prompt(Path(__file__).parent / "prompts" / f"{name}.md")
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return [text for each in value for text in _texts(each)] if isinstance(value, (list, tuple)) else []

@@ -1,0 +1,167 @@
+"""Chooses the next step of a run: a planner (`agent`), a fixed path (`prescribed`), one answer for all (`single`)."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from xkg.agents.codification.editing.edits import EditError
+from xkg.agents.codification.prompting.answers import (
+    GRAPH,
+    Action,
+    ActionInput,
+    Checked,
+    FinalAnswer,
+    PartPlace,
+    Step,
+    Whole,
+)
+from xkg.agents.codification.prompting.memory import Taken, log, recent
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.steps.actions import Actions, lacking
+from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
+from xkg.errors import InputError
+
+_EMPTY = ActionInput(
+    file=None,
+    to=None,
+    files=None,
+    start_line=None,
+    end_line=None,
+    arguments=None,
+    text=None,
+    version=None,
+    final=None,
+)
+
+
+class Chooser(Protocol):
+    def next(self, history: Sequence[Taken]) -> Step | None:
+        """The next step after those taken; None where there is none. Raises `AnswerError` where no model gave one."""
+        ...
+
+
+class Planner:
+    """Asks a model for each step."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def next(self, history: Sequence[Taken]) -> Step | None:
+        session, settings = self._session, self._session.settings
+        closed = exhausted([each.step.action for each in history], settings.pool, settings.pool_decay)
+        last = history[-1].step if history else None
+        inputs = {
+            "task": session.described(),
+            "log": log(history, settings.memory),
+            "recent": recent(history, settings.memory),
+            "pool": self._allowed(closed, len(history)),
+            "experts": str(session.questions.expert_calls_left),
+        }
+
+        def check(step: Step) -> str | None:
+            if closed is not None and pool_of(step.action) == closed:
+                return f"{step.action} is of the pool {closed!a}, which is used up for now: choose another action"
+            if step.action in GRAPH and not session.task.graph:
+                return "there is no library in this run: choose another action"
+            if last is not None and (step.action, step.action_input) == (last.action, last.action_input):
+                return "this is exactly the last action: its observation is above; choose another one"
+            if step.action == "request_expert" and not session.questions.expert_calls_left:
+                return "the expert cannot be asked any more: choose another action"
+            return lacking(step)
+
+        return session.questions.ask("plan", Step, inputs, about=f"step {len(history) + 1}", check=check)
+
+    def _allowed(self, closed: str | None, taken: int) -> str:
+        settings = self._session.settings
+        most = limit(settings.pool, settings.pool_decay, taken)
+        if closed is None:
+            return f"every action; at most {most} of one pool in a row"
+        return f"no action of the pool {closed!a}, of which {most} were taken in a row; every other one"
+
+
+class Prescribed:
+    """A fixed path: list and understand the inputs, a skeleton, the parts one by one, check, mend, run, answer."""
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        self._session = session
+        self._actions = actions
+
+    def next(self, history: Sequence[Taken]) -> Step | None:
+        session = self._session
+        related = session.related()
+        script = session.script() if session.script() in session.workspace.files else (related or ["main.py"])[0]
+        others = tuple(path for path in related if path != script)
+        path = [
+            _step("list_files"),
+            *(_step("understand_file", file=name, text=_UNDERSTAND) for name in related[:8]),
+            _step("edit_with_context", file=script, files=others, text=_SKELETON),
+            *(_step("edit_with_context", file=script, files=others, text=_PART.format(part)) for part in session.parts),
+            _step("check_implementation"),
+            _step("edit_with_context", file=script, files=others, text=_MEND),
+            _step("execute_script"),
+        ]
+        if len(history) < len(path):
+            step = path[len(history)]
+            if step.action_input.text == _MEND:
+                step = _with_text(step, f"{_MEND}\n{history[-1].observation}")
+            return step
+        if len(history) > len(path):
+            return None
+        checked = session.journal.once("places", Checked, self._actions.check)
+        return _final(checked)
+
+
+class Single:
+    """One answer for all: its edits are made before the first step is chosen."""
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        self._session = session
+        self._actions = actions
+
+    def next(self, history: Sequence[Taken]) -> Step | None:
+        if history:
+            return None
+        session = self._session
+        inputs = {"task": session.described(), "files": session.shown(session.related())}
+        whole = session.journal.once(
+            "whole", Whole, lambda: session.questions.ask("single", Whole, inputs, about="all")
+        )
+        reason = whole.reason
+        try:
+            self._actions.edit(whole.edits, whole.reason)
+        except (EditError, InputError) as error:
+            reason = f"{whole.reason} (its edits were refused: {error})"
+        final = FinalAnswer(summary=reason, places=whole.places, changed_settings=whole.changed_settings)
+        return _step("final_answer", final=final)
+
+
+def _final(checked: Checked) -> Step:
+    places = tuple(
+        PartPlace(part=state.part, file=state.file, start_line=state.start_line, end_line=state.end_line)
+        for state in checked.parts
+        if state.file and state.start_line and state.end_line
+    )
+    return _step("final_answer", final=FinalAnswer(summary="by the fixed path", places=places, changed_settings=()))
+
+
+def _step(action: Action, **given: object) -> Step:
+    return Step(
+        reflection="",
+        plan_and_status="",
+        fact_check="",
+        thought="",
+        action=action,
+        action_input=_EMPTY.model_copy(update=given),
+    )
+
+
+def _with_text(step: Step, text: str) -> Step:
+    return step.model_copy(update={"action_input": step.action_input.model_copy(update={"text": text})})
+
+
+_UNDERSTAND = "What does this file do, which functions does it have, and where would parts of the method have to go?"
+_SKELETON = (
+    "Write a skeleton: for each part of the method, by its name, one function with a docstring that says what it takes "
+    "and gives, where it belongs in this code; its body may hand its input through. The program has to run as before."
+)
+_PART = "Implement the part {!r} in its function, completely, and call it where the method does."
+_MEND = "Make the changes that this check of the implementation asks for; where it asks for none, improve the comments:"

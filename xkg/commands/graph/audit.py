@@ -1,0 +1,175 @@
+"""`xkg audit`: whether a graph, or a log of answers, holds anything that a blacklist names."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from xkg.commands.graph.open import blacklist_guard, open_store
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.value import Value
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.blacklist import Blacklist
+    from xkg.build.curation.blacklist_guard import BlacklistGuard
+    from xkg.model import PaperBundle, Repository
+
+_LARGEST_LINE = 4_000_000
+_NEAR = 40
+_LEAST_TITLE = 24
+"""Letters from which on a title is looked for in texts: shorter ones are words of the language."""
+
+
+class Finding(Value):
+    """Something of a blacklist. `where` is a paper, a node or a line of a log; `kind`: the graph holds the `paper`, the
+    `repository`, or a `copy` of it; or a `text` names one."""
+
+    where: str
+    kind: Literal["paper", "repository", "copy", "text"]
+    what: str
+
+
+class AuditResult(Value):
+    """What an audit found, and what it looked at. `unchecked` says, a line each, what could not be compared: then
+    nothing found proves nothing of that."""
+
+    findings: tuple[Finding, ...]
+    papers: int
+    repositories: int
+    code: int
+    lines: int
+    unchecked: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        return not self.findings and not self.unchecked
+
+    def __str__(self) -> str:
+        looked = (
+            f"{self.papers} papers, {self.repositories} repositories, {self.code} code nodes, {self.lines} log lines"
+        )
+        lines = [f"{finding.where}: {finding.kind}: {finding.what}" for finding in self.findings]
+        lines += [f"not compared: {line}" for line in self.unchecked]
+        if self.findings:
+            lines.append(f"{len(self.findings)} findings in {looked}")
+        else:
+            lines.append(f"nothing of the blacklist was found in {looked}")
+        return "\n".join(lines)
+
+
+def audit(
+    settings: Settings,
+    blacklist: Path,
+    logs: Sequence[Path] = (),
+    *,
+    notify: "Callable[[str], None]" = lambda _: None,
+) -> AuditResult:
+    """Compares every paper, repository, and text of the graph, and every line of `logs`, with a blacklist. Repositories
+    of the graph are compared as a whole with those of the blacklist where both can be read: from the graph's folder, or
+    fetched. Raises `InputError` where the blacklist or a log cannot be read, and what reading the graph raises."""
+    unchecked: list[str] = []
+    guard = blacklist_guard(settings, blacklist, unchecked.append)
+    assert guard is not None
+    texts = NamedInTexts(guard.blacklist)
+    findings: list[Finding] = []
+    papers = repositories = code = 0
+    with open_store(settings) as store:
+        for bundle in store.bundles():
+            papers, repositories, code = papers + 1, repositories + len(bundle.repositories), code + len(bundle.code)
+            notify(bundle.paper.id)
+            findings += _in_bundle(bundle, guard, texts)
+            for repository in bundle.repositories:
+                findings += _in_repository(bundle.paper.id, repository, guard, settings, unchecked)
+    lines = 0
+    for log in logs:
+        for number, line in _lines(log):
+            lines += 1
+            findings += (Finding(where=f"{log}:{number}", kind="text", what=what) for what in texts.named_in(line))
+    return AuditResult(
+        findings=tuple(findings),
+        papers=papers,
+        repositories=repositories,
+        code=code,
+        lines=lines,
+        unchecked=tuple(dict.fromkeys(unchecked)),
+    )
+
+
+def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "NamedInTexts") -> Iterator[Finding]:
+    paper = bundle.paper
+    if (reason := guard.paper(paper.arxiv_number, paper.doi, paper.title)) is not None:
+        yield Finding(where=paper.id, kind="paper", what=reason)
+    parts = [(paper.id, paper.code_overview), (paper.id, paper.abstract)]
+    parts += [(each.id, each.definition) for each in bundle.techniques]
+    parts += [(each.id, f"{each.implementation}\n{each.test}\n{each.documentation}") for each in bundle.code]
+    parts += [(each.id, each.description or "") for each in bundle.findings]
+    parts += [(each.id, each.description or "") for each in bundle.resources]
+    for where, text in parts:
+        for what in texts.named_in(text):
+            yield Finding(where=where, kind="text", what=what)
+
+
+def _in_repository(
+    paper: str, repository: "Repository", guard: "BlacklistGuard", settings: Settings, unchecked: list[str]
+) -> Iterator[Finding]:
+    from xkg.build.repositories.checkout import fetch_repository, fetched
+
+    named = guard.repository(repository.url) or guard.repository(repository.id.partition("@")[0])
+    if named is not None:
+        yield Finding(where=paper, kind="repository", what=named)
+        return
+    if not guard.fingerprints():
+        return
+    cache = settings.kg / "repositories"
+    try:
+        if (checkout := fetched(repository, cache)) is None and repository.url.startswith("https://"):
+            at = f"@{repository.commit}" if repository.commit else ""
+            checkout = fetch_repository(repository.url + at, cache)
+    except InputError as error:
+        unchecked.append(f"{repository.id} of {paper}: {error}")
+        return
+    if checkout is None:
+        unchecked.append(f"{repository.id} of {paper} was a folder, which the graph does not hold")
+    elif (reason := guard.copy(checkout)) is not None:
+        yield Finding(where=paper, kind="copy", what=f"{repository.id}: {reason}")
+
+
+class NamedInTexts:
+    """What texts name of a blacklist: addresses and ids as they stand, and titles up to spaces and case."""
+
+    def __init__(self, blacklist: "Blacklist") -> None:
+        self._blacklist = blacklist
+        words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
+        # owner/name alone, as in `git clone` of a short form, or a citation of code
+        words += [re.escape(name.partition("/")[2]) for name in blacklist.repositories]
+        words += [re.escape(number) for number in blacklist.arxiv_ids]
+        self._named = re.compile(rf"(?i)(?<![\w.-])(?:{'|'.join(words)})(?![\w-])") if words else None
+        letters = {title: re.sub(r"[\W_]+", "", title.casefold()) for title in blacklist.titles}
+        self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
+
+    def named_in(self, text: str) -> list[str]:
+        """What the text names, a line each with what stands around it; at most 20."""
+        found: dict[str, None] = {}
+        if self._named is not None:
+            for match in self._named.finditer(text):
+                near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
+                found.setdefault(f"names {match.group().lower()}: … {' '.join(near.split())} …")
+        plain = re.sub(r"[\W_]+", "", text.casefold()) if self._titles else ""
+        for title, letters in self._titles.items():
+            if letters in plain:
+                found.setdefault(f"names the title {title[:120]!r}")
+        return list(found)[:20]
+
+
+def _lines(log: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with log.open("rb") as file:
+            number = 0
+            while line := file.readline(_LARGEST_LINE):
+                number += 1
+                text = line.decode("utf-8", "replace")
+                # a log in JSON writes line ends and slashes of an answer as escapes
+                yield number, text.replace("\\/", "/").replace("\\n", " ")
+    except OSError as error:
+        raise InputError(f"the log {log} cannot be read ({error.strerror}); check its path") from error

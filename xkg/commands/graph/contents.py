@@ -1,0 +1,227 @@
+"""`xkg import`, `export`, `store push`, `index check` and `show`."""
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from xkg.config import Settings
+from xkg.errors import (
+    AmbiguousIdError,
+    InputError,
+    StoreError,
+    StoreUnreachableError,
+    UnknownIdError,
+)
+from xkg.value import Value
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.model import PaperBundle
+    from xkg.serve.answers.types import Answer, PaperAnswer
+    from xkg.serve.service import Service
+
+
+from xkg.commands.graph.open import chosen_papers, open_store, outbox_when_unreachable, stored_paper
+
+_ABSTRACT = 600
+
+
+class ImportResult(Value):
+    """Imported papers, and one line for each file that was left out. `generation` is 0 where nothing was imported;
+    `published` is False where the graph had all of it."""
+
+    papers: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+    published: bool
+
+    def __str__(self) -> str:
+        if not self.papers:
+            return "nothing was imported"
+        left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        if not self.published:
+            return f"the graph has all {len(self.papers)} papers{left_out}; it stays generation {self.generation}"
+        return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
+
+
+class PushResult(Value):
+    """Papers of the outbox that are in the graph now, and one line for each that is not."""
+
+    sent: tuple[str, ...]
+    problems: tuple[str, ...]
+    generation: int
+
+    def __str__(self) -> str:
+        if not self.sent and not self.problems:
+            return "nothing waits to be sent"
+        lines = [f"sent: {paper}" for paper in self.sent]
+        return "\n".join([*lines, f"{len(self.sent)} sent, {len(self.problems)} left; generation {self.generation}"])
+
+
+class ExportResult(Value):
+    """The files that were written."""
+
+    files: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.files)
+
+
+class IndexReport(Value):
+    """Problems of the stored graph, one line each; empty where every file matches its checksum. `generation` is the one
+    that was checked, 0 for an empty graph, None where there are problems."""
+
+    generation: int | None
+    problems: tuple[str, ...]
+
+    def __str__(self) -> str:
+        whole = f"generation {self.generation}: every stored file is as it was written"
+        return "\n".join(self.problems) or (whole if self.generation else "the graph is empty: nothing to check")
+
+
+def import_graphs(
+    settings: Settings, folder: Path, notify: Callable[[str, int, int, str], None] = lambda *_: None
+) -> ImportResult:
+    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. What the graph has
+    proven of the same code stays. `notify` is called with each step: what is done, how much of it, of how much, and
+    with what. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
+    from xkg.sandbox.evidence.static_checks import check_parsed
+    from xkg.store.ablations import exported
+    from xkg.store.exchange import import_folder, with_stored_evidence
+
+    bundles, problems = import_folder(folder, check_parsed, lambda *read: notify("reading", *read))
+    measured = exported(folder)
+    generation = before = 0
+    if bundles:
+        with outbox_when_unreachable(settings, bundles), open_store(settings) as store:
+            stored = {bundle.paper.id: stored_paper(store, bundle.paper.id) for bundle in bundles}
+            proven = [
+                bundle if (known := stored[bundle.paper.id]) is None else with_stored_evidence(bundle, known[1])
+                for bundle in bundles
+            ]
+            with store.snapshot() as snapshot:
+                before = snapshot.generation
+            notify("indexing", 0, 0, f"{len(proven)} papers")
+            generation = store.publish(proven)
+            if measured:
+                generation = store.add_ablations(measured)
+    return ImportResult(
+        papers=tuple(b.paper.id for b in bundles),
+        problems=tuple(problems),
+        generation=generation,
+        published=generation != before,
+    )
+
+
+def push(settings: Settings) -> PushResult:
+    """Sends the papers of the outbox to the graph's server, reads them back, and deletes each that arrived unchanged;
+    later verification results there stay. Raises `StoreUnreachableError` while the server is unreachable."""
+    from xkg.build.verify import apply, newer_evidence
+    from xkg.store import bundles, outbox
+
+    arrived: dict[Path, PaperBundle] = {}
+    sent, problems = [], []
+    files = outbox.waiting(settings.kg)
+    with open_store(settings) as store:
+        if files:
+            store.require_writable()
+        for path in files:
+            try:
+                bundle = bundles.read(path)
+                known = stored_paper(store, bundle.paper.id) if bundle.paper.origin == "build" else None
+                if known is not None:
+                    if bundle.paper.state != "complete" and known[1].paper.state == "complete":
+                        problems.append(f"{path}: the graph has {bundle.paper.id} whole, and this is a part: remove it")
+                        continue
+                    bundle = apply(bundle, newer_evidence(known[1], bundle), settings.prune.min_level)
+                store.publish([bundle])
+            except StoreUnreachableError:
+                raise
+            except (InputError, StoreError) as error:
+                problems.append(f"{path}: {error}")
+            else:
+                arrived[path] = bundle
+        with store.snapshot() as snapshot:
+            generation = snapshot.generation
+            for path, bundle in arrived.items():
+                if snapshot.bundle(bundle.paper.id) == bundle:
+                    path.unlink(missing_ok=True)
+                    sent.append(bundle.paper.id)
+                else:
+                    problems.append(f"{path}: {bundle.paper.id} is another one there already: push again, or remove it")
+    return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
+
+
+def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
+    """Writes the named papers (none: all) into a folder, one file each, and what was measured of their techniques into
+    another one. Raises `UnknownIdError`, and `InputError` where
+    the folder cannot be written."""
+    from xkg.model import paper_of
+    from xkg.store.ablations import export
+    from xkg.store.exchange import export_folder
+
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        chosen = chosen_papers(store, snapshot, papers)
+        files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
+        measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
+        files += [measured] if measured else []
+    return ExportResult(files=tuple(str(file) for file in files))
+
+
+def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":
+    """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): a technique's where it
+    means one and the id of a paper too. Of a paper, without `everything`, what fits on a screen. Raises
+    `UnknownIdError` with the nearest there are."""
+    from xkg.serve.answers.references import is_code
+
+    if is_code(node_id):
+        return service.code(node_id, full=True)
+    if "#" in node_id:
+        return service.technique(node_id, full=True)
+    no_technique: UnknownIdError | None = None
+    if re.match("(arxiv|doi|title):", node_id) is None:
+        try:
+            return service.technique(node_id, full=True)
+        except UnknownIdError as error:
+            no_technique = error
+    try:
+        paper = service.paper(node_id, full=True)
+    except UnknownIdError as error:
+        if isinstance(error, AmbiguousIdError) or no_technique is None:
+            raise
+        if isinstance(no_technique, AmbiguousIdError):
+            raise no_technique from error
+        techniques = ", ".join(no_technique.nearest)
+        raise UnknownIdError(f"{error}" + (f"; techniques: {techniques}" if techniques else "")) from error
+    return paper if everything else _on_one_screen(paper)
+
+
+def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
+    """Without references, files, ids of code and descriptions, and with the beginning of the abstract."""
+    from xkg.serve.answers.types import NamedText, short
+
+    counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
+    left_out = [f"{count} {name}" for name, count in counts.items() if count]
+    left_out += ["the overview of the code"] if paper.code_overview else []
+    left_out += ["descriptions of findings and resources"] if paper.findings or paper.resources else []
+    return paper.model_copy(
+        update={
+            "abstract": short(paper.abstract, _ABSTRACT),
+            "techniques": tuple(each.model_copy(update={"code": None}) for each in paper.techniques),
+            "findings": tuple(NamedText(name=f.name, description=None) for f in paper.findings),
+            "resources": tuple(NamedText(name=r.name, description=None) for r in paper.resources),
+            "references": None,
+            "code_overview": "",
+            "code_files": (),
+            "cut": f"{', '.join(left_out)}: --all" if left_out else "",
+        }
+    )
+
+
+def check_index(settings: Settings) -> IndexReport:
+    """Reads every stored file in full and compares it with its checksum."""
+    with open_store(settings) as store:
+        if problems := store.check():
+            return IndexReport(generation=None, problems=tuple(problems))
+        with store.snapshot() as snapshot:
+            return IndexReport(generation=snapshot.generation, problems=())

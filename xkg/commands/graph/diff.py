@@ -1,0 +1,104 @@
+"""`xkg diff`: what differs between two generations, folders of exported bundles, or papers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.commands.graph.open import chosen_papers, open_store
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.store.bundle_changes import PaperChange, paper_change
+from xkg.value import Value
+
+if TYPE_CHECKING:
+    from xkg.model import PaperBundle
+    from xkg.store.graph_store import GraphStore
+
+Pair = tuple["PaperBundle | None", "PaperBundle | None"]
+
+
+class DiffResult(Value):
+    """The papers that differ between `first` and `second`, as a person names them."""
+
+    first: str
+    second: str
+    papers: tuple[PaperChange, ...]
+
+    def __str__(self) -> str:
+        if not self.papers:
+            return f"{self.first} and {self.second} hold the same papers"
+        ends = f"{self.first} -> {self.second}: {len(self.papers)} paper{'s' * (len(self.papers) > 1)} changed"
+        return "\n".join([ends, *map(str, self.papers)])
+
+
+def diff(settings: Settings, first: str | None = None, second: str | None = None) -> DiffResult:
+    """What differs between two states: numbers of generations, folders or files of exported bundles, or ids and titles
+    of papers of the graph, of which `second` is the newer. Without `second` the present graph; without both, the
+    present generation and the one before.
+
+    Raises `InputError` for two ends that cannot be compared, `StoreError` for a generation that is not kept, and
+    `UnknownIdError`."""
+    with open_store(settings) as store:
+        if _is_number(first) and _is_number(second):
+            pairs = store.differences(_number(first), _number(second))
+            names = (_generation(first, "the generation before"), _generation(second, "the present generation"))
+        elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):
+            pairs, names = _of_bundles(store, first, second), (first, second or "the present graph")
+        else:
+            raise InputError("a generation is compared with a generation, and papers or exported bundles with others")
+        changes = [paper_change(before, after) for before, after in pairs]
+    return DiffResult(first=names[0], second=names[1], papers=tuple(each for each in changes if not each.is_empty))
+
+
+def _of_bundles(store: "GraphStore", first: str, second: str | None) -> Iterator[Pair]:
+    olds = _bundles(store, first)
+    if second is None:
+        with store.snapshot() as snapshot:
+            present = {paper.id for paper in snapshot.papers()}
+        known = {bundle.paper.id: bundle for bundle in olds}
+        if not Path(first).exists():
+            raise InputError(f"give a second paper to compare {first} with, or a folder of its exported bundle")
+        for paper in sorted(known.keys() & present):
+            yield known[paper], _stored(store, paper)
+        return
+    news = _bundles(store, second)
+    if len(olds) == len(news) == 1:
+        yield olds[0], news[0]
+        return
+    before, after = ({bundle.paper.id: bundle for bundle in side} for side in (olds, news))
+    for paper in sorted(before.keys() | after.keys()):
+        yield before.get(paper), after.get(paper)
+
+
+def _bundles(store: "GraphStore", name: str) -> "list[PaperBundle]":
+    """The papers of a folder or file of exported bundles, else the paper of the graph that has this name."""
+    from xkg.sandbox.evidence.static_checks import check_parsed
+    from xkg.store.exchange import import_folder, read_file
+
+    path = Path(name)
+    if path.is_dir():
+        found, problems = import_folder(path, check_parsed)
+        if problems:
+            raise InputError(problems[0])
+        return found
+    if path.is_file():
+        return [read_file(path, check_parsed)]
+    with store.snapshot() as snapshot:
+        return [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, [name])]
+
+
+def _stored(store: "GraphStore", paper: str) -> "PaperBundle":
+    with store.snapshot() as snapshot:
+        return snapshot.bundle(paper)
+
+
+def _is_number(name: str | None) -> bool:
+    return name is None or name.isdecimal()
+
+
+def _number(name: str | None) -> int | None:
+    return None if name is None else int(name)
+
+
+def _generation(name: str | None, otherwise: str) -> str:
+    return otherwise if name is None else f"generation {name}"

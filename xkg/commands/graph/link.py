@@ -1,0 +1,121 @@
+"""`xkg link`: links the papers of a graph; a language model decides the pairs that names and vectors leave open."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from xkg.config import Settings
+from xkg.errors import AnswerError, LanguageModelError, ModelUnavailableError, UnknownIdError
+from xkg.value import Value
+
+if TYPE_CHECKING:  # imported by the job itself
+    from xkg.llm.client import Ask
+    from xkg.store.concepts.ask_model import Pair
+    from xkg.store.graph_store import Decision, GraphStore, Link
+
+
+class LinkResult(Value):
+    """The result of linking. `linked` counts `SAME_CONCEPT` edges by their basis, `decided` the new decisions of the
+    model by relation; `open` pairs wait for a decision. `notes` are for a person, one line each."""
+
+    generation: int
+    linked: dict[str, int]
+    decided: dict[str, int]
+    open: int
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        linked = ", ".join(f"{n} by {how}" for how, n in self.linked.items()) or "none"
+        decided = ", ".join(f"{n} {relation}" for relation, n in self.decided.items())
+        lines = [f"techniques of different papers that are one concept: {linked}; {self.open} pairs open"]
+        if decided:
+            lines.append(f"decided now: {decided}")
+        return "\n".join([*lines, f"the graph is generation {self.generation}"])
+
+
+@contextmanager
+def model(settings: Settings) -> "Iterator[Ask]":
+    """The language model in force. Raises `ModelUnavailableError` without a key, and `ConfigError`."""
+    from xkg.llm.client import LanguageModel
+
+    with LanguageModel(settings.llm, settings.kg) as language_model:
+        yield language_model.for_paper("link")
+
+
+def link(settings: Settings, asking: "Callable[[], AbstractContextManager[Ask]] | None") -> LinkResult:
+    """Links the papers of the graph, and asks the model about open pairs; `asking` is called where there are any, and
+    None leaves them open, as a model without a key does.
+
+    Decisions are published before anything is raised: `ModelUnavailableError` and `BudgetError` where the model fails
+    on the way, `UnknownIdError` for an empty graph, and what `GraphStore.decide` raises."""
+    from xkg.commands.graph.open import open_store
+
+    notes: list[str] = []
+    decisions: list[Decision] = []
+    failure: LanguageModelError | None = None
+    with open_store(settings) as store:
+        store.connect()
+        generation, links, pairs = _linked(store)
+        if pairs and asking is not None:
+            with ExitStack() as opened:
+                try:
+                    ask = opened.enter_context(asking())
+                except ModelUnavailableError as error:
+                    notes.append(f"open pairs stay open: {error}")
+                else:
+                    decisions, failure = _decided(pairs, ask, settings.llm.concurrency, notes)
+        if decisions:
+            store.decide(decisions)
+            generation, links, pairs = _linked(store)
+        if failure is not None:
+            raise failure
+    how = Counter(link.how for link in links)
+    return LinkResult(
+        generation=generation,
+        linked={kind: n for kind, n in sorted(how.items()) if kind != "open"},
+        decided=dict(Counter(decision.relation for decision in decisions)),
+        open=len(pairs),
+        notes=tuple(notes),
+    )
+
+
+def _linked(store: "GraphStore") -> "tuple[int, Sequence[Link], list[Pair]]":
+    """The generation, its links, and the open pairs, the most alike first: money may not last for all."""
+    with store.snapshot() as snapshot:
+        if snapshot.generation == 0:
+            raise UnknownIdError(f"{store.place} holds no paper yet; build or import one first")
+        links = snapshot.links()
+        waiting = sorted((link for link in links if link.how == "open"), key=lambda link: -link.score)
+        pairs = [(snapshot.technique(link.first), snapshot.technique(link.second)) for link in waiting]
+        return snapshot.generation, links, pairs
+
+
+def _decided(
+    pairs: "Sequence[Pair]", ask: "Ask", concurrency: int, notes: list[str]
+) -> "tuple[list[Decision], LanguageModelError | None]":
+    """The decisions, in the order of the pairs, and the error that ended them; a failed question is noted."""
+    from xkg.store.concepts.ask_model import PAIRS, decide
+
+    decisions: list[Decision] = []
+    failure: LanguageModelError | None = None
+    with ThreadPoolExecutor(concurrency) as pool:
+        answers = [
+            pool.submit(decide, part, ask) for part in (pairs[at : at + PAIRS] for at in range(0, len(pairs), PAIRS))
+        ]
+        try:
+            for answer in answers:
+                try:
+                    decisions += answer.result()
+                except CancelledError:
+                    continue
+                except AnswerError as error:
+                    notes.append(f"pairs stay open: {error}")
+                except LanguageModelError as error:
+                    failure = failure or error
+                    pool.shutdown(wait=False, cancel_futures=True)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return decisions, failure

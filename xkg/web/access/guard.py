@@ -1,0 +1,129 @@
+"""Who may see pages: the holders of the tokens that MCP takes, as a header, or exchanged once for a cookie.
+
+The cookie is HttpOnly and SameSite=Lax, so that a link that somebody shared opens signed in; whatever changes something
+or costs money is a POST of our own page or a request that the browser says comes from one (`is_own`)."""
+
+import hashlib
+from urllib.parse import quote, urlsplit
+
+import anyio.to_thread
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from xkg.config import Settings
+from xkg.errors import XkgError
+from xkg.serve.http.access import Access
+from xkg.serve.http.limits import RateLimit, refuse, too_often
+from xkg.web.access.sessions import Sessions
+
+NEEDED = "read"
+SIGN_IN = "/sign-in"
+_ATTEMPTS = 60
+"""Tokens that one address may try in a minute."""
+
+
+class Guard:
+    """Lets a request through that needs no token or has one; a browser without is sent to sign in."""
+
+    def __init__(self, settings: Settings, access: Access, sessions: Sessions) -> None:
+        self._access = access
+        self._sessions = sessions
+        # Cookies know no ports: two graphs that are served on one machine have names of their own.
+        self.cookie = f"xkg-{hashlib.sha256(str(settings.kg.absolute()).encode()).hexdigest()[:8]}"
+        self._secure = (settings.serve.http.url or "").startswith("https:")
+
+    def required(self) -> bool:
+        return self._access.required()
+
+    async def caller(self, request: Request) -> AccessToken | None:
+        """Who asks; None for nobody who may."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and token:
+            found = await self._access.verify_token(token)
+        elif secret := request.cookies.get(self.cookie):
+            try:
+                found = await anyio.to_thread.run_sync(self._sessions.find, secret)
+            except XkgError:
+                found = None
+        else:
+            found = None
+        return found if found is not None and NEEDED in found.scopes else None
+
+    async def sign_in(self, token: str, after: str) -> Response | None:
+        """The answer that sets the cookie; None for a token that is not valid. Raises `StoreError`."""
+        access = await self._access.verify_token(token)
+        if access is None or NEEDED not in access.scopes:
+            return None
+        secret, seconds = await anyio.to_thread.run_sync(self._sessions.begin, token, access)
+        response = RedirectResponse(own_path(after), 303)
+        response.set_cookie(
+            self.cookie, secret, max_age=seconds, path="/", secure=self._secure, httponly=True, samesite="lax"
+        )
+        return response
+
+    async def sign_out(self, request: Request) -> Response:
+        if secret := request.cookies.get(self.cookie):
+            await anyio.to_thread.run_sync(self._sessions.end, secret)
+        response = RedirectResponse(SIGN_IN, 303)
+        response.delete_cookie(self.cookie, path="/", secure=self._secure, httponly=True, samesite="lax")
+        return response
+
+
+class Guarded:
+    """An app behind the guard and a limit on each caller's rate."""
+
+    def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
+        self._guard = guard
+        self._limited = RateLimit(app, per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._guard.required():
+            if wait := self._limited.wait(scope):
+                await too_often(scope, receive, send, wait)
+                return
+            request = Request(scope)
+            found = await self._guard.caller(request)
+            if found is None:
+                await _turned_away(request)(scope, receive, send)
+                return
+            scope["user"] = AuthenticatedUser(found)
+        await self._limited(scope, receive, send)
+
+
+class OwnPostsOnly:
+    """Refuses a POST that does not come from a page of this server (cross-site request forgery), and limits the rate of
+    each address."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = RateLimit(app, _ATTEMPTS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST" and not is_own(Request(scope)):
+            await refuse(scope, receive, send, 403, "origin", "forms of other pages are not taken: use our own")
+            return
+        await self._app(scope, receive, send)
+
+
+def is_own(request: Request) -> bool:
+    """Whether a page of this server, and no other page, made the browser ask."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("origin") or (request.headers.get("referer") if request.method == "GET" else None)
+    return origin is not None and urlsplit(origin).netloc == request.headers.get("host", "")
+
+
+def own_path(path: str) -> str:
+    """A path of this server, `/` for anything else: nobody is sent elsewhere after signing in."""
+    plain = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
+    return path if plain else "/"
+
+
+def _turned_away(request: Request) -> Response:
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        return RedirectResponse(f"{SIGN_IN}?next={quote(wanted, safe='')}", 303)
+    return Response("sign in, or send a token: Authorization: Bearer …\n", 401, {"www-authenticate": "Bearer"})

@@ -1,0 +1,201 @@
+"""Cypher: named queries with their parameters, statements of one's own, results as table, graph and CSV."""
+
+import csv
+import io
+import json
+import time
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.errors import InputError, XkgError
+from xkg.model import paper_of
+from xkg.serve.answers.types import CypherAnswer
+from xkg.store.cypher import named_queries
+from xkg.store.cypher.named_queries import NamedQuery
+from xkg.web.rendering.layout import apart, label_sides, positions
+from xkg.web.site import PAGE, Site, integer, paged, shortened
+
+ROWS = 1000
+SHOWN = 100
+NODES = 120
+_LONGEST = 20_000
+_PREFIX = "p."
+_WIDTH, _HEIGHT = 1100, 560
+
+
+class Dot(NamedTuple):
+    x: float
+    y: float
+    kind: str
+    id: str
+    label: str
+    radius: float
+    anchor: str
+
+
+class Drawing(NamedTuple):
+    """The ids of a result, joined where they stand in one row; `cut` counts those that found no room."""
+
+    dots: Sequence[Dot]
+    lines: Sequence[tuple[float, float, float, float]]
+    cut: int
+    width: int = _WIDTH
+    height: int = _HEIGHT
+
+
+class Cell(NamedTuple):
+    """A value as text; `kind` is `paper` or `technique` where its page is under `id`."""
+
+    text: str
+    kind: str = ""
+    id: str = ""
+    number: bool = False
+
+
+def show(site: Site, request: Request) -> Response:
+    name, statement, values = _asked(request)
+    query = _named(name)
+    answer, error, seconds = None, "", 0.0
+    ready = bool(statement) or (query is not None and (bool(values) or not _required(query)))
+    if ready:
+        started = time.perf_counter()
+        try:
+            answer = _run(site, query, statement, values)
+        except XkgError as problem:
+            error = str(problem)
+        seconds = time.perf_counter() - started
+    table, drawing = None, None
+    if answer is not None:
+        with site.service.snapshot() as snapshot:
+            papers = site.overviews.of(snapshot).by_id
+        cells = [[_cell(value, papers) for value in row] for row in answer.rows]
+        table = paged(cells, integer(request, "page", 1) or 1, SHOWN)
+        drawing = _drawing(cells, {paper: line.title for paper, line in papers.items()})
+    return site.render(
+        request,
+        "cypher.html",
+        400 if error else 200,
+        groups=_groups(),
+        named=query,
+        statement=statement or (query.statements[named_queries.engine(site.settings.store)] if query else ""),
+        own=bool(statement),
+        values=values,
+        answer=answer,
+        table=table,
+        drawing=drawing,
+        error=error,
+        seconds=seconds,
+        address={key: value for key, value in request.query_params.items() if key not in ("page", "view")},
+        view=request.query_params.get("view", "table"),
+        parameters_text=request.query_params.get("parameters", ""),
+    )
+
+
+def csv_file(site: Site, request: Request) -> Response:
+    """All rows, as `xkg cypher --format csv` writes them."""
+    name, statement, values = _asked(request)
+    answer = _run(site, _named(name), statement, values)
+    out = io.StringIO()
+    writer = csv.writer(out, dialect="unix", quoting=csv.QUOTE_MINIMAL)
+    writer.writerow(answer.columns)
+    writer.writerows([_text(value) for value in row] for row in answer.rows)
+    headers = {**PAGE, "content-disposition": f'attachment; filename="{name or "rows"}.csv"'}
+    return Response(out.getvalue().encode("utf-8", "replace"), 200, headers, "text/csv; charset=utf-8")
+
+
+def _run(site: Site, query: NamedQuery | None, statement: str, values: Mapping[str, Any]) -> CypherAnswer:
+    if not statement and query is None:
+        raise InputError("there is no statement: choose a query, or write one")
+    return site.service.cypher(statement or (query.name if query else ""), values, ROWS)
+
+
+def _asked(request: Request) -> tuple[str, str, dict[str, Any]]:
+    """Name, statement and parameters. Raises `InputError` for parameters that are no JSON object."""
+    asked = request.query_params
+    statement = asked.get("statement", "").strip()[:_LONGEST]
+    values: dict[str, Any] = {
+        key.removeprefix(_PREFIX): value for key, value in asked.items() if key.startswith(_PREFIX) and value
+    }
+    if statement and (text := asked.get("parameters", "").strip()):
+        try:
+            own = json.loads(text[:_LONGEST])
+        except ValueError:
+            own = None
+        if not isinstance(own, dict):
+            raise InputError('parameters of a statement are a JSON object, such as {"word": "kernel"}')
+        values = own
+    return asked.get("name", "").strip(), statement, values
+
+
+def _named(name: str) -> NamedQuery | None:
+    return named_queries.find(name) if name else None
+
+
+def _required(query: NamedQuery) -> bool:
+    return any(parameter.default is None for parameter in query.parameters)
+
+
+def _groups() -> Mapping[str, Sequence[NamedQuery]]:
+    found: dict[str, list[NamedQuery]] = {}
+    for query in named_queries.queries():
+        found.setdefault(query.group, []).append(query)
+    return found
+
+
+def _cell(value: Any, papers: Mapping[str, Any]) -> Cell:
+    text = _text(value)
+    if isinstance(value, str) and paper_of(value) in papers:
+        technique = value.rpartition("@")[0] if "@" in value.rpartition("/")[2] and "#" in value else value
+        return Cell(text, "technique" if "#" in technique else "paper", technique)
+    return Cell(text, number=isinstance(value, (int, float)) and not isinstance(value, bool))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _drawing(rows: Sequence[Sequence[Cell]], titles: Mapping[str, str]) -> Drawing | None:
+    """None where no row has two ids."""
+    number: dict[str, int] = {}
+    kinds: list[Cell] = []
+    edges: set[tuple[int, int]] = set()
+    left = set()
+    for row in rows:
+        ids = [cell for cell in row if cell.kind]
+        for cell in ids:
+            if cell.id not in number:
+                if len(kinds) == NODES:
+                    left.add(cell.id)
+                    continue
+                number[cell.id] = len(kinds)
+                kinds.append(cell)
+        known = [number[cell.id] for cell in ids if cell.id in number]
+        edges |= {(a, b) for a, b in pairwise(known) if a != b}
+    if not edges:
+        return None
+    weighted = [(a, b, 1.0) for a, b in sorted(edges)]
+    at = positions(len(kinds), weighted, _WIDTH / _HEIGHT)
+    radii = [9.0 if cell.kind == "paper" else 6.0 for cell in kinds]
+    scaled = [(70 + float(x) * (_WIDTH - 140), 30 + float(y) * (_HEIGHT - 70)) for x, y in at]
+    places = apart(scaled, radii, (_WIDTH, _HEIGHT))
+    labels = [shortened(titles.get(cell.id) or _last(cell.id), 30) for cell in kinds]
+    sides = label_sides(places, radii, labels, (_WIDTH, _HEIGHT))
+    dots = [
+        Dot(*place, cell.kind, cell.id, label, radius, side)
+        for place, cell, label, radius, side in zip(places, kinds, labels, radii, sides, strict=True)
+    ]
+    return Drawing(dots, [(*places[a], *places[b]) for a, b, _ in weighted], len(left))
+
+
+def _last(node_id: str) -> str:
+    return node_id.rpartition("/")[2].rpartition("#")[2].replace("-", " ")

@@ -1,0 +1,280 @@
+"""The map: papers, the concepts that they share, and who cites whom; what is alike stands together."""
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.model import Level, paper_of
+from xkg.store.graph_store import PaperLine, Snapshot
+from xkg.web.overview import RUNS, Choice, at_least, proven
+from xkg.web.pages.papers import choice_of, parameters, totals
+from xkg.web.rendering.layout import Edge, apart, clusters, label_sides, positions
+from xkg.web.site import Page, Site, integer, paged, shortened
+
+PAPERS = 60
+"""On one drawing: more cannot be told apart."""
+WIDTH, HEIGHT, MARGIN = 1200, 700, 56
+COLOURS = 8
+_NEIGHBOURS = 3
+_MOST_TECHNIQUES = 40
+"""Of a paper, whose vectors say what it is about."""
+_ALIKE = 0.35
+"""Cosine above the mean of all pairs from which on papers attract each other."""
+_LABEL = 30
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_COMMON = frozenset(
+    "with from that this their using towards toward into over under through based beyond without when does your more "
+    "what help helps only models model learning neural method methods approach".split()
+)
+
+
+class Node(NamedTuple):
+    """A paper (`line`) or a concept that several share, in units of the drawing. `anchor` is how its label stands
+    beside it, empty where it finds no room."""
+
+    x: float
+    y: float
+    radius: float
+    cluster: int
+    label: str
+    title: str
+    anchor: str
+    line: PaperLine | None
+    level: Level
+    technique: str = ""
+    key: int = 0
+    near: str = ""
+
+
+class Line(NamedTuple):
+    """An edge; `kind` is `cites`, `concept` or `alike`."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    kind: str
+    ends: str
+
+
+class Topic(NamedTuple):
+    """What the titles of a cluster have in common."""
+
+    x: float
+    y: float
+    cluster: int
+    name: str
+    papers: int
+
+
+class Drawing(NamedTuple):
+    nodes: Sequence[Node]
+    lines: Sequence[Line]
+    topics: Sequence[Topic]
+    concepts: int
+    citations: int
+
+
+def show(site: Site, request: Request) -> Response:
+    with site.service.snapshot() as snapshot:
+        overview = site.overviews.of(snapshot)
+        choice = choice_of(request)
+        page = paged(overview.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
+        drawing = _drawn(site, snapshot, choice, page)
+        return site.render(
+            request, "map.html", rows=page, choice=choice, parameters=parameters(choice), drawing=drawing,
+            width=WIDTH, height=HEIGHT, **totals(overview),
+        )  # fmt: skip
+
+
+def first_drawing(site: Site, snapshot: Snapshot) -> None:
+    """Makes what the first map shows."""
+    _drawn(site, snapshot, Choice(), paged(site.overviews.of(snapshot).chosen(Choice()), 1, PAPERS))
+
+
+def _drawn(site: Site, snapshot: Snapshot, choice: Choice, page: Page) -> Drawing:
+    key = (snapshot.generation, choice, page.number)
+    drawing: Drawing | None = site.drawings.get(key)
+    if drawing is None:
+        drawing = site.drawings[key] = draw(snapshot, page.rows)
+    return drawing
+
+
+def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
+    """The drawing of these papers."""
+    number = {line.id: n for n, line in enumerate(papers)}
+    techniques = {line.id: list(snapshot.technique_ids(line.id)) for line in papers}
+    cites = [
+        (number[line.id], number[other])
+        for line in papers
+        for other in sorted(snapshot.citations_of(line.id)[0])
+        if other in number and other != line.id
+    ]
+    concepts = _concepts(snapshot, techniques, number)
+    alike = _alike(snapshot, papers, techniques)
+    edges: list[Edge] = [(a, b, 1.2) for a, b in cites] + [(a, b, 0.9 * weight) for a, b, weight in alike]
+    for position, (_, members) in enumerate(concepts):
+        edges += [(len(papers) + position, member, 1.6) for member in members]
+    total = len(papers) + len(concepts)
+    of = clusters(total, edges)
+    # What is of one cluster stands together, although few edges say so.
+    at = positions(total, [*edges, *_within(of)])
+    nodes = _nodes(papers, concepts, at.tolist(), of, _near(total, cites, concepts, len(papers)))
+    lines = [_line(nodes, a, b, "alike") for a, b, _ in alike]
+    lines += [_line(nodes, a, b, "cites") for a, b in cites]
+    for position, (_, members) in enumerate(concepts):
+        lines += [_line(nodes, len(papers) + position, member, "concept") for member in members]
+    return Drawing(nodes, lines, _topics(papers, nodes), len(concepts), len(cites))
+
+
+def _concepts(
+    snapshot: Snapshot, techniques: Mapping[str, Sequence[str]], number: Mapping[str, int]
+) -> list[tuple[str, list[int]]]:
+    """A technique that stands for each shared concept, with the numbers of the papers that have it."""
+    every = [technique for own in techniques.values() for technique in own]
+    first: dict[str, str] = {}
+
+    def root(technique: str) -> str:
+        while first.get(technique, technique) != technique:
+            technique = first[technique]
+        return technique
+
+    for link in snapshot.links_of(every) if every else ():
+        if link.how != "open" and paper_of(link.first) in number and paper_of(link.second) in number:
+            a, b = sorted((root(link.first), root(link.second)))
+            first[b] = a
+            first.setdefault(a, a)
+    members: dict[str, set[int]] = defaultdict(set)
+    for technique in first:
+        members[root(technique)].add(number[paper_of(technique)])
+    best = sorted(members, key=lambda technique: (-len(members[technique]), technique))
+    return [(technique, sorted(members[technique])) for technique in best[:PAPERS] if len(members[technique]) > 1]
+
+
+def _alike(
+    snapshot: Snapshot, papers: Sequence[PaperLine], techniques: Mapping[str, Sequence[str]]
+) -> list[tuple[int, int, float]]:
+    """Each paper with those that are most like it, by the mean vectors of their techniques, and how much in 0..1."""
+    import numpy as np
+
+    vectors = snapshot.vectors([t for own in techniques.values() for t in own[:_MOST_TECHNIQUES]])
+    if not vectors:
+        return []
+    numbers, means = [], []
+    for number, line in enumerate(papers):
+        own = [vectors[t] for t in techniques[line.id] if t in vectors]
+        if own:
+            numbers.append(number)
+            means.append(np.mean(own, axis=0))
+    matrix = np.stack(means)
+    matrix = matrix - matrix.mean(axis=0)  # what all have in common tells nothing apart
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
+    cosines = matrix @ matrix.T
+    np.fill_diagonal(cosines, -1)
+    found: dict[tuple[int, int], float] = {}
+    for row, own in enumerate(cosines):
+        for other in np.argsort(-own)[:_NEIGHBOURS]:
+            if own[other] > _ALIKE:
+                a, b = sorted((numbers[row], numbers[int(other)]))
+                found[a, b] = float(own[other])
+    return [(a, b, weight) for (a, b), weight in sorted(found.items())]
+
+
+def _within(of: Sequence[int]) -> list[Edge]:
+    members: dict[int, list[int]] = defaultdict(list)
+    for node, cluster in enumerate(of):
+        members[cluster].append(node)
+    return [(own[0], other, 0.25) for own in members.values() for other in own[1:]]
+
+
+def _near(
+    total: int, cites: Sequence[tuple[int, int]], concepts: Sequence[tuple[str, list[int]]], papers: int
+) -> list[str]:
+    near: list[set[int]] = [set() for _ in range(total)]
+    pairs = [*cites, *((papers + n, member) for n, (_, members) in enumerate(concepts) for member in members)]
+    for a, b in pairs:
+        near[a].add(b)
+        near[b].add(a)
+    return [" ".join(map(str, sorted(own))) for own in near]
+
+
+def _nodes(
+    papers: Sequence[PaperLine],
+    concepts: Sequence[tuple[str, list[int]]],
+    at: Iterable[Sequence[float]],
+    of: Sequence[int],
+    near: Sequence[str],
+) -> list[Node]:
+    radii = [7 + 3.4 * math.sqrt(proven(line)) for line in papers]
+    radii = [min(radius, 34.0) for radius in radii] + [6.0] * len(concepts)
+    places = apart(
+        [(MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN)) for x, y in at],
+        radii,
+        (WIDTH, HEIGHT),
+    )
+    names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
+    labels = [shortened(name, _LABEL) for name in names]
+    anchors = label_sides(places, radii, labels, (WIDTH, HEIGHT))
+    nodes = []
+    for number, ((x, y), radius) in enumerate(zip(places, radii, strict=True)):
+        line = papers[number] if number < len(papers) else None
+        technique = "" if line else concepts[number - len(papers)][0]
+        title = _about(line) if line else f"concept: {_words(technique)}"
+        level = max(line.levels, key=lambda level: level.rank, default=Level.NONE) if line else Level.NONE
+        nodes.append(
+            Node(
+                round(x, 1), round(y, 1), round(radius, 1), of[number] % COLOURS, labels[number], title,
+                anchors[number],
+                line, level, technique, number, near[number],
+            )
+        )  # fmt: skip
+    return nodes
+
+
+def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
+    """From the rim of one node to that of the other."""
+    a, b = nodes[first], nodes[second]
+    dx, dy = b.x - a.x, b.y - a.y
+    length = math.hypot(dx, dy) or 1.0
+    ends = f"{first} {second}"
+    start, end = a.radius / length, (b.radius + (4 if kind == "cites" else 0)) / length
+    return Line(
+        round(a.x + dx * start, 1), round(a.y + dy * start, 1), round(b.x - dx * end, 1), round(b.y - dy * end, 1),
+        kind, ends,
+    )  # fmt: skip
+
+
+def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
+    """A name for each cluster of three papers or more: the words that its titles share, and others have not."""
+    words = [set(map(str.casefold, _WORD.findall(line.title))) - _COMMON for line in papers]
+    everywhere = Counter(word for own in words for word in own)
+    members: dict[int, list[int]] = defaultdict(list)
+    for number in range(len(papers)):
+        members[nodes[number].cluster].append(number)
+    topics = []
+    for cluster, own in sorted(members.items()):
+        here = Counter(word for number in own for word in words[number])
+        telling = sorted(
+            (word for word, count in here.items() if count > 1),
+            key=lambda word: (-(here[word] ** 2) / everywhere[word], word),
+        )
+        if len(own) > 2 and telling:
+            x = sum(nodes[n].x for n in own) / len(own)
+            y = max(20.0, min(nodes[n].y - nodes[n].radius for n in own) - 12)
+            name = " · ".join(telling[:2])
+            topics.append(Topic(round(x, 1), round(y, 1), cluster, name, len(own)))
+    return topics
+
+
+def _words(technique: str) -> str:
+    return technique.rpartition("/")[2].rpartition("#")[2].replace("-", " ")
+
+
+def _about(line: PaperLine) -> str:
+    year = f" ({line.year})" if line.year else ""
+    return f"{line.title}{year}: {line.techniques} techniques, {at_least(line, RUNS)} of them with code that ran"

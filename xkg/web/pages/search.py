@@ -1,0 +1,56 @@
+"""Search as agents get it: scores, relatives, and the reasons of the model where it is asked to verify."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.errors import XkgError
+from xkg.serve.search.filters import Filters
+from xkg.web.access.guard import is_own
+from xkg.web.site import Site, integer, level_of
+
+MOST = 50
+FIRST = 10
+_LONGEST = 4000
+
+
+def show(site: Site, request: Request) -> Response:
+    asked = request.query_params
+    text = asked.get("q", "").strip()[:_LONGEST]
+    k = min(integer(request, "k", FIRST) or FIRST, MOST)
+    wants = asked.get("verify") == "1"
+    # The model costs money: a link on somebody else's page does not ask it.
+    verify = wants and (is_own(request) or "authorization" in request.headers)
+    level = level_of(request)
+    fields = {
+        "q": text,
+        "level": level.value if level else "",
+        "language": asked.get("language", "")[:40],
+        "packages": asked.get("packages", "")[:200],
+        "papers": asked.get("papers", "")[:400],
+        "from": integer(request, "from"),
+        "to": integer(request, "to"),
+        "with_code": asked.get("with_code", ""),
+        "verify": "1" if wants else "",
+    }
+    answer, error = None, ""
+    if text:
+        chosen = Filters(
+            papers=_listed(asked.get("papers", "")),
+            years=(integer(request, "from"), integer(request, "to")),
+            level=level,
+            packages=_listed(asked.get("packages", "")),
+            language=asked.get("language", "").strip()[:40] or None,
+            with_code=asked.get("with_code") == "1",
+        )
+        try:
+            answer = site.service.search(text, k, filters=chosen, verify=verify)
+        except XkgError as problem:
+            error = str(problem)
+    return site.render(
+        request, "search.html", 400 if error else 200, answer=answer, error=error, fields=fields, k=k, most=MOST,
+        asked_elsewhere=wants and not verify,
+    )  # fmt: skip
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()][:20]

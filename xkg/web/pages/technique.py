@@ -1,0 +1,226 @@
+"""A technique in three columns: what the paper says, what the repository does, and our code with its evidence."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from xkg.build.code.codebase import Codebase
+from xkg.errors import UnknownIdError
+from xkg.model import Code, Evidence, Location, PaperBundle, Repository, Symbol, Technique, paper_of
+from xkg.serve.answers.references import technique_id
+from xkg.store.graph_store import Snapshot, TechniqueView
+from xkg.web.paper_sources import PaperSources
+from xkg.web.rendering.source_lines import Line, highlighted, lines
+from xkg.web.site import Site
+
+PLACES = 3
+"""Places whose lines are shown; others are named."""
+MOST_LINES = 400
+_CONTEXT = 2
+_LONGEST_DIFF = 3000
+
+
+class Place(NamedTuple):
+    """Lines of the repository; `shown` is empty where its files are not on this machine. `source` says that our code
+    was made from them."""
+
+    repository: Repository
+    symbol: Symbol
+    score: float | None
+    rank: int | None
+    why: Sequence[str]
+    shown: Sequence[Line]
+    cut: int
+    source: bool
+
+
+class Same(NamedTuple):
+    """A technique of another paper that is this concept; `open` where nobody has decided that yet."""
+
+    view: TechniqueView
+    score: float
+    how: str
+    open: bool
+
+
+def show(site: Site, request: Request) -> Response:
+    with site.service.snapshot() as snapshot:
+        hidden = _hidden(site, snapshot, request.path_params["id"])
+        if hidden is not None:
+            return site.render(request, "hidden.html", technique=hidden[1], paper=hidden[0].paper)
+        view = snapshot.technique(technique_id(snapshot, request.path_params["id"]))
+        own = view.technique
+        bundle = site.bundle(snapshot, paper_of(own.id))
+        by_id = {t.id: t for t in bundle.techniques}
+        same = _same(snapshot, own.id)
+        against = request.query_params.get("against", "")
+        other = next((s for s in same if s.view.technique.id == against), None)
+        return site.render(
+            request,
+            "technique.html",
+            anchor="",
+            above=_above(by_id, own),
+            children=[(child, bundle.code_of(child.id)) for child in view.children],
+            siblings=_beside(bundle, own),
+            same=same,
+            other=other,
+            difference=_difference(view.code, other.view.code) if other else (),
+            **columns(site.sources, bundle, own, view.code),
+        )
+
+
+def columns(sources: PaperSources, bundle: PaperBundle, technique: Technique, code: Code | None) -> dict[str, Any]:
+    """What the three columns show."""
+    codebase = sources.codebase(bundle) if bundle.repositories else None
+    places, more = _places(bundle, technique, code, codebase)
+    return {
+        "technique": technique,
+        "paper": bundle.paper,
+        "repositories": bundle.repositories,
+        "passages": sources.passages(bundle, technique),
+        "places": places,
+        "more_places": more,
+        "code": code,
+        "evidence": code.evidence[-1] if code and code.evidence else None,
+        "implementation": implementation(code) if code else (),
+        "test": lines(code.test, code.language) if code and code.test else (),
+    }
+
+
+def implementation(code: Code) -> Sequence[Line]:
+    """Our code, with the lines that its test runs or not, and the mutants that it did not notice."""
+    last = code.evidence[-1] if code.evidence else None
+    return lines(code.implementation, code.language, 1, _marks(last), _survivors(last))
+
+
+def _marks(evidence: Evidence | None) -> dict[int, str]:
+    if evidence is None:
+        return {}
+    marks = dict.fromkeys(evidence.covered_lines or (), "covered")
+    marks |= dict.fromkeys(evidence.uncovered_lines or (), "uncovered")
+    return {**marks, **{s.line: f"{marks.get(s.line, '')} survivor".strip() for s in evidence.survivors}}
+
+
+def _survivors(evidence: Evidence | None) -> dict[int, Sequence[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for survivor in evidence.survivors if evidence else ():
+        found[survivor.line].append(survivor.change)
+    return dict(found)
+
+
+def _places(
+    bundle: PaperBundle, technique: Technique, code: Code | None, codebase: Codebase | None
+) -> tuple[list[Place], list[Place]]:
+    """The places of a technique, best first, with their lines, then those whose lines are not shown."""
+    symbols = {s.id: s for s in bundle.symbols}
+    repositories = {r.id: r for r in bundle.repositories}
+    located = sorted((at for at in bundle.locations if at.technique == technique.id), key=lambda at: at.rank)
+    sources = [d.symbol for d in bundle.derivations if code is not None and d.code == code.id]
+    wanted: list[tuple[str, Location | None]] = [(at.symbol, at) for at in located]
+    known = {at.symbol for at in located}
+    wanted += [(symbol, None) for symbol in sources if symbol not in known]
+    places = []
+    for number, (symbol_id, at) in enumerate(wanted):
+        symbol = symbols.get(symbol_id)
+        if symbol is None or symbol.repository not in repositories:
+            continue
+        shown, cut = _shown(codebase, symbol, at) if number < PLACES else ([], 0)
+        places.append(
+            Place(
+                repositories[symbol.repository],
+                symbol,
+                at.score if at else None,
+                at.rank if at else None,
+                [f"lines {_span(f.start_line, f.end_line)}: {f.why}" for f in at.focus if f.why] if at else [],
+                shown,
+                cut,
+                symbol_id in sources,
+            )
+        )
+    return places[:PLACES], places[PLACES:]
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _shown(codebase: Codebase | None, symbol: Symbol, at: Location | None) -> tuple[list[Line], int]:
+    """The lines of a symbol, focus lines marked, and how many more there are."""
+    module = next((m for m in codebase.modules if m.path == symbol.path), None) if codebase else None
+    if module is None:
+        return [], 0
+    every = module.text.split("\n")
+    last = min(symbol.end_line, len(every), symbol.start_line + MOST_LINES - 1)
+    focus = {line for f in (at.focus if at else ()) for line in range(f.start_line, min(f.end_line, last) + 1)}
+    text = "\n".join(every[symbol.start_line - 1 : last])
+    shown = lines(text, module.language, symbol.start_line, dict.fromkeys(focus, "focus"))
+    return shown, max(0, min(symbol.end_line, len(every)) - last)
+
+
+def _same(snapshot: Snapshot, technique: str) -> list[Same]:
+    found = []
+    for link in snapshot.links_of([technique]):
+        other = link.second if link.first == technique else link.first
+        try:
+            found.append(Same(snapshot.technique(other), link.score, link.how, link.how == "open"))
+        except UnknownIdError:  # on a server that many write to it may be gone since
+            continue
+    return sorted(found, key=lambda same: (same.open, -same.score, same.view.technique.id))
+
+
+def _difference(own: Code | None, other: Code | None) -> Sequence[Line]:
+    """Our code beside that of another paper, as a unified difference without its head."""
+    if own is None or other is None:
+        return ()
+    before, after = own.implementation.splitlines(), other.implementation.splitlines()
+    if max(len(before), len(after)) > _LONGEST_DIFF:
+        return ()
+    found: list[Line] = []
+    removed, added = highlighted(own.implementation, own.language), highlighted(other.implementation, other.language)
+    groups = difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT)
+    for number, group in enumerate(groups):
+        if number:
+            found.append(Line(None, highlighted("", "text")[0], "gap"))
+        for kind, i1, i2, j1, j2 in group:
+            if kind == "equal":
+                found += [Line(i + 1, removed[i]) for i in range(i1, min(i2, len(removed)))]
+                continue
+            found += [Line(i + 1, removed[i], "removed") for i in range(i1, min(i2, len(removed)))]
+            found += [Line(j + 1, added[j], "added") for j in range(j1, min(j2, len(added)))]
+    return found
+
+
+def _above(by_id: dict[str, Technique], technique: Technique) -> list[Technique]:
+    above: list[Technique] = []
+    parent = technique.parent
+    while parent is not None and parent in by_id:
+        above.append(by_id[parent])
+        parent = by_id[parent].parent
+    return above[::-1]
+
+
+def _beside(bundle: PaperBundle, technique: Technique) -> tuple[Technique | None, Technique | None]:
+    """The visible techniques before and after one, in the paper's order."""
+    from xkg.web.pages.paper import tree
+
+    every = [row.technique for row in tree(bundle)]
+    at = next((n for n, other in enumerate(every) if other.id == technique.id), None)
+    if at is None:
+        return None, None
+    return every[at - 1] if at else None, every[at + 1] if at + 1 < len(every) else None
+
+
+def _hidden(site: Site, snapshot: Snapshot, reference: str) -> tuple[PaperBundle, Technique] | None:
+    """A technique that is left out of the published graph, by its whole id."""
+    if "#" not in reference:
+        return None
+    try:
+        bundle = site.bundle(snapshot, paper_of(reference))
+    except UnknownIdError:
+        return None
+    found = next((t for t in bundle.techniques if t.id == reference and t.hidden is not None), None)
+    return None if found is None else (bundle, found)
