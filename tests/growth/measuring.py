@@ -17,7 +17,7 @@ from tests.growth.pumping import Pump
 
 FLOOR = 0.02  # seconds
 FACTOR, MOST = 4, 6.0
-_SECONDS = 60  # of processor time for one pump
+_SECONDS, _SECONDS_PATTERN = 60, 3  # of processor time for one pump, where a text of one length takes milliseconds
 _MEMORY = 2 << 30  # as the worker that parses has
 _BATCH = 100
 Action = Callable[[str], object]
@@ -40,15 +40,23 @@ class Finding:
         return f"{shown}: {self.seconds:.2f} s for {self.length}, {self.ratio:.0f} times that of a quarter"
 
 
-def growths(subject: str, pumps: Sequence[Pump], lengths: Sequence[int], confirm: int | None = None) -> list[Finding]:
-    """Those of `pumps` on which the subject grows too fast. `subject` is JSON for a pattern, or a name of `parsers`.
-    What grows is measured again at `confirm` characters, if given: short texts may meet a threshold. A text whose
-    grammar alone takes more memory than a worker has is passed over: the worker that dies of it skips its file."""
+def growths(
+    subject: str,
+    pumps: Sequence[Pump],
+    lengths: Sequence[int],
+    confirm: int | None = None,
+    *,
+    enough: int = sys.maxsize,
+) -> list[Finding]:
+    """Those of `pumps` on which the subject grows too fast, the first `enough` of them. `subject` is JSON for a
+    pattern, or a name of `parsers`. What grows is measured again at `confirm` characters, if given: short texts may
+    meet a threshold. A text whose grammar alone takes more memory than a worker has is passed over: the worker that
+    dies of it skips its file."""
     found: list[Finding] = []
     at = 0
-    while at < len(pumps):
+    while at < len(pumps) and len(found) < enough:
         # A process of its own for each hundred, so that no memory that is freed late counts.
-        ran = _run(subject, pumps[at : at + _BATCH], lengths, confirm)
+        ran = _run(subject, pumps[at : at + _BATCH], lengths, confirm, enough=enough - len(found))
         lines = [json.loads(line) for line in ran.stdout.splitlines()]
         found += [
             Finding(pumps[at + line["at"]], line["length"], line["seconds"], line["ratio"])
@@ -74,12 +82,18 @@ def _ended_in_a_grammar(subject: str, pump: Pump, lengths: Sequence[int], confir
 
 
 def _run(
-    subject: str, pumps: Sequence[Pump], lengths: Sequence[int], confirm: int | None, *, grammars_alone: bool = False
+    subject: str,
+    pumps: Sequence[Pump],
+    lengths: Sequence[int],
+    confirm: int | None,
+    *,
+    enough: int = sys.maxsize,
+    grammars_alone: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     asked = {"subject": subject, "pumps": [asdict(pump) for pump in pumps], "lengths": list(lengths)}
     return subprocess.run(
         [sys.executable, "-m", "tests.growth.measuring"],
-        input=json.dumps({**asked, "confirm": confirm, "grammars_alone": grammars_alone}),
+        input=json.dumps({**asked, "confirm": confirm, "enough": enough, "grammars_alone": grammars_alone}),
         capture_output=True,
         text=True,
         check=False,
@@ -134,6 +148,8 @@ def _main() -> None:
     asked = json.load(sys.stdin)
     subject = asked["subject"]
     elsewhere: Clock = float
+    limit = _SECONDS_PATTERN if subject.startswith("{") else _SECONDS
+    found = 0
     if subject.startswith("{"):
         action = _of_pattern(json.loads(subject))
     else:
@@ -148,11 +164,14 @@ def _main() -> None:
     os.dup2(2, 1)
     hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
     for at, pump in enumerate(asked["pumps"]):
-        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + _SECONDS, hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(time.process_time()) + limit, hard))
         print(json.dumps({"at": at}), file=out, flush=True)
-        if found := _measure(action, elsewhere, Pump(**pump), asked["lengths"], asked["confirm"]):
-            length, seconds, ratio = found
+        if growth := _measure(action, elsewhere, Pump(**pump), asked["lengths"], asked["confirm"]):
+            length, seconds, ratio = growth
             print(json.dumps({"at": at, "length": length, "seconds": seconds, "ratio": ratio}), file=out, flush=True)
+            found += 1
+            if found >= asked["enough"]:
+                return
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository
+from xkg.build.code.repository import parse_repository, states_requirements
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import InputError
 
@@ -57,6 +57,29 @@ def test_what_is_skipped_is_counted_with_examples(tangled: Codebase) -> None:
 def test_readme_and_requirements(tangled: Codebase) -> None:
     assert tangled.readme.startswith("# tangled")
     assert tangled.requirements == ("numpy>=1.20",)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("requirements.txt", True),
+        ("a/dev-requirements.in", True),
+        ("requirements/base.txt", True),
+        ("myrequirements/base.txt", False),
+        ("reqs-gpu.txt", True),
+        ("req.in", False),
+        ("a/b/pyproject.toml", True),
+        ("Pipfile", True),
+        ("Pipfile.lock", False),
+        ("my_environment_gpu.yml", True),
+        ("conda.yaml", True),
+        ("miniconda.yaml", False),
+        ("env.yaml", True),
+        ("environment/config.yaml", False),
+    ],
+)
+def test_which_files_state_requirements(path: str, expected: bool) -> None:
+    assert states_requirements(path) == expected
 
 
 def test_every_reason_to_skip(tmp_path: Path) -> None:

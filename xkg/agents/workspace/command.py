@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.code.repository import REQUIREMENTS
+from xkg.build.code.repository import states_requirements
 from xkg.build.requirements import requirement_lines
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
@@ -195,7 +195,7 @@ def packages_for(workspace: Workspace, maker: EnvironmentMaker | None, written: 
     if maker is None or not needed:
         missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
         return Environment(site=None, hash="", missing=missing)
-    stated = {path: text for path, text in texts.items() if REQUIREMENTS.match(path)}
+    stated = {path: text for path, text in texts.items() if states_requirements(path)}
     return maker.make(needed, requirement_lines(stated), written)
 
 

@@ -26,12 +26,23 @@ from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-REQUIREMENTS = re.compile(
-    r"^(.*/)?([^/]*requirement[^/]*\.(txt|in)|requirements/[^/]+\.(txt|in)|reqs?[^/]*\.txt|pyproject\.toml"
-    r"|setup\.(py|cfg)|([^/]*environment|conda)[^/]*\.ya?ml|env\.ya?ml|Pipfile)$"
-)
+_REQUIREMENTS = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _AT_ONCE = 8_000_000  # bytes of files
 _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
+
+
+def states_requirements(path: str) -> bool:
+    """Whether a file of a repository may say which packages its code needs, by its path."""
+    folder, _, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if name in _REQUIREMENTS or not dot:
+        return name in _REQUIREMENTS
+    if ending in ("yml", "yaml"):
+        return "environment" in stem or stem.startswith("conda") or stem == "env"
+    if ending not in ("txt", "in"):
+        return False
+    inside = folder.rpartition("/")[2] == "requirements" and bool(stem)
+    return "requirement" in stem or inside or (ending == "txt" and stem.startswith("req"))
 
 
 def parse_repository(
@@ -47,7 +58,7 @@ def parse_repository(
     for path, reason in without.items():
         skipped.add(reason, path)
     wanted = [f for f in known if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
-    requirements = {f.path for f in known if f.kind == "file" and REQUIREMENTS.match(f.path)}
+    requirements = {f.path for f in known if f.kind == "file" and states_requirements(f.path)}
     readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
     candidates = {f.path for f in wanted}
     configuring = likeliest([f.path for f in known if f.kind == "file" and is_settings(f.path, f.size)])

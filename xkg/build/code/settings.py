@@ -24,12 +24,14 @@ _MOST_EVENTS = 40_000
 _LONGEST = 120  # characters of a value
 _MOST_ITEMS = 12  # of a list that is a value
 _SUFFIXES = ("yaml", "yml", "json", "toml", "gin", "ini", "cfg", "conf")
-_ELSE = re.compile(
+_ELSE_FOLDER = re.compile(
     r"(?:^|/)(?:\.[^/]+|node_modules|docs?|tests?|data|datasets?|assets|website|third_party|vendor|wandb|results?"
-    r"|outputs?|logs?)/"
-    r"|(?:^|/)(?:\.[^/]*|package(?:-lock)?|tsconfig[^/]*|composer|manifest|pyproject|setup|tox|pytest|mypy|codecov|mkdocs"
-    r"|poetry|docker-compose[^/]*|[^/]*(?:environment|conda|requirements?|lock|vocab|tokenizer|index|metadata|citation)"
-    r"[^/]*)\.[^./]+$",
+    r"|outputs?|logs?)/",
+    re.IGNORECASE,
+)
+_ELSE_STEM = re.compile(
+    r"\A(?:\.|tsconfig|docker-compose|(?:package(?:-lock)?|composer|manifest|pyproject|setup|tox|pytest|mypy|codecov"
+    r"|mkdocs|poetry)\Z)|environment|conda|requirement|lock|vocab|tokenizer|index|metadata|citation",
     re.IGNORECASE,
 )
 _LIKELY = re.compile(r"(?i)conf|cfg|param|hyper|option|setting|exp|train|model|default|recipe")
@@ -52,7 +54,10 @@ class Setting(Value):
 
 def is_settings(path: str, size: int | None) -> bool:
     """Whether a file may configure an experiment, by its path and size."""
-    return path.rpartition(".")[2].lower() in _SUFFIXES and (size or 0) <= LARGEST_FILE and _ELSE.search(path) is None
+    if path.rpartition(".")[2].lower() not in _SUFFIXES or (size or 0) > LARGEST_FILE:
+        return False
+    stem = path.rpartition("/")[2].rpartition(".")[0]
+    return _ELSE_FOLDER.search(path) is None and _ELSE_STEM.search(stem) is None
 
 
 def likeliest(paths: Sequence[str]) -> list[str]:

@@ -74,8 +74,8 @@ _FRONT = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FEWEST_WORDS = 30  # of text before the first section: fewer are front matter
 _BREAK = re.compile(
-    r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]*\])?"
-    r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]*\])?"
+    r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
+    r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
     r"|\n[ \t]*(?:[-*+•]|\(?\d{1,2}[.)])[ \t]+|\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)\b"
 )
 _MASKED = (
@@ -241,7 +241,7 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
             continue
         start = runs[i].flat + equation.start - runs[i].source
         end = start + equation.end - equation.start
-        body = re.sub(r"\\(?:label|end)\{[^}]*\}|\\nonumber|\\notag", "", equation.latex)
+        body = re.sub(r"\\(?:label|end)\{[^}]{0,400}+\}|\\nonumber|\\notag", "", equation.latex)
         chars[start:end] = "q" * (end - start - 1) + ("." if re.search(r"\.[\s}\\]*$", body) else "\x03")
         displays.append(start)
     shadow = "".join(chars)

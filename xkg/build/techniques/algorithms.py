@@ -113,7 +113,7 @@ def _referring(tree: Tree, algorithm: Algorithm, number: int) -> list[int]:
     """The sentences that refer to an algorithm, by its label or by its number."""
     text = tree.reader.document.text
     label = re.escape(algorithm.label) if algorithm.label else "(?!)"
-    pattern = re.compile(rf"\\\w*ref\{{[^}}]*(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
+    pattern = re.compile(rf"\\\w*ref\{{[^}}]{{0,400}}(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")
     return [i for i, s in enumerate(tree.reader.sentences) if pattern.search(text, s.start, s.end)]
 
 

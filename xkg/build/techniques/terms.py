@@ -28,6 +28,10 @@ MOST_CANDIDATES = 400
 _ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS)
 _WE_CALL = re.compile(r"\bwe (?:\w+ )?(?:call|name|term|dub|coin|refer to)\b")
 _WE = re.compile(r"\b[Ww]e\b")
+_CITATION = re.compile(  # behind a name
+    r"\w{0,40}+\W{0,4}(?:\([A-Z][\w+-]{1,12}\)\s*+)?(?:[a-z]{1,40}+\b)?\W{0,3}?[~\s]*+"
+    r"(?:\\[cC]ite|\(\s*+(?:e\.g\.,? )?[A-Z][^()]{0,400}\d{4}|\[\d)"
+)
 _VERB = re.compile(r"\s+(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does)\b)[a-z]+s\s")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 # Headings below which the total loss of a method is what they name.
@@ -227,9 +231,6 @@ def _home(tree: Tree, places: Sequence[int]) -> tuple[int, Node | None]:
 
 def _cited(tree: Tree, name: str, start: int, end: int) -> bool:
     """Whether a citation follows the name, so that it is a published technique."""
-    last = re.escape(name.split()[-1])
-    pattern = (
-        rf"(?i:{last})\w*\W{{0,4}}(?:\([A-Z][\w+-]{{1,12}}\)\s*)?(?:[a-z]+\b)?\W{{0,3}}?[~\s]*(?:\\[cC]ite|"
-        rf"\(\s*(?:e\.g\.,? )?[A-Z][^()]*\d{{4}}|\[\d)"
-    )
-    return bool(re.search(pattern, tree.reader.document.text[start:end]))
+    text = tree.reader.document.text[start:end]
+    names = re.finditer(re.escape(name.split()[-1]), text, re.IGNORECASE)
+    return any(_CITATION.match(text, found.end()) for found in names)

@@ -31,10 +31,10 @@ class Cause(StrEnum):
 _DOWNLOAD = re.compile(
     r"getaddrinfo|gaierror|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
     r"|Max retries exceeded|NameResolutionError|NewConnectionError|ConnectionRefusedError|URLError"
-    r"|(?:requests|httpx|urllib3|aiohttp|httpcore)[\w.]*\.\w*Connect\w*Error"
+    r"|(?:requests|httpx|urllib3|aiohttp|httpcore)[\w.]{0,80}Connect\w{0,40}Error"
     r"|LocalEntryNotFoundError|OfflineModeIsEnabled|[Oo]ffline mode|couldn't connect to|could not connect to"
     r"|[Cc]an(?:'|no)t load (?:the )?(?:tokenizer|model|image processor|feature extractor|processor|config\w*) for"
-    r"|is not a local folder and is not a valid model identifier|Couldn't reach .* on the Hub"
+    r"|is not a local folder and is not a valid model identifier|Couldn't reach .{0,200} on the Hub"
     r"|NLTK Downloader|\[E050\]|download=True to download|huggingface\.co"
 )
 _REMOVED = re.compile(

@@ -248,7 +248,7 @@ QUERIES_CHARACTERS = 8000
 """The most characters of all named queries, about as many as the tables have; a test checks it."""
 
 
-_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _ENDS = re.compile(r"FROM (\w+) TO (\w+),?\s*")
 
 

@@ -40,7 +40,7 @@ _FORM = re.compile(
     r"// Example: (?P<example>.+)\n\s*"
     r"(?P<statement>[^/\s](?:.|\n)*)"
 )
-_PARAMETER = re.compile(rf"//   (\w+): ({'|'.join(get_args(Type))})(?: = (.+?))? -- (.+)")
+_PARAMETER = re.compile(rf"//   (\w+): ({'|'.join(get_args(Type))})(?: = ((?:(?! -- ).)++))? -- (.+)")
 _NAME = re.compile(r"\w[\w.-]*")
 
 

@@ -6,7 +6,7 @@ from functools import cache
 
 from xkg.store.cypher.named_queries import embedded_schema
 
-_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \((.*?)\);", re.S)
+_TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _COLUMN = re.compile(r"(?<!\w)`?+(\w++)`?+ [A-Z][A-Z0-9]*+")
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")

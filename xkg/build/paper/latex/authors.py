@@ -10,7 +10,7 @@ from xkg.build.paper.latex.tex.text import latex_text
 _BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
     r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
-    r"(?:\[[^\]]*\])?\{[^{}]*\}"
+    r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
 )
 
 

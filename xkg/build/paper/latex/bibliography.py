@@ -21,7 +21,7 @@ _BIB_FILES = re.compile(
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)[a-zA-Z]++\*?(?=\s*+[\[{])")
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
-_VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*)\n")
+_VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
 _NEWBLOCK = re.compile(r"\\newblock(?![a-zA-Z])")
 _INFO_TITLE = re.compile(
     r"\\(?:bibinfo\s*\{(?:title|booktitle)\}|bibfield\s*\{title\}|showarticletitle|BIBentryTitle)\s*(?=\{)"

@@ -12,7 +12,8 @@ _AUTHOR = re.compile(
     r"[^\W\d_][\w'’`\- ]{0,40}, (?:[A-Z][^\W\d_]?\.|[A-Z]\w+)"
     r"|[A-Z][\w'’\-]+(?: [A-Z]\.?)*(?: [A-Z][\w'’\-]+)+(?:,| and )"
 )
-_FINISHED = re.compile(r"(?:[.)\]/”\"]|\d[a-z]?|https?:\S+)$")
+_FINISHED = re.compile(r"(?:[.)\]/”\"]|\d[a-z]?)$")
+_ADDRESS = re.compile(r"https?:\S")
 _PUBLISHER = re.compile(
     r"(?:Association for|Springer|PMLR|Curran|IEEE|ACM|Elsevier|Cambridge|Oxford|MIT Press|AAAI|OpenReview|URL|doi|"
     r"https?:|pp\.|In [A-Z]|arXiv|Available|Accessed|Proceedings)"
@@ -59,13 +60,18 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
         return _NUMBERED.match(line) is None
     if same_block and not mathpix:
         return not (_AUTHOR.match(line) and before.rstrip().endswith(".") and len(before) > 60)
-    if not _FINISHED.search(before.rstrip()) or _PUBLISHER.match(line):
+    if not _is_finished(before.rstrip()) or _PUBLISHER.match(line):
         return True
     if not re.search(r"(?:1[89]|20)\d\d", before) and not _AUTHOR.match(line):
         return True
     return not (_AUTHOR.match(line) or re.match(r"[A-Z][\w-]+(?: [\w-]+){0,3}\. ", line)) and (
         line[:1].islower() or len(line) < 40
     )
+
+
+def _is_finished(text: str) -> bool:
+    """Whether a reference may end here: at a stop, a bracket, a number or a web address."""
+    return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 
 def _readable(entry: str, mathpix: bool) -> str:
@@ -81,7 +87,6 @@ def _readable(entry: str, mathpix: bool) -> str:
         return inner if "\\" not in inner else match.group()
 
     plain = re.sub(r"\$([^$\n]{1,200})\$", words, entry)
-    plain = re.sub(r"(?<!\\)(?:\[(?=[^\]]*\]\())", "[", plain)
     return inline_reference(plain, mathpix)
 
 

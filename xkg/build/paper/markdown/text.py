@@ -106,7 +106,7 @@ def inline(text: str, *, mathpix: bool) -> str:
         out.append("" if _MARKER.match(match.group()) else "\x02" + _formula(match.group()) + "\x03")
         at = match.end()
     out.append(text[at:])
-    parts = re.split(r"(\x02[^\x03]*\x03)", _without_citations("".join(out)))
+    parts = re.split(r"(\x02[^\x02\x03]*\x03)", _without_citations("".join(out)))
     for index in range(0, len(parts), 2):
         parts[index] = _words(parts[index], mathpix)
         parts[index] = re.sub(r"\(\s*\)|\[\s*\]", "", _BEFORE_STOP.sub("", parts[index]))
