@@ -38,6 +38,7 @@ from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, s
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.store import bundles
 from xkg.store.bundles import BundleFile
+from xkg.store.concepts.citations import works_and_citations
 from xkg.store.index_entries import Entry, entries, vector_text
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
@@ -233,6 +234,7 @@ def write_catalogue(
 ) -> dict[str, int]:
     """Writes bundles into `bundle_folder`, catalogue and graph into `folder`; gives the counts of a manifest."""
     counts: dict[str, int] = {}
+    added: list[Paper] = []
     with (
         tempfile.TemporaryDirectory(dir=folder.parent, prefix=".rows-") as scratch,
         closing(GraphWriter(Path(scratch))) as graph,
@@ -247,6 +249,7 @@ def write_catalogue(
             catalogue.words((row, codes) for row, codes in zip(rows, perturbed_codes(of, number), strict=True) if codes)
             if cypher:
                 graph.add(bundle, visible)
+                added.append(bundle.paper)
             if number % 10_000 == 0:
                 _say(f"{number:,} of {papers:,} papers", begun)
         total = catalogue.rows
@@ -254,6 +257,7 @@ def write_catalogue(
         catalogue.close()
         _say("catalogue", begun)
         if cypher:
+            graph.cite(works_and_citations(added))
             counts = graph.load(folder / GRAPH)
             _say(f"graph of {(folder / GRAPH).stat().st_size / 1e9:.1f} GB", begun)
     return {**counts, "vectors": total, "papers": papers}

@@ -13,6 +13,7 @@ import pytest
 from tests.conftest import EXHAUSTIVE
 from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
+from xkg.store.local import next_files
 
 KILLS = 50 if EXHAUSTIVE else 8
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
@@ -30,7 +31,11 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_kills_at_random_moments(in_memory: Path) -> None:
+@pytest.mark.parametrize("whole", [True, False], ids=["all anew", "layers"])
+def test_kills_at_random_moments(in_memory: Path, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not whole:
+        monkeypatch.setattr(next_files, "SMALL", 0)
+        monkeypatch.setattr(next_files, "SHARE", 5)
     store = open_store(in_memory)
     stored = {b.paper.id: b for b in (a_paper(1), a_paper(2))}
     store.publish(list(stored.values()))
@@ -48,14 +53,14 @@ def test_kills_at_random_moments(in_memory: Path) -> None:
 
     began = time.monotonic()
     os.waitpid(publishing(list(stored.values())), 0)
-    whole = time.monotonic() - began
+    seconds = time.monotonic() - began
     moments = random.Random(7)
     finished = 0
     for n in range(KILLS):
         replaced, added = a_paper(1, note=str(n)), a_paper(100 + n)
         child = publishing([replaced, added])
         if n:  # the first one finishes, the second one is killed at once, whatever the machine's speed
-            time.sleep(moments.uniform(0, 1.3 * whole) if n > 1 else 0)
+            time.sleep(moments.uniform(0, 1.3 * seconds) if n > 1 else 0)
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         survivor = open_store(in_memory)
@@ -78,5 +83,6 @@ def test_kills_at_random_moments(in_memory: Path) -> None:
     final.publish([a_paper(3)])
     assert {b.paper.id: b for b in final.bundles()} == {**stored, a_paper(3).paper.id: a_paper(3)}
     assert final.check() == []
-    left = [p.name for folder in ("bundles", "generations") for p in (in_memory / folder).iterdir() if p.name[0] == "."]
+    folders = [in_memory / name for name in ("bundles", "rows", "generations")]
+    left = [path.name for folder in folders for path in folder.iterdir() if path.name[0] == "."]
     assert left == [], "what the killed left behind is gone"

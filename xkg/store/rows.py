@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xkg.model import Ablation, Paper, PaperBundle
-from xkg.store.concepts.citations import works_and_citations
+from xkg.model import Ablation, PaperBundle
+from xkg.store.concepts.citations import Work
 from xkg.store.index_entries import Entry, encodable
 
 Value = str | int | float | bool | tuple[str, ...] | None
@@ -129,12 +129,12 @@ def ablation_rows(ablation: Ablation) -> Iterator[Row]:
     yield Row("ABLATED_IN", (technique, own))
 
 
-def citation_rows(papers: Iterable[Paper]) -> Iterator[Row]:
-    """The works that are cited and are not among `papers`, then who cites whom."""
-    works, edges = works_and_citations(papers)
+def citation_rows(works: Iterable[Work], edges: Iterable[tuple[str, str]]) -> Iterator[Row]:
+    """The cited works that are not here, then who cites whom (`works_and_citations`)."""
+    outside = set()
     for work in works:
+        outside.add(work.id)
         yield Row("CitedWork", (key(work.id), encodable(work.title), work.year, _text(work.arxiv_id)))
-    outside = {work.id for work in works}
     for citing, cited in edges:
         yield Row("CITES", (key(citing), key(cited)), "CitedWork" if cited in outside else "Paper")
 

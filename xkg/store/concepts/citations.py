@@ -36,7 +36,14 @@ class Work:
     year: int | None
 
 
-def works_and_citations(papers: Iterable[Paper]) -> tuple[list[Work], list[tuple[str, str]]]:
+class Citations(NamedTuple):
+    """The cited works that are not here, and who cites whom (citing, cited)."""
+
+    works: list[Work]
+    edges: list[tuple[str, str]]
+
+
+def works_and_citations(papers: Iterable[Paper]) -> Citations:
     """The cited works that are not here, by id, and the edges (citing, cited), each once, ordered. No paper cites
     itself."""
     index = PaperIndex(sorted(papers, key=lambda paper: paper.id))
@@ -69,7 +76,7 @@ def works_and_citations(papers: Iterable[Paper]) -> tuple[list[Work], list[tuple
                 arxiv_id = work.removeprefix("arxiv:") if work.startswith("arxiv:") else None
                 works[work] = Work(work, citation.reference.title or "", arxiv_id, citation.reference.year)
             edges.add((citing, work))
-    return [works[work] for work in sorted(works)], sorted(edges)
+    return Citations([works[work] for work in sorted(works)], sorted(edges))
 
 
 def citations_among(papers: Sequence[Paper]) -> tuple[tuple[str, str], ...]:

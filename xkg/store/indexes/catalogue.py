@@ -59,6 +59,14 @@ _LINES = (
     "json_extract(body, '$.state'), json_extract(body, '$.built_at'), json_extract(body, '$.cost_usd') "
     "FROM paper ORDER BY id"
 )
+_COUNTED = {
+    "paper": "SELECT count(*) FROM paper WHERE {}",
+    "technique": "SELECT count(*) FROM technique t JOIN paper ON paper.number = t.paper WHERE {}",
+    "code": "SELECT count(*) FROM code JOIN technique t ON t.row = code.technique "
+    "JOIN paper ON paper.number = t.paper WHERE {}",
+    "shown": "SELECT count(*) FROM technique t JOIN paper ON paper.number = t.paper "
+    "WHERE json_extract(t.body, '$.hidden') IS NULL AND {}",
+}
 _LAST_YEAR = 1_000_000  # SQLite takes no number of any size
 
 
@@ -156,6 +164,12 @@ class Catalogue:
             for own, other in (("citing", "cited"), ("cited", "citing"))
         )
         return {id_of(key) for (key,) in cited}, {id_of(key) for (key,) in citing}
+
+    def cited_numbers(self, number: int) -> tuple[list[int], list[int]]:
+        """Numbers of the papers that one cites, and of those that cite it."""
+        cited = self._all("SELECT cited FROM cites WHERE citing = ?", (number,))
+        citing = self._all("SELECT citing FROM cites WHERE cited = ?", (number,))
+        return [other for (other,) in cited], [other for (other,) in citing]
 
     def paper_file(self, paper: str) -> str | None:
         """The name of a paper's bundle file."""
@@ -292,6 +306,11 @@ class Catalogue:
         """The hash of each technique's vector text, with its row."""
         return [(bytes(sha256), row) for sha256, row in self._all("SELECT text_sha256, row FROM technique")]
 
+    def texts_of(self, rows: Iterable[int]) -> dict[bytes, int]:
+        """The hashes of the vector texts of these rows, with the row of one that has it."""
+        found = self._among("SELECT text_sha256, row FROM technique WHERE row IN ({})", rows)
+        return {bytes(sha256): row for sha256, row in found}
+
     def technique_ids(self, paper: str) -> list[str]:
         found = self._all(
             "SELECT t.id FROM technique t JOIN paper p ON p.number = t.paper WHERE p.id = ? ORDER BY t.row",
@@ -314,9 +333,15 @@ class Catalogue:
 
     def counts(self) -> dict[str, int]:
         """Rows of each table, and of the techniques those that are `shown`."""
-        tables = {name: f"SELECT count(*) FROM {name}" for name in ("paper", "technique", "code")}
-        shown = {"shown": "SELECT count(*) FROM technique WHERE json_extract(body, '$.hidden') IS NULL"}
-        return {name: int(self._all(statement)[0][0]) for name, statement in (tables | shown).items()}
+        return {name: int(self._all(statement.format("1"))[0][0]) for name, statement in _COUNTED.items()}
+
+    def counts_of(self, papers: Iterable[int]) -> dict[str, int]:
+        """As `counts`, of the papers of these numbers."""
+        wanted = list(papers)
+        return {
+            name: sum(count for (count,) in self._among(statement.format("paper.number IN ({})"), wanted))
+            for name, statement in _COUNTED.items()
+        }
 
     def _among(self, statement: str, values: Iterable[Any]) -> list[Any]:
         """The rows of a statement with `IN ({})` for these values, batch by batch."""

@@ -129,6 +129,11 @@ class CatalogueWriter:
             pairs = [(numbers[paper.id], numbers[other]) for other in cited_papers(paper, index)]
             self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
 
+    def cite_pairs(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Puts these pairs of numbers, who cites and who is cited, in the place of all."""
+        self._db.execute("DELETE FROM cites")
+        self._db.executemany("INSERT INTO cites VALUES (?, ?)", pairs)
+
     def _papers(self, body: str) -> Iterator[Paper]:
         for (found,) in self._db.execute(f"SELECT {body} FROM paper ORDER BY id"):
             yield Paper.model_validate(json.loads(found))

@@ -2,7 +2,7 @@
 
 import hashlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import StoreError
-from xkg.model import Ablation, PaperBundle
+from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store.bundles import BundleFile
+from xkg.store.concepts.citations import works_and_citations
 from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decisions
 from xkg.store.index_entries import Entry, searched_entries, vector_text
-from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
-from xkg.store.indexes.vectors import VectorIndex, VectorsInfo, build, neighbours
-from xkg.store.local.generation import CATALOGUE, GRAPH, TEXT, VECTORS, Generation
+from xkg.store.indexes.vectors import VectorsInfo, build, neighbours
+from xkg.store.local import graph_rows
+from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, TEXT, VECTORS, Generation
 from xkg.store.local.generations import Built
+from xkg.store.local.read_layers import open_catalogue, open_vectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from xkg.store.indexes.catalogue import Catalogue
     from xkg.store.local.ladybug import GraphWriter
+    from xkg.store.local.read_layers import LayeredCatalogue
 
 _ENCODED_AT_ONCE = 500
 
@@ -39,9 +43,10 @@ def build_files(
     decisions: Decisions,
     ablations: Iterable[Ablation] = (),
     *,
-    graph: bool,
+    rows: Path | None,
 ) -> Built:
-    """Fills the empty `folder` with catalogue, text index and vectors, and with `graph` with the graph too.
+    """Fills the empty `folder` with catalogue, text index and vectors, and, where there is a folder of `rows`, with the
+    graph too; `rows` gets those of every paper (`xkg.store.local.graph_rows`).
 
     Vectors of texts that `previous` has are reused; `embedder` is called, with the model that they must share, only if
     others are missing. Techniques of different papers are linked by names, vectors and `decisions`; the graph
@@ -53,12 +58,18 @@ def build_files(
     concepts: list[Concept] = []
     model, matrix, info = "", None, None
     with CatalogueWriter(folder / CATALOGUE) as catalogue, ExitStack() as stack:
-        writer = stack.enter_context(_graph(folder)) if graph else None
+        writer = stack.enter_context(graph_writer(folder)) if rows is not None else None
+        papers: list[Paper] = []
         text = TextWriter(folder / TEXT)
         for bundle, file in stored:
             indexed = index_paper(catalogue, text, bundle, file)
-            if writer is not None:
-                writer.add(bundle, indexed.visible)
+            if writer is not None and rows is not None:
+                own = None if previous is None else graph_rows.read(rows, file)
+                if own is None:
+                    own = graph_rows.rows_of(bundle, indexed.visible)
+                    graph_rows.write(rows, file, own)
+                writer.add_rows(own)
+                papers.append(bundle.paper)
             texts += indexed.texts
             hashes += indexed.hashes
             concepts += indexed.concepts
@@ -72,7 +83,17 @@ def build_files(
         catalogue.link(links)
         catalogue.cite()
         catalogue.close()
-        counts = {} if writer is None else _load(writer, folder, links, concepts, ablations)
+        counts: dict[str, int] = {}
+        if writer is not None:
+            writer.cite(works_and_citations(papers))
+            shown = {concept.id for concept in concepts if not concept.hidden}
+            for edge in links:
+                if edge.how != OPEN_PAIR:
+                    writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
+            for ablation in ablations:
+                if ablation.technique in shown:
+                    writer.ablation(ablation)
+            counts = writer.load(folder / GRAPH)
     finish_text(folder)
     counts["vectors"] = len(texts)
     counts["papers"] = catalogue.papers
@@ -103,7 +124,8 @@ def index_paper(catalogue: CatalogueWriter, text: TextWriter, bundle: PaperBundl
 
 
 @contextmanager
-def _graph(folder: Path) -> "Iterator[GraphWriter]":
+def graph_writer(folder: Path) -> "Iterator[GraphWriter]":
+    """A writer whose files lie in `folder` until the context ends."""
     from xkg.store.local.ladybug import GraphWriter
 
     scratch = folder / "scratch"
@@ -111,23 +133,6 @@ def _graph(folder: Path) -> "Iterator[GraphWriter]":
     with closing(GraphWriter(scratch)) as writer:
         yield writer
     shutil.rmtree(scratch)
-
-
-def _load(
-    writer: "GraphWriter",
-    folder: Path,
-    links: list[RowLink],
-    concepts: list[Concept],
-    ablations: Iterable[Ablation],
-) -> dict[str, int]:
-    shown = {concept.id for concept in concepts}
-    for ablation in ablations:
-        if ablation.technique in shown:
-            writer.ablation(ablation)
-    for edge in links:
-        if edge.how != OPEN_PAIR:
-            writer.same_concept(concepts[edge.first].id, concepts[edge.second].id, edge.score, edge.how)
-    return writer.load(folder / GRAPH)
 
 
 def finish_text(folder: Path) -> None:
@@ -188,20 +193,25 @@ def _stored(previous: Generation, wanted: Set[bytes]) -> "tuple[dict[bytes, NDAr
     if info is None or info.kind != "exact":
         return {}, {}
     try:
-        previous.verify(CATALOGUE, VECTORS)
+        previous.verify(CATALOGUE, VECTORS, BASE)
     except StoreError:
         return {}, {}
-    catalogue = Catalogue(previous.folder / CATALOGUE)
+    catalogue = open_catalogue(previous)
     try:
         rows = {sha256: row for sha256, row in catalogue.texts() if sha256 in wanted}
-        codes = catalogue.codes(rows.values())
+        return stored_vectors(previous, info, catalogue, rows)
     finally:
         catalogue.close()
-    if not rows:
-        return {}, {}
-    vectors = VectorIndex(previous.folder / VECTORS, info).exact_rows(list(rows.values()))
+
+
+def stored_vectors(
+    previous: Generation, info: VectorsInfo, catalogue: "Catalogue | LayeredCatalogue", rows: Mapping[bytes, int]
+) -> "tuple[dict[bytes, NDArray[np.float32]], dict[bytes, bytes]]":
+    """Vectors and codes by the hash of their text, of which `rows` has the row; none where vectors are not exact."""
+    vectors = open_vectors(previous, info, catalogue).exact_rows(list(rows.values())) if rows else None
     if vectors is None:
         return {}, {}
+    codes = catalogue.codes(rows.values())
     return (
         dict(zip(rows, vectors, strict=True)),
         {sha256: codes[row] for sha256, row in rows.items() if row in codes},

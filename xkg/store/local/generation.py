@@ -4,6 +4,7 @@
     bundles/<paper>-<hash>.json   immutable; a manifest lists exactly those that belong to it
     links/<hash>.json             immutable; all decisions about pairs of techniques
     ablations/<hash>.json         immutable; all measurements of techniques
+    rows/<paper>-<hash>.csv       derived from one bundle: its rows in the graph
     generations/<n>/manifest.json   model, counts, the hash of every file
                     catalogue.sqlite, vectors.faiss, text/, graph.lbug
                     base/           the unchanged part, linked from generation to generation (`Layers`)
@@ -31,6 +32,7 @@ from xkg.store.bundles import BundleFile
 from xkg.store.change_feed import Position
 from xkg.store.concepts import decisions
 from xkg.store.indexes.vectors import VectorsInfo
+from xkg.store.local import graph_rows
 from xkg.value import Value
 
 FORMAT = 6
@@ -57,7 +59,8 @@ class Layers(Value):
     """A generation of two layers: `base/`, which it shares with an earlier one, and what changed since.
 
     Rows below `base_rows` and papers below `base_papers` are the base's; `rows` and `papers` are the next free numbers.
-    `dead` are the base's papers that are gone or replaced in the upper layer, with `dead_rows` techniques."""
+    `dead` are the base's papers that are gone or replaced in the upper layer, with `dead_rows` techniques. Where the
+    layer is `cited`, its catalogue has the citations among all papers."""
 
     base_rows: int
     base_papers: int
@@ -65,6 +68,7 @@ class Layers(Value):
     papers: int
     dead: tuple[int, ...]
     dead_rows: int
+    cited: bool = False
 
 
 class Manifest(Value):
@@ -315,11 +319,11 @@ def numbers(root: Path) -> list[int]:
     return sorted(int(p.name) for p in folder.iterdir() if p.name.isdecimal()) if folder.is_dir() else []
 
 
-def _keep(folder: Path, names: set[str]) -> None:
+def _keep(folder: Path, names: set[str], suffix: str = ".json") -> None:
     """Removes the files that xkg writes, except these."""
     for path in folder.iterdir() if folder.is_dir() else ():
         abandoned = path.name.startswith(".") and path.name.endswith(".tmp")
-        if abandoned or (path.suffix == ".json" and path.name not in names):
+        if abandoned or (path.suffix == suffix and path.name not in names):
             with contextlib.suppress(*(() if OPEN_FILES_MOVE else (PermissionError,))):
                 path.unlink(missing_ok=True)
 
@@ -355,6 +359,7 @@ def clean_up(root: Path, retained: int = RETAINED) -> None:
     for path in (root / "generations").glob(".*"):
         shutil.rmtree(path, ignore_errors=True)
     _keep(root / "bundles", {b.name for m in manifests for b in m.bundles.values()})
+    _keep(root / graph_rows.FOLDER, {graph_rows.file_name(b) for m in manifests for b in m.bundles.values()}, ".csv")
     _keep(root / decisions.FOLDER, {m.decisions for m in manifests})
     _keep(root / ablations.FOLDER, {m.ablations for m in manifests})
     for path in root.glob(".CURRENT.*.tmp"):

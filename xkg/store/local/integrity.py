@@ -6,11 +6,10 @@ from typing import Any
 from xkg.errors import StoreError
 from xkg.store import ablations, bundles
 from xkg.store.concepts import decisions
-from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.text import TextIndex
-from xkg.store.indexes.vectors import VectorIndex
 from xkg.store.local import generation
-from xkg.store.local.generation import CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
+from xkg.store.local.generation import GRAPH, REBUILD, TEXT, Generation
+from xkg.store.local.read_layers import open_catalogue, open_vectors
 
 
 def problems(root: Path, model: str | None = None) -> list[str]:
@@ -56,9 +55,11 @@ def _bundle_problems(root: Path, opened: Generation) -> list[str]:
 
 def _count_problems(opened: Generation) -> list[str]:
     manifest = opened.manifest
-    catalogue = Catalogue(opened.folder / CATALOGUE)
+    catalogue = open_catalogue(opened)
     try:
         in_catalogue = catalogue.counts()
+        info = manifest.vectors
+        vectors = None if info is None else len(open_vectors(opened, info, catalogue))
     finally:
         catalogue.close()
     techniques = in_catalogue["technique"]
@@ -68,8 +69,8 @@ def _count_problems(opened: Generation) -> list[str]:
         "techniques of the graph": (manifest.counts.get("Technique", 0), in_catalogue["shown"]),
         "code of the graph": (manifest.counts.get("Code", 0), in_catalogue["code"]),
     }
-    if manifest.vectors is not None:
-        counted["vectors"] = (len(VectorIndex(opened.folder / VECTORS, manifest.vectors)), techniques)
+    if vectors is not None:
+        counted["vectors"] = (vectors, techniques)
     counted |= {
         f"{table} rows in the graph": (rows, manifest.counts.get(table, 0))
         for table, rows in _graph_counts(opened.folder / GRAPH).items()

@@ -85,8 +85,19 @@ class LayeredCatalogue:
         base = [paper for paper in self._base.of_years(first, last) if paper not in self._dead]
         return sorted(base + self._above.of_years(first, last))
 
-    def citations_of(self, paper: str) -> None:
-        """None: papers of one layer may cite those of the other."""
+    def citations_of(self, paper: str) -> tuple[set[str], set[str]] | None:
+        """As `Catalogue.citations_of`; None where the upper layer has no citations, of which it would have all."""
+        if not self._layers.cited:
+            return None
+        numbers = self.paper_numbers([paper])
+        if not numbers:
+            return set(), set()
+        cited, citing = self._above.cited_numbers(numbers[paper])
+        return {*self.paper_ids_of(cited)}, {*self.paper_ids_of(citing)}
+
+    def paper_ids_of(self, numbers: Iterable[int]) -> list[str]:
+        below, above = self._split(numbers, self._layers.base_papers)
+        return self._base.paper_ids_of(below) + self._above.paper_ids_of(above)
 
     def paper_file(self, paper: str) -> str | None:
         return self._layer(paper).paper_file(paper)
@@ -182,6 +193,19 @@ class LayeredCatalogue:
     def row_links(self) -> list[RowLink]:
         """The links of the upper layer."""
         return self._above.row_links()
+
+    def texts(self) -> list[tuple[bytes, int]]:
+        dead = {*self.dead_rows()}
+        return [found for found in self._base.texts() if found[1] not in dead] + self._above.texts()
+
+    def texts_of(self, rows: Iterable[int]) -> dict[bytes, int]:
+        below, above = self._split(rows, self._layers.base_rows)
+        return self._base.texts_of(below) | self._above.texts_of(above)
+
+    def counts(self) -> dict[str, int]:
+        dead = self._base.counts_of(self._layers.dead)
+        above = self._above.counts()
+        return {name: count - dead[name] + above[name] for name, count in self._base.counts().items()}
 
     # ------------------------------------------------------------------------------------------------------------------
 

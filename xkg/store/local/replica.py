@@ -218,7 +218,7 @@ class Replica:
             def fill(folder: Path) -> Built:
                 if not (changed or removed or decided):
                     return unchanged(folder, start)
-                return add_layer(folder, start, changed, removed, self._embedder(), settled, decided)
+                return add_layer(folder, start, changed, removed, self._embedder, settled, decided)
 
             self._generations.publish(current, fill, known, name, changes.to, start)
         if self._background:
@@ -321,7 +321,7 @@ class Replica:
 
         building = making / "generation"
         building.mkdir()
-        built = build_files(building, stored(), lambda _: self._stoppable(), None, settled, graph=False)
+        built = build_files(building, stored(), lambda _: self._stoppable(), None, settled, rows=None)
         if start is not None:
             start.close()  # so that its files can be removed with the step to this one
         with self._generations.writing(repair=[]) as current:

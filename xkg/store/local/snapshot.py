@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError, ModelMismatchError, QueryFailedError
-from xkg.model import Code, Paper, PaperBundle
+from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
@@ -137,10 +137,12 @@ class EmbeddedSnapshot:
         if self._catalogue is None:
             return []
         forms = names(name if len(name) <= _LONGEST_NAME else "")
-        rows = [row for row, _ in self._catalogue.sharing(forms.telling, terse=False)]
-        rows += [row for row, _ in self._catalogue.sharing(forms.terse, terse=True)]
-        others = self._catalogue.ids(dict.fromkeys(rows)) if rows else {}
-        return list(dict.fromkeys([*self._catalogue.named(name), *others.values()]))
+        found = self._catalogue.named(name)
+        for terse, own in enumerate((forms.telling, forms.terse)):
+            others = self._catalogue.ids(row for row, _ in self._catalogue.sharing(own, terse=bool(terse)))
+            # Rows of an upper layer come after those of its base, whatever their papers.
+            found += [other for _, other in sorted(others.items(), key=lambda item: (paper_of(item[1]), item[0]))]
+        return list(dict.fromkeys(found))
 
     def links(self) -> Sequence[Link]:
         """`SAME_CONCEPT` and the pairs that wait for a decision."""

@@ -277,27 +277,20 @@ class EmbeddedStore:
         measured: str | None = None,
     ) -> int:
         """`decided` is the file of decisions that hold, `measured` that of ablations, None for those of `opened`."""
-        from xkg.store.local.build_files import build_files
+        from xkg.store.local.next_files import next_files
 
         if decided is None:
             decided = opened.manifest.decisions if opened else ""
         if measured is None:
             measured = opened.manifest.ablations if opened else ""
-        settled = decisions.read(self.folder, decided)
         found = list(ablations.read(self.folder, measured).values())
         return self._generations.publish(
             current,
-            lambda folder: build_files(
-                folder, self._stored(known), self._embedder_of, opened, settled, found, graph=True
-            ),
+            lambda folder: next_files(folder, self.folder, opened, known, decided, found, self._embedder_of),
             known,
             decided,
             measured=measured,
-        )
-
-    def _stored(self, known: Mapping[str, BundleFile]) -> Iterable[tuple[PaperBundle, BundleFile]]:
-        return (
-            (bundles.read(self._generations.bundles / file.name, paper), file) for paper, file in sorted(known.items())
+            earlier=opened,
         )
 
     def _embedder_of(self, stored_model: str) -> "Embedder":

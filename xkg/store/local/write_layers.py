@@ -7,7 +7,7 @@ changed paper are linked anew, and pairs about which decisions changed.
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -15,17 +15,22 @@ from typing import TYPE_CHECKING
 
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.errors import ModelMismatchError
-from xkg.model import PaperBundle, paper_of
+from xkg.model import Ablation, PaperBundle, paper_of
+from xkg.store import bundles
 from xkg.store.bundles import BundleFile
-from xkg.store.concepts.linking import OPEN, Concept, RowLink, concept, link
+from xkg.store.concepts.citations import works_and_citations
+from xkg.store.concepts.linking import OPEN, OPEN_PAIR, Concept, RowLink, concept, link
 from xkg.store.graph_store import Decision, Decisions
-from xkg.store.index_entries import Entry, vector_text
+from xkg.store.index_entries import Entry, entries, vector_text
+from xkg.store.indexes.catalogue import Catalogue
 from xkg.store.indexes.catalogue_writer import CatalogueWriter
 from xkg.store.indexes.text import TextWriter
 from xkg.store.indexes.vectors import EXACT, SLACK, VectorIndex, VectorsInfo, build, neighbours, neighbours_of
-from xkg.store.local.build_files import finish_text, index_paper
-from xkg.store.local.generation import BASE, CATALOGUE, TEXT, VECTORS, Generation, Layers
+from xkg.store.local import graph_rows
+from xkg.store.local.build_files import finish_text, graph_writer, index_paper, stored_vectors
+from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, TEXT, VECTORS, Generation, Layers
 from xkg.store.local.generations import Built
+from xkg.store.local.graph_rows import PaperRows
 from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors, open_catalogue
 
 if TYPE_CHECKING:
@@ -49,9 +54,11 @@ def rows_of(generation: Generation, papers: Iterable[str]) -> int:
 
 
 def unchanged(folder: Path, start: Generation) -> Built:
-    """Fills the empty `folder` with what `start` holds."""
+    """Fills the empty `folder` with what `start` holds, but for the graph."""
     manifest = start.manifest
     for name in manifest.files:
+        if name == GRAPH:
+            continue
         (folder / name).parent.mkdir(exist_ok=True)
         _link(start.folder / name, folder / name)
     return Built(manifest.model, manifest.dimension, manifest.vectors, manifest.counts, manifest.layers)
@@ -62,22 +69,23 @@ def add_layer(
     start: Generation,
     changed: Sequence[tuple[PaperBundle, BundleFile]],
     removed: Iterable[str],
-    embedder: Embedder,
+    embedder: Callable[[], Embedder],
     decisions: Decisions,
     decided: Iterable[Decision],
 ) -> Built:
-    """Fills the empty `folder` with the content of `start`, with papers `changed` (added or replaced) and `removed`.
+    """Fills the empty `folder` with the content of `start`, with papers `changed` (added or replaced) and `removed`,
+    but for the graph.
 
-    `decisions` are all that hold, `decided` those that are new or hold no longer. Raises `ModelMismatchError` where
-    `start` has vectors of another model, and what `build_files` raises. `start` must have vectors."""
+    `decisions` are all that hold, `decided` those that are new or hold no longer. `embedder` is called where papers
+    have texts that those they replace had not. Raises `ModelMismatchError` where `start` has vectors of another model,
+    and what `build_files` raises. `start` must have vectors."""
     import numpy as np
 
     manifest = start.manifest
     before, info = manifest.layers, manifest.vectors
     if info is None:
         raise ValueError("a layer needs a base with vectors")
-    if embedder.model != manifest.model:
-        raise ModelMismatchError(f"the base was made with embedding model {manifest.model!r}, not {embedder.model!r}")
+    source = _Source(embedder, manifest.model)
     _share(start, folder)
     rows, papers = manifest.counts["vectors"], manifest.counts["papers"]
     layers = before or Layers(base_rows=rows, base_papers=papers, rows=rows, papers=papers, dead=(), dead_rows=0)
@@ -89,9 +97,12 @@ def add_layer(
             [] if before is None else [x for x in earlier.row_links() if gone_rows.isdisjoint((x.first, x.second))]
         )
         dead_rows = layers.dead_rows + sum(row < layers.base_rows for row in gone_rows)
+        replaced = earlier.rows_of(earlier.paper_numbers(bundle.paper.id for bundle, _ in changed).values())
+        known, known_codes = stored_vectors(start, info, earlier, earlier.texts_of(replaced))
     finally:
         earlier.close()
     texts: list[str] = []
+    hashes: list[bytes] = []
     concepts: list[Concept] = []
     text = TextWriter(folder / TEXT)
     if gone:
@@ -101,6 +112,7 @@ def add_layer(
         for bundle, file in changed:
             indexed = index_paper(catalogue, text, bundle, file)
             texts += indexed.texts
+            hashes += indexed.hashes
             concepts += indexed.concepts
         catalogue.name(concepts)
         catalogue.close()
@@ -114,10 +126,14 @@ def add_layer(
         )
     text.close()
     finish_text(folder)
-    encoded = encode_documents(embedder, texts) if texts else None
-    matrix = None if encoded is None else np.ascontiguousarray(encoded.vectors, dtype=np.float32)
+    new = {sha256: text for sha256, text in zip(hashes, texts, strict=True) if sha256 not in known}
+    if new:
+        encoded = encode_documents(source(), list(new.values()))
+        known |= dict(zip(new, np.ascontiguousarray(encoded.vectors, dtype=np.float32), strict=True))
+        known_codes |= dict(zip(new, encoded.codes, strict=True))
+    matrix = np.stack([known[sha256] for sha256 in hashes]) if hashes else None
     _write_vectors(start, folder, matrix)
-    layer_links = _LayerLinks(folder, info, layers, embedder, decisions)
+    layer_links = _LayerLinks(folder, info, layers, source, decisions)
     try:
         fresh = layer_links.links_of(concepts, matrix) if matrix is not None else []
         redone = {}
@@ -127,8 +143,8 @@ def add_layer(
     finally:
         layer_links.close()
     with CatalogueWriter(folder / CATALOGUE) as catalogue:
-        if encoded is not None:
-            catalogue.words((c.row, codes) for c, codes in zip(concepts, encoded.codes, strict=True) if codes)
+        codes_of = ((c.row, known_codes.get(sha256)) for c, sha256 in zip(concepts, hashes, strict=True))
+        catalogue.words((row, codes) for row, codes in codes_of if codes)
         catalogue.relink([*retained_links, *fresh, *chain.from_iterable(redone.values())], redone)
         catalogue.close()
     counts = {
@@ -173,11 +189,76 @@ def _write_vectors(start: Generation, folder: Path, matrix: "NDArray[np.float32]
         build(folder / VECTORS, rows, exact_up_to=len(rows))
 
 
+def add_graph(
+    folder: Path,
+    built: Built,
+    rows: Path,
+    bundle_folder: Path,
+    known: Mapping[str, BundleFile],
+    ablations: Iterable[Ablation],
+) -> Built:
+    """Adds the graph to a `folder` that is otherwise as `built` says, from the `rows` of the papers that it has, made
+    from their bundles where they are not stored. Raises `CorruptStoreError` for a bundle that is damaged, and what
+    `build_files` raises."""
+    catalogue = Catalogue(folder / CATALOGUE) if built.layers is None else LayeredCatalogue(folder, built.layers)
+    try:
+        citations = works_and_citations(catalogue.papers())
+        pairs = [(link.first, link.second, link.score, link.how) for link in catalogue.links() if link.how != OPEN_PAIR]
+        views = [(ablation, catalogue.technique(ablation.technique)) for ablation in ablations]
+        numbers = catalogue.paper_numbers(known)
+    finally:
+        catalogue.close()
+    with graph_writer(folder) as writer:
+        for paper, file in sorted(known.items()):
+            writer.add_rows(_rows_of(rows, bundle_folder, paper, file))
+        writer.cite(citations)
+        for pair in pairs:
+            writer.same_concept(*pair)
+        for ablation, view in views:
+            if view is not None and view.technique.hidden is None:
+                writer.ablation(ablation)
+        counts = writer.load(folder / GRAPH)
+    layers = built.layers
+    if layers is not None and not layers.cited:
+        with CatalogueWriter(folder / CATALOGUE) as own:
+            own.cite_pairs((numbers[a], numbers[b]) for a, b in citations.edges if b in numbers)
+            own.close()
+        layers = layers.model_copy(update={"cited": True})
+    return replace(built, counts={**counts, **built.counts}, layers=layers)
+
+
+def _rows_of(rows: Path, bundle_folder: Path, paper: str, file: BundleFile) -> PaperRows:
+    found = graph_rows.read(rows, file)
+    if found is None:
+        bundle = bundles.read(bundle_folder / file.name, paper)
+        found = graph_rows.rows_of(bundle, list(entries(bundle)))
+        graph_rows.write(rows, file, found)
+    return found
+
+
+class _Source:
+    """Calls for the embedder once, when it is needed."""
+
+    def __init__(self, embedder: Callable[[], Embedder], model: str) -> None:
+        self._make = embedder
+        self._model = model
+        self._embedder: Embedder | None = None
+
+    def __call__(self) -> Embedder:
+        if self._embedder is None:
+            self._embedder = self._make()
+            if self._embedder.model != self._model:
+                raise ModelMismatchError(
+                    f"the base was made with embedding model {self._model!r}, not {self._embedder.model!r}"
+                )
+        return self._embedder
+
+
 class _LayerLinks:
     """Links the papers of the upper layer, in a `folder` where all but its links are written."""
 
     def __init__(
-        self, folder: Path, info: VectorsInfo, layers: Layers, embedder: Embedder, decisions: Decisions
+        self, folder: Path, info: VectorsInfo, layers: Layers, embedder: Callable[[], Embedder], decisions: Decisions
     ) -> None:
         self._catalogue = LayeredCatalogue(folder, layers)
         self._vectors = LayeredVectors(folder, info, layers, self._catalogue)
@@ -235,7 +316,7 @@ class _LayerLinks:
 
     def _vectors_of(self, known: Sequence[tuple[Concept, Entry]]) -> "NDArray[np.float32]":
         exact = self._vectors.exact_rows([c.row for c, _ in known])
-        return self._embedder.embed([vector_text(entry) for _, entry in known]) if exact is None else exact
+        return self._embedder().embed([vector_text(entry) for _, entry in known]) if exact is None else exact
 
     def _link(
         self,

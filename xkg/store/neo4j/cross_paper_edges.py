@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import neo4j
 
 from xkg.errors import StoreBusyError
+from xkg.store.concepts.citations import works_and_citations
 from xkg.store.concepts.linking import OPEN_PAIR
 from xkg.store.graph_store import Snapshot
 from xkg.store.neo4j import write
@@ -79,7 +80,7 @@ def _wanted(snapshot: Snapshot) -> Drawing:
     works: dict[str, dict[str, Any]] = {}
     cites: dict[str, set[Edge]] = {label: set() for label in _CITED}
     names = NODES["CitedWork"].split()
-    for row in citation_rows(snapshot.papers()):
+    for row in citation_rows(*works_and_citations(snapshot.papers())):
         if row.table == "CitedWork":
             properties = zip(names, row.values, strict=True)
             works[str(row.values[0])] = {name: value for name, value in properties if value is not None}

@@ -1,0 +1,226 @@
+"""A publish computes what changed, and leaves what a whole rebuild would make."""
+
+import random
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import ladybug
+import pytest
+from hypothesis import Phase, event, given, settings
+from hypothesis import strategies as st
+
+from tests.store import flows
+from tests.store.concepts.test_linking import ByFirstWord, paper
+from tests.store.graphs import FakeHashEmbedder, a_paper, no_embedder, open_store
+from tests.store.local.test_replica import MEMORY, decided, everything, folder, layers_of, some_techniques
+from xkg.errors import StoreError
+from xkg.model import Reference, Repository
+from xkg.store.local import graph_rows, next_files
+from xkg.store.local.store import EmbeddedStore
+from xkg.store.rows import EDGES, NODES
+
+__all__ = ["folder"]
+a_number = st.integers(1, 5)
+step = st.one_of(
+    st.tuples(st.just("put"), st.lists(st.tuples(a_number, some_techniques), min_size=1, max_size=2)),
+    st.tuples(st.just("cite"), st.tuples(a_number, a_number)),
+    st.tuples(st.just("delete"), st.lists(a_number, min_size=1, max_size=2, unique=True)),
+    st.tuples(st.just("decide"), st.sampled_from(["same", "variant", "different"])),
+    st.tuples(st.just("restart"), st.none()),
+)
+
+
+def layered(share: float = 100.0) -> AbstractContextManager[object]:
+    """With this, graphs of any size have layers, which grow to this share of their base."""
+    return mock.patch.multiple(next_files, SMALL=0, SHARE=share)
+
+
+def graph(store: EmbeddedStore) -> dict[str, list[object]]:
+    """Every node and edge of the graph, with all properties."""
+    with store.snapshot() as snapshot:
+        file = snapshot.graph_file()
+        assert file is not None
+        with (
+            ladybug.Database(file, read_only=True, max_db_size=1 << 32) as database,
+            ladybug.Connection(database) as connection,
+        ):
+            found = {}
+            for table in (*NODES, *EDGES):
+                shape = f"(n:{table}) RETURN n" if table in NODES else f"(a)-[n:{table}]->(b) RETURN a.id, b.id, n"
+                rows = connection.execute(f"MATCH {shape}").get_all()  # type: ignore[union-attr]
+                found[table] = sorted(repr(_without_places(row)) for row in rows)
+            return found
+
+
+def _without_places(row: Any) -> Any:
+    """A row without the engine's own numbers of nodes and edges."""
+    if isinstance(row, dict):
+        return {key: value for key, value in row.items() if key not in ("_id", "_src", "_dst")}
+    return [_without_places(value) for value in row] if isinstance(row, list) else row
+
+
+def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
+    """Compares all answers, the graph and the counts with those of a graph of the same papers that was made at once."""
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place:
+        whole = EmbeddedStore(Path(place), ByFirstWord)  # type: ignore[arg-type]
+        whole.publish(list(store.bundles()))
+        whole.add_ablations(store.ablations())
+        whole.decide(store.decisions())
+        whole.rebuild()
+        assert layers_of(folder) is not None
+        assert layers_of(Path(place)) is None
+        assert graph(store) == graph(whole)
+        assert everything(store, ranked=False) == everything(whole, ranked=False)  # type: ignore[arg-type]
+        assert store.check() == []
+        whole.close()
+
+
+@given(st.lists(step, min_size=2, max_size=8))
+@settings(max_examples=5, deadline=None, phases=[Phase.generate])  # making a failing one smaller would take minutes
+def test_what_is_published_bit_by_bit_is_what_a_rebuild_makes(steps: list[tuple[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory(dir=MEMORY) as place, layered():
+
+        def opened() -> EmbeddedStore:
+            return EmbeddedStore(Path(place), ByFirstWord)  # type: ignore[arg-type]
+
+        store = opened()
+        stored = {n: paper(n, ("Sparse gates", "cos0.7 z"), ("Training", f"cos0.9{n}")) for n in (1, 3)}
+        store.publish(list(stored.values()))
+        for what, of in steps:
+            if what == "put":
+                new = {number: paper(number, *content) for number, content in of}
+                stored |= new
+                store.publish(list(new.values()))
+            elif what == "cite":
+                citing, cited = of
+                if citing in stored:
+                    references = (Reference(title=f"Paper {cited}"), Reference(title="A work that is in no graph here"))
+                    one = stored[citing]
+                    paper_now = one.paper.model_copy(update={"references": references})
+                    stored[citing] = one.model_copy(update={"paper": paper_now})
+                    store.publish([stored[citing]])
+            elif what == "delete":
+                there = [stored.pop(number).paper.id for number in of if number in stored]
+                if there:
+                    store.remove(there)
+            elif what == "decide":
+                store.decide(decided(store, of))  # type: ignore[arg-type]
+            else:
+                store.close()
+                store = opened()
+        if layers_of(Path(place)) is None:
+            event("no step changed anything")
+            store.publish([paper(9, ("Bare", ""))])
+        require_as_rebuilt(store, Path(place))
+        with layered(share=0):
+            store.publish([paper(8, ("Soft gates", "cos0.5 y"))])
+            assert layers_of(Path(place)) is None, "what grew too large is one layer again"
+        assert store.check() == []
+        store.close()
+
+
+def test_papers_that_share_a_repository_come_and_go(folder: Path) -> None:
+    official = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", is_official=True)
+    with layered():
+        store = EmbeddedStore(folder, ByFirstWord)  # type: ignore[arg-type]
+        store.publish([a_paper(1), a_paper(2)])
+        store.publish([a_paper(3).model_copy(update={"repositories": (official,)})])
+        require_as_rebuilt(store, folder)
+        store.remove([a_paper(1).paper.id])
+        require_as_rebuilt(store, folder)
+        store.remove([a_paper(3).paper.id])
+        require_as_rebuilt(store, folder)
+
+
+def test_measurements_and_what_is_hidden(folder: Path) -> None:
+    with layered():
+        store = EmbeddedStore(folder, ByFirstWord)  # type: ignore[arg-type]
+        papers = flows.bundles()
+        store.publish(papers[:2])
+        store.publish(papers[2:])
+        store.add_ablations(flows.ablations())
+        require_as_rebuilt(store, folder)
+        base = {path.stat().st_ino for path in (folder / "generations" / "3").rglob("*") if path.is_file()}
+        assert base & {path.stat().st_ino for path in (folder / "generations" / "2").rglob("*") if path.is_file()}
+        one = next(bundle for bundle in papers if any(t.id == flows.KERNEL for t in bundle.techniques))
+        hidden = tuple(
+            t.model_copy(update={"hidden": "a test"}) if t.id.startswith(flows.KERNEL) else t for t in one.techniques
+        )
+        measured = "MATCH (t:Technique {id: $t})-[:ABLATED_IN]->(a) RETURN a"
+        for layers in (100.0, 0.0):
+            with layered(layers):
+                store.publish([one.model_copy(update={"techniques": hidden})])
+                assert flows.KERNEL not in {t for (t,) in store.query("MATCH (t:Technique) RETURN t.id").rows}
+                assert store.query(measured, {"t": flows.KERNEL}).rows == ()
+                assert store.check() == []
+                store.publish([one])
+                assert store.query(measured, {"t": flows.KERNEL}).rows
+
+
+def test_only_new_texts_are_embedded_and_the_base_is_shared(folder: Path) -> None:
+    embedder = FakeHashEmbedder()
+    store = EmbeddedStore(folder, lambda: embedder)
+    store.publish([a_paper(n) for n in range(1, 6)])
+    del embedder.texts[:]
+    with layered():
+        store.publish([a_paper(1, note="another")])
+        assert embedder.texts == ["Method 1. All of it. another"]
+        again = EmbeddedStore(folder, no_embedder)
+        again.remove([a_paper(2).paper.id])
+        assert again.add_ablations(flows.ablations()) == 4
+        assert not again.check()
+    generations = folder / "generations"
+    bases = {(generations / str(n) / "base" / "catalogue.sqlite").stat().st_ino for n in (2, 3, 4)}
+    assert len(bases) == 1
+    assert again.rollback() == 3
+    assert again.rollback() == 2
+    assert len(list(again.bundles())) == 5
+
+
+@pytest.mark.parametrize("how", ["damaged", "cut", "lost", "of another version"])
+def test_rows_that_cannot_be_used_are_made_anew(folder: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = EmbeddedStore(folder, ByFirstWord)  # type: ignore[arg-type]
+    store.publish([a_paper(1), a_paper(2)])
+    for path in (folder / "rows").iterdir():
+        data = bytearray(path.read_bytes())
+        if how == "damaged":
+            data[-9] ^= 1
+        path.write_bytes(data[: len(data) // 2] if how == "cut" else data)
+        if how == "lost":
+            path.unlink()
+    if how == "of another version":
+        monkeypatch.setattr(graph_rows, "_made_by", lambda: "another")
+    with layered():
+        store.publish([a_paper(3)])
+        require_as_rebuilt(store, folder)
+
+
+def test_rows_of_papers_that_no_generation_has_are_removed(folder: Path) -> None:
+    store = open_store(folder)
+    for number in range(5):
+        store.publish([a_paper(note=str(number))])
+    assert {path.stem for path in (folder / "rows").iterdir()} == {path.stem for path in (folder / "bundles").iterdir()}
+
+
+@pytest.mark.parametrize("file", ["catalogue.sqlite", "base/catalogue.sqlite", "vectors.faiss", "base/vectors.faiss"])
+def test_a_damaged_file_is_not_taken_over(folder: Path, file: str) -> None:
+    with layered():
+        store = open_store(folder)
+        store.publish([a_paper(1), a_paper(2)])
+        store.publish([a_paper(3)])
+        store.close()
+        path = folder / "generations" / "2" / file
+        data = bytearray(path.read_bytes())
+        data[random.Random(0).randrange(len(data) // 2, len(data))] ^= 255
+        path.write_bytes(data)
+        store = open_store(folder)
+        assert store.check()
+        try:
+            store.publish([a_paper(4)])
+        except StoreError:
+            store.rebuild()
+        assert store.check() == []
+        assert len(list(store.bundles())) >= 3

@@ -1,0 +1,127 @@
+"""The rows of one paper in the graph, as CSV: made once for each state of a paper, for every generation that has it.
+
+A file in `rows/` is derived from one in `bundles/`: one that is lost, damaged or of another version is made anew.
+"""
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.model import PaperBundle
+from xkg.store.bundles import BundleFile
+from xkg.store.index_entries import Entry
+from xkg.store.rows import Value, paper_rows
+
+FOLDER = "rows"
+LIST_SEPARATOR = "\x1f"
+_DECIDING = ("model.py", "store/index_entries.py", "store/rows.py", "store/local/graph_rows.py")
+
+
+@dataclass(frozen=True)
+class PaperRows:
+    """`tables` has by label or type the number of rows and the rows themselves. What other papers may have too is
+    apart: the values of repositories, and `shared`, by label or type each row with the id of its symbol."""
+
+    tables: dict[str, tuple[int, bytes]]
+    repositories: tuple[tuple[Value, ...], ...]
+    shared: dict[str, list[tuple[str, bytes]]]
+
+
+def rows_of(bundle: PaperBundle, entries: Sequence[Entry]) -> PaperRows:
+    """The rows of a paper with its visible techniques and all of its repositories and symbols."""
+    tables: dict[str, list[bytes]] = {}
+    repositories: list[tuple[Value, ...]] = []
+    shared: dict[str, list[tuple[str, bytes]]] = {}
+    for row in paper_rows(bundle, entries):
+        if row.table == "Repository":
+            repositories.append(row.values)
+        elif row.table in ("Symbol", "DEFINES"):
+            symbol = str(row.values[0 if row.table == "Symbol" else 1])
+            shared.setdefault(row.table, []).append((symbol, csv_row(row.values)))
+        else:
+            tables.setdefault(row.table, []).append(csv_row(row.values))
+    joined = {table: (len(rows), b"".join(rows)) for table, rows in tables.items()}
+    return PaperRows(joined, tuple(repositories), shared)
+
+
+def csv_row(values: Iterable[Value]) -> bytes:
+    """One row of CSV, with its end of line."""
+    return (",".join(map(_cell, values)) + "\n").encode("utf-8")
+
+
+def file_name(file: BundleFile) -> str:
+    """The name in `rows/` of what belongs to a bundle file."""
+    return f"{Path(file.name).stem}.csv"
+
+
+def write(folder: Path, file: BundleFile, rows: PaperRows) -> None:
+    """Stores rows beside others in `folder`, which must exist. A power cut may damage them, which their hash shows.
+    Raises `OSError`."""
+    head = {
+        "made_by": _made_by(),
+        "tables": [(table, count, len(data)) for table, (count, data) in rows.tables.items()],
+        "repositories": rows.repositories,
+        "shared": [(table, [(key, len(data)) for key, data in own]) for table, own in rows.shared.items()],
+    }
+    pieces = [data for _, data in rows.tables.values()]
+    pieces += [data for own in rows.shared.values() for _, data in own]
+    content = b"".join([json.dumps(head).encode("ascii"), b"\n", *pieces])
+    path = folder / file_name(file)
+    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        partial.write_bytes(hashlib.sha256(content).hexdigest().encode("ascii") + b"\n" + content)
+        partial.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def read(folder: Path, file: BundleFile) -> PaperRows | None:
+    """The stored rows of a bundle; None where there are none that can be used."""
+    try:
+        data = (folder / file_name(file)).read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(memoryview(data)[65:]).hexdigest().encode("ascii") != data[:64]:
+        return None
+    end = data.index(b"\n", 65)
+    head = json.loads(data[65:end])
+    if head["made_by"] != _made_by():
+        return None
+    at = end + 1
+
+    def take(length: int) -> bytes:
+        nonlocal at
+        at += length
+        return data[at - length : at]
+
+    tables = {table: (count, take(length)) for table, count, length in head["tables"]}
+    shared = {table: [(key, take(length)) for key, length in own] for table, own in head["shared"]}
+    return PaperRows(tables, tuple(map(tuple, head["repositories"])), shared)
+
+
+@functools.cache
+def _made_by() -> str:
+    """A hash of the source that decides what rows hold."""
+    root = Path(__file__).parents[2]
+    return hashlib.sha256(b"\0".join((root / place).read_bytes() for place in _DECIDING)).hexdigest()
+
+
+def _cell(value: Value) -> str:
+    """A CSV cell: unquoted and empty for null. The engine drops empty strings from a list when it splits it."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        items = [str(item).replace(LIST_SEPARATOR, "\ufffd") for item in value if item]
+        return _cell(LIST_SEPARATOR.join(items) if items else None)
+    return '"' + value.replace('"', '""') + '"'

@@ -1,0 +1,104 @@
+"""The files of the next generation of a graph that is its folder: a layer above the base of the current one where
+little changed, else all of them anew. The graph is loaded from the rows of all papers either way."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.errors import CorruptStoreError
+from xkg.model import Ablation, PaperBundle
+from xkg.store import bundles
+from xkg.store.bundles import BundleFile
+from xkg.store.concepts import decisions
+from xkg.store.graph_store import Decision
+from xkg.store.local import graph_rows
+from xkg.store.local.build_files import build_files
+from xkg.store.local.generation import BASE, CATALOGUE, TEXT, VECTORS, Generation
+from xkg.store.local.generations import Built
+from xkg.store.local.write_layers import add_graph, add_layer, rows_of, size, unchanged
+
+if TYPE_CHECKING:
+    from xkg.embeddings.base import Embedder
+
+SMALL = 2000
+"""Techniques that are indexed as a whole in about a second."""
+SHARE = 0.25
+MOST = 20_000
+"""A layer, with the dead rows of its base, may reach this share of the base and this size; then all is built anew, at
+about five times what the papers of the layer alone would take."""
+MOST_DECIDED = 1000
+"""Changed decisions, each of which links two papers anew."""
+
+
+def next_files(
+    folder: Path,
+    root: Path,
+    start: Generation | None,
+    known: Mapping[str, BundleFile],
+    decided: str,
+    ablations: Iterable[Ablation],
+    embedder: "Callable[[str], Embedder]",
+) -> Built:
+    """Fills the empty `folder` with what is derived from the bundles `known` and the file of decisions `decided` of the
+    graph in `root`, where `start` is current; None builds everything anew. Raises as `build_files` does, and
+    `CorruptStoreError`."""
+    settled = decisions.read(root, decided)
+    rows = root / graph_rows.FOLDER
+    rows.mkdir(exist_ok=True)
+    if start is not None and start.manifest.vectors is not None and _base_rows(start) > SMALL:
+        earlier = decisions.read(root, start.manifest.decisions)
+        changed_decisions = {*earlier.values()} ^ {*settled.values()}
+        before = start.manifest.bundles
+        removed = before.keys() - known.keys()
+        changed = _changed(root, start, known, removed)
+        if changed is not None and len(changed_decisions) <= MOST_DECIDED and _sound(start):
+            built = _layer(folder, start, changed, removed, embedder, settled, changed_decisions)
+            return add_graph(folder, built, rows, root / "bundles", known, ablations)
+    stored = ((bundles.read(root / "bundles" / file.name, paper), file) for paper, file in sorted(known.items()))
+    return build_files(folder, stored, embedder, start, settled, ablations, rows=rows)
+
+
+def _layer(
+    folder: Path,
+    start: Generation,
+    changed: list[tuple[PaperBundle, BundleFile]],
+    removed: Iterable[str],
+    embedder: "Callable[[str], Embedder]",
+    settled: Mapping[tuple[str, str, str], Decision],
+    decided: Iterable[Decision],
+) -> Built:
+    if not (changed or removed or decided):
+        return unchanged(folder, start)
+    return add_layer(folder, start, changed, removed, lambda: embedder(start.manifest.model), settled, decided)
+
+
+def _base_rows(start: Generation) -> int:
+    layers = start.manifest.layers
+    return layers.base_rows if layers else start.manifest.counts["vectors"]
+
+
+def _changed(
+    root: Path, start: Generation, known: Mapping[str, BundleFile], removed: Iterable[str]
+) -> list[tuple[PaperBundle, BundleFile]] | None:
+    """The papers that are not in `start` as they are; None where a layer cannot hold what changed."""
+    room = min(SHARE * _base_rows(start), MOST) - size(start)
+    before = start.manifest.bundles
+    changed = []
+    for paper, file in sorted(known.items()):
+        if before.get(paper) != file:
+            bundle = bundles.read(root / "bundles" / file.name, paper)
+            room -= len(bundle.techniques)
+            if room < 0:
+                return None
+            changed.append((bundle, file))
+    gone = {*removed, *(bundle.paper.id for bundle, _ in changed)} & before.keys()
+    return changed if rows_of(start, gone) <= room else None
+
+
+def _sound(start: Generation) -> bool:
+    """Whether what a layer shares is as it was written."""
+    try:
+        start.verify(CATALOGUE, VECTORS, TEXT, BASE)
+    except CorruptStoreError:
+        return False
+    return True
