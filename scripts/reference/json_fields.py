@@ -12,7 +12,7 @@ from scripts.reference.type_names import type_in_words
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import ablate, audit, build, copy, diff, doctor, graphs, implement, link, update, verify
+from xkg.commands import ablate, audit, build, copy, diff, doctor, graphs, implement, link, published, update, verify
 from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
@@ -65,7 +65,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.CodeAnswer,
     answers.LocateAnswer,
     AblationPlan,
-    build.BuildResult,
+    published.BuildResult,
     build.BuildPlan,
     CuratedSet,
     audit.AuditResult,
