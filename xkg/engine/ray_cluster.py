@@ -85,7 +85,10 @@ class RayEngine:
             # Nothing of the driver's environment goes along: no runtime_env.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
-            raise UnreachableError(f"the Ray cluster at {address} cannot be joined: {_reason(error)}") from error
+            raise UnreachableError(
+                f"the Ray cluster at {address} cannot be joined ({_reason(error)}): RAY_AUTH_MODE and the token must "
+                "be those of its nodes, and this machine must be one (ray start --address=…)"
+            ) from error
 
     def _slots(self, ray: Any) -> int:
         from xkg.engine.ray_node import SLOT
