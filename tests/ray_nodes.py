@@ -25,7 +25,7 @@ def token_environment(folder: Path) -> dict[str, str]:
 
 
 class Nodes:
-    """`count` nodes of one CPU and one slot each. The environment of node N has `OPENAI_API_KEY=key-of-node-N`; that of
+    """`count` nodes of one CPU and one slot each. The environment of node N has `XKG_LLM_KEY=key-of-node-N`; that of
     the tests has the token alone (`environment`)."""
 
     def __init__(self, folder: Path, count: int, environment: Mapping[str, str], slots: int = 1) -> None:
@@ -59,7 +59,7 @@ class Nodes:
         command = [_RAY, "start", *where, "--node-ip-address", "127.0.0.1", *limits, *slots]
         own = {
             **os.environ, **self.environment, **self._own(number),
-            "OPENAI_API_KEY": f"key-of-node-{number}", "RAY_raylet_start_wait_time_s": _SECONDS, **environment,
+            "XKG_LLM_KEY": f"key-of-node-{number}", "RAY_raylet_start_wait_time_s": _SECONDS, **environment,
         }  # fmt: skip
         with (self.folder / f"start-{number}.log").open("w") as log:
             subprocess.run(

@@ -94,7 +94,7 @@ def test_a_node_that_dies_loses_nothing_and_nothing_is_paid_twice(
 
     papers = worlds(tmp_path / "papers")
     with ScriptedEndpoint(tiny_world.answers()) as alone, monkeypatch.context() as keyed:
-        keyed.setenv("OPENAI_API_KEY", "key-of-this-machine")
+        keyed.setenv("XKG_LLM_KEY", "key-of-this-machine")
         local = tiny_world.settings_for(tmp_path / "local", alone.url, max_total_cost=5.0)
         assert states(run(local, papers, LocalEngine(1))) == [*["built"] * 6, "failed"]
     expected = bundles(local)
@@ -121,7 +121,7 @@ def test_a_node_that_dies_loses_nothing_and_nothing_is_paid_twice(
         victim.append(next(nodes.number_of(n["RayletSocketName"]) for n in ray.nodes() if n["NodeID"] != here))
         settings = tiny_world.settings_for(tmp_path / "cluster", endpoint.url, max_total_cost=5.0, concurrency=2)
         report = run(settings, papers, engine, notify=notify)
-        assert killed.is_set()
+        assert killed.is_set(), (victim, Counter(endpoint.keys), [row.reason for row in report.rows])
         assert states(report) == [*["built"] * 6, "failed"], [row.reason for row in report.rows]
         assert again
         paid = questions(endpoint)
@@ -165,11 +165,11 @@ def test_limits_hold_in_the_whole_cluster(nodes: Nodes, tmp_path: Path) -> None:
         assert costs(settings.kg, settings.llm).dollars <= 0.05
         # The key is that of each node: neither the work nor a task's arguments have one.
         work = BuildPapers.of(settings, papers.papers)
-        os.environ["OPENAI_API_KEY"] = "a-key-of-the-driver"
+        os.environ["XKG_LLM_KEY"] = "a-key-of-the-driver"
         try:
             assert b"a-key" not in pickle.dumps(work)
         finally:
-            del os.environ["OPENAI_API_KEY"]
+            del os.environ["XKG_LLM_KEY"]
 
 
 def test_nodes_that_cannot_build_are_named(nodes: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
