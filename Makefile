@@ -8,7 +8,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: chromium screenshots demo test search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: chromium screenshots demo test ray search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -84,7 +84,13 @@ docs: reference
 	$(BIN)/zensical build --strict
 
 test: lint sandbox neo4j chromium
-	$(BIN)/python -m pytest -n auto -m "not shared"
+	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
+
+# Builds and ablations on a real Ray cluster of three nodes, processes of this machine, one of which is killed. Installs
+# Ray (200 MB) into .venv; minutes.
+ray: .venv/.ready sandbox
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation,ray]'
+	$(BIN)/python -m pytest -m ray tests/engine
 
 # Property tests with new examples, patterns and parsers on texts made to be slow, every parser and tool fuzzed, SECONDS
 # of it in all, and processes killed at every moment: what is found becomes a test. Minutes.

@@ -12,7 +12,7 @@ from scripts.reference.type_names import type_in_words
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
-from xkg.commands import ablate, build, doctor, implement, update, verify
+from xkg.commands import ablate, build, doctor, implement, published, update, verify
 from xkg.commands.graph import audit, contents, copy, diff, link
 from xkg.llm import costs
 from xkg.serve.answers import types as answers
@@ -66,7 +66,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.CodeAnswer,
     answers.LocateAnswer,
     AblationPlan,
-    build.BuildResult,
+    published.BuildResult,
     build.BuildPlan,
     CuratedSet,
     audit.AuditResult,

@@ -12,6 +12,7 @@ from xkg.commands.batch.run import run
 from xkg.commands.build import BuildResult, build
 from xkg.commands.graph.open import open_store
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.engine.local import LocalEngine
 from xkg.errors import InputError
 from xkg.model import Level
 
@@ -95,7 +96,7 @@ def test_without_authors_a_long_title_decides_and_a_short_one_is_a_question(
 def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, tmp_path: Path) -> None:
     file_of(tmp_path)
     (tmp_path / "list").write_text(f"{NUMBER}\nown.tex\n{TITLE}\nNo paper has such a title\n")
-    report = run(settings, read_list(tmp_path / "list"), 1)
+    report = run(settings, read_list(tmp_path / "list"), LocalEngine(1))
     assert [row.state for row in report.rows] == ["built", "unchanged", "unchanged", "failed"]
     assert {row.paper for row in report.rows[:3]} == {f"arxiv:{NUMBER}"}
     assert "title" in report.rows[3].reason

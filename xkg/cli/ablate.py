@@ -1,11 +1,12 @@
 """`xkg ablate`: which parts of a method matter, by experiment in its own repository."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, print_result, print_text, settings_of
+from xkg.cli.display.output import Address, AllowPublic, Engine, Json, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
@@ -42,7 +43,12 @@ def ablate(
     seconds: Annotated[float | None, typer.Option(help="Wall seconds of one run (600).")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory of one run (4096).")] = None,
     disk_mb: Annotated[int | None, typer.Option(help="Scratch disk of one run (1024).")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Runs at a time: 1, or with --engine ray as many as nodes offer.")
+    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    allow_public: AllowPublic = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -54,6 +60,7 @@ def ablate(
         return
     from xkg.agents.ablation.task import read_task
     from xkg.commands import ablate as command
+    from xkg.commands.engines import engine_for
 
     flags: dict[str, object] = {
         "repo": repo,
@@ -75,7 +82,10 @@ def ablate(
         "disk_mb": disk_mb,
     }
     wanted = read_task(task, flags)
-    result = command.ablate(settings_of(context), wanted, out, jobs, lambda line: print_text(line, err=True))
+    with engine_for(engine, jobs, address, allow_public=allow_public) as opened:
+        cluster = None if engine == "local" else opened
+        notify = partial(print_text, err=True)
+        result = command.ablate(settings_of(context), wanted, out, jobs or 1, notify, cluster)
     print_result(result, as_json)
 
 

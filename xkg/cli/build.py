@@ -1,6 +1,7 @@
 """Commands that make a graph: build, verify, costs, link."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -9,12 +10,25 @@ import typer
 
 from xkg.cli.build_each import build_each
 from xkg.cli.curate import curated_pairs
-from xkg.cli.display.output import Blacklisted, Json, Papers, present, print_each, print_result, print_text, settings_of
+from xkg.cli.display.output import (
+    Address,
+    AllowPublic,
+    Blacklisted,
+    Engine,
+    Json,
+    Papers,
+    present,
+    print_each,
+    print_result,
+    print_text,
+    settings_of,
+)
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
     from xkg.config import Settings
+    from xkg.engine.engine import Engine as WorkEngine
 
 SOME_FAILED = 3
 
@@ -34,7 +48,17 @@ def build(
         Path | None,
         typer.Option(help="File of papers, one a line: paper, repository and id, separated by tabs; or JSON lines."),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Papers of --papers that are built at the same time.")] = 1,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Papers of --papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
+        ),
+    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    allow_public: AllowPublic = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Build papers of --papers anew that failed before.")
     ] = False,
@@ -73,6 +97,7 @@ def build(
     keep the others. --papers builds a list, --jobs papers at a time, and does what is missing or changed; it exits with
     3 where some failed. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
     from xkg.commands import build
+    from xkg.commands.engines import engine_for
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
     if papers is not None:
@@ -92,7 +117,7 @@ def build(
         _build_list(
             settings,
             papers,
-            jobs,
+            engine_for(engine, jobs, address, allow_public=allow_public),
             retry_failed=retry_failed,
             blacklist=blacklist,
             first=first,
@@ -100,7 +125,13 @@ def build(
             as_json=as_json,
         )
         return
-    for_lists = {"--jobs": jobs != 1, "--retry-failed": retry_failed, "--html": html is not None}
+    for_lists = {
+        "--jobs": jobs is not None,
+        "--engine": engine != "local",
+        "--address": address is not None,
+        "--retry-failed": retry_failed,
+        "--html": html is not None,
+    }
     _refuse(context, "belongs to --papers", for_lists)
     if not paper:
         raise typer.BadParameter("give a paper, or a list of them with --papers", context, param_hint="--paper")
@@ -125,7 +156,7 @@ def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> N
 def _build_list(
     settings: "Settings",
     papers: Path,
-    jobs: int,
+    engine: "AbstractContextManager[WorkEngine]",
     *,
     retry_failed: bool,
     blacklist: Path | None,
@@ -140,8 +171,10 @@ def _build_list(
     listed = read_list(papers)
     for line, earlier in listed.repeated.items():
         print_text(f"note: line {line} repeats line {earlier}", err=True)
-    with display(len(listed.papers) + len(listed.broken), jobs) as notify:
-        report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify)
+    with engine as opened, display(len(listed.papers) + len(listed.broken), opened.jobs) as notify:
+        report = run(
+            settings, listed, opened, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify
+        )
     if html is not None:
         page(report, html)
     if as_json:

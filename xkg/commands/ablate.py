@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.agents.ablation.outcomes import Campaign
     from xkg.agents.ablation.task import Task
     from xkg.build.code.settings import Setting
+    from xkg.engine.engine import Engine
 
 RESULTS = "results.json"
 REPORTS = ("report.md", "report.html", "table.tex")
@@ -69,12 +71,15 @@ def ablate(
     folder: Path | None = None,
     jobs: int = 1,
     notify: Callable[[str], None] = lambda _: None,
+    engine: "Engine | None" = None,
 ) -> AblateResult:
-    """Runs a task in `folder` (None: one under the graph's, named by the task), or goes on with it there.
+    """Runs a task in `folder` (None: one under the graph's, named by the task), or goes on with it there. With an
+    `engine` its machines run the code, as many `jobs` at a time as they have.
 
     Raises `BaselineError`, `InputError`, `SandboxUnavailableError`, and `StoreBusyError` where another process works on
     the same run."""
     from xkg.agents.ablation.campaign import Start, run_campaign
+    from xkg.agents.ablation.spread import spread_over
     from xkg.agents.workspace.starter import read_starter
     from xkg.files import file_lock, private_folder, write_whole
     from xkg.sandbox.packages.environments import UvEnvironments
@@ -84,8 +89,8 @@ def ablate(
     folder = folder or settings.kg / "runs" / run_name(task)
     private_folder(folder)
     (folder / "lock").touch()
-    with file_lock(folder / "lock", wait=False) as held:
-        if not held:
+    with ExitStack() as opened:
+        if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
         starter = read_starter(task.repo, settings.kg / "repositories")
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
@@ -95,7 +100,8 @@ def ablate(
             folder=folder,
             runner=runner,
             packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
-            jobs=jobs,
+            jobs=engine.jobs if engine else jobs,
+            elsewhere=opened.enter_context(spread_over(engine, settings, task)) if engine else None,
             techniques=lambda tree: _techniques(settings, task, tree),
             settings=_settings_of,
             notify=notify,

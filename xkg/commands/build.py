@@ -1,82 +1,28 @@
 """`xkg build`: builds one paper, or plans what that would cost."""
 
 import re
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.config import Settings
-from xkg.errors import (
-    ConfigError,
-    InputError,
-)
+from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
-    from xkg.build.context import Built
-
+    from xkg.llm.client import LanguageModel
 
 from xkg.commands.graph.open import (
     blacklist_guard,
     embedder,
     language_model,
-    open_store,
-    outbox_when_unreachable,
     paper_sources,
     require_folder,
     runner_in_force,
-    stored_paper,
 )
-
-
-class StageSeconds(Value):
-    name: str
-    seconds: float
-    reused: bool
-    summary: str
-
-
-class BuildResult(Value):
-    """The result of a build. `generation` is the one that holds it, `published` False where the graph already held it,
-    or holds a complete build that this one, `stopped`, does not replace; `levels` counts code nodes by level, `hidden`
-    techniques by the reason why they are hidden. `incomplete` says, a line each, why `state` is `partial` and not
-    `complete`; `stopped` where and why the build ended early. `cost_usd` is that of all builds of this paper."""
-
-    paper: str
-    title: str
-    state: str
-    incomplete: tuple[str, ...]
-    stopped: str | None
-    cost_usd: float
-    generation: int
-    published: bool
-    techniques: int
-    hidden: dict[str, int]
-    levels: dict[str, int]
-    stages: tuple[StageSeconds, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def unfinished(self) -> str:
-        """What to do about a partial build, in one line; empty for a complete one."""
-        if self.stopped:
-            return f"{self.stopped}; run the same command again to go on from there"
-        failed = len(self.incomplete)
-        return f"{failed} part{'s' * (failed > 1)} of it failed; run again to try once more" if failed else ""
-
-    def __str__(self) -> str:
-        state = "published as" if self.published else "not published, the graph is" if self.stopped else "already in"
-        partial = "".join(f"\n  partial: {line}" for line in self.incomplete)
-        cost = f"; {self.cost_usd:.2f} dollars" if self.cost_usd else ""
-        code = ", ".join(f"{n} {level}" for level, n in self.levels.items()) or "none"
-        hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
-        return (
-            f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
-            f"  {self.techniques} techniques shown{hidden}; code: {code}{cost}{partial}"
-        )
+from xkg.commands.published import BuildResult, OwnGraph, PublishedGraph
 
 
 class PlannedCalls(Value):
@@ -139,10 +85,13 @@ class Builder(AbstractContextManager["Builder"]):
         blacklist: Path | None = None,
         *,
         first: bool = False,
+        graph: "PublishedGraph | None" = None,
+        model: "Callable[[], LanguageModel] | None" = None,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
         lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused; of
-        several papers with a title that names one, `first` takes the best. Raises `ModelUnavailableError` where a model
+        several papers with a title that names one, `first` takes the best. `graph` and `model` are by default those of
+        the settings; where settings want no model, none is opened. Raises `ModelUnavailableError` where a model
         is wanted and no key is there, and `StoreError` for a graph that cannot be written."""
         from xkg.build.context import BuildContext
         from xkg.build.parsing.parsers import Parsers
@@ -150,8 +99,8 @@ class Builder(AbstractContextManager["Builder"]):
 
         self._settings = settings
         require_folder(settings.kg)
-        with open_store(settings) as store:
-            store.require_writable()
+        self._graph = graph or OwnGraph(settings)
+        self._graph.require_writable()
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
             parsers.start()  # it imports while the sandbox is tried and the model is loaded
@@ -160,11 +109,13 @@ class Builder(AbstractContextManager["Builder"]):
                 UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
             )
             sources = paper_sources(settings, parsers, first=first)
-            model = opened.enter_context(language_model(settings, notify)) if settings.llm.model != "none" else None
+            asked = None
+            if settings.llm.model != "none":
+                asked = opened.enter_context(model() if model else language_model(settings, notify))
             embed = opened.enter_context(embedder(settings))
             self._guard = blacklist_guard(settings, blacklist)
             self._context = BuildContext(
-                settings, embed, runner, environments, notify, sources, model, parsers, roots, self._guard
+                settings, embed, runner, environments, notify, sources, asked, parsers, roots, self._guard
             )
             self._opened = opened.pop_all()
 
@@ -180,13 +131,13 @@ class Builder(AbstractContextManager["Builder"]):
 
         Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.build.pipeline import build_paper
-        from xkg.commands.claims import Claims, SamePaperError
+        from xkg.commands.claims import SamePaperError
         from xkg.sandbox.select import warmed
 
         context = self._context
         if paper_id is not None:
             require_paper_id(paper_id)
-        with Claims(self._settings) as claims:
+        with self._graph.claims() as claims:
             with ExitStack() as opened:
                 if context.model is not None and context.runner is not None:
                     context = replace(context, runner=opened.enter_context(warmed(context.runner)))
@@ -196,39 +147,9 @@ class Builder(AbstractContextManager["Builder"]):
                 try:
                     built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
                 except SamePaperError as same:
-                    return self._stored(same.paper, str(same))
+                    return self._graph.stored(same.paper, str(same))
                 built = replace(built, notes=(*notes, *claims.notes, *built.notes))
-            return self._publish(built, claims.fences, keep_proven=keep_proven)
-
-    def _publish(self, built: "Built", fences: Mapping[str, int], *, keep_proven: bool) -> BuildResult:
-        from xkg.build.proven_code import with_proven
-        from xkg.build.prune import pruned
-        from xkg.build.verify import apply, newer_evidence
-
-        settings = self._settings
-        with outbox_when_unreachable(settings, [built.bundle]), open_store(settings) as store:
-            known = stored_paper(store, built.bundle.paper.id)
-            if known is not None:
-                if built.stopped is not None and known[1].paper.state == "complete":
-                    return _result(built, known[0], published=False)
-                bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
-                if keep_proven:
-                    bundle, kept = with_proven(known[1], bundle)
-                    bundle = pruned(bundle, settings.prune.min_level)
-                    names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-                    notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
-                    built = replace(built, notes=(*built.notes, *notes))
-                built = replace(built, bundle=bundle)
-                if known[1] == bundle:
-                    return _result(built, known[0], published=False)
-            return _result(built, store.publish([built.bundle], fences), published=True)
-
-    def _stored(self, paper: str, note: str) -> BuildResult:
-        """The result for a paper that the graph has already."""
-        from xkg.build.context import Built
-
-        with open_store(self._settings) as store, store.snapshot() as snapshot:
-            return _result(Built(snapshot.bundle(paper), (), (note,)), snapshot.generation, published=False)
+            return self._graph.publish(built, claims.fences, keep_proven)
 
     def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
         """The repository that is shown to be the paper's own, and notes."""
@@ -303,23 +224,4 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
         output_tokens=sum(stage.output_tokens for stage in stages),
         dollars=None if None in prices else sum(price for price in prices if price is not None),
         spent=sum(row.dollars for row in costs(settings.kg, settings.llm).rows if row.name == opened.identity),
-    )
-
-
-def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:
-    bundle = built.bundle
-    return BuildResult(
-        paper=bundle.paper.id,
-        title=bundle.paper.title,
-        state=bundle.paper.state,
-        incomplete=bundle.paper.incomplete,
-        stopped=str(built.stopped) if built.stopped else None,
-        cost_usd=bundle.paper.cost_usd,
-        generation=generation,
-        published=published,
-        techniques=sum(t.hidden is None for t in bundle.techniques),
-        hidden=dict(Counter(t.hidden.partition(":")[0] for t in bundle.techniques if t.hidden is not None)),
-        levels=dict(Counter(c.level.value for c in bundle.code)),
-        stages=tuple(StageSeconds(**r.model_dump()) for r in built.stages),
-        notes=tuple(built.notes),
     )

@@ -32,6 +32,9 @@ class SamePaperError(InputError):
         super().__init__(message)
         self.paper = paper
 
+    def __reduce__(self) -> tuple[type["SamePaperError"], tuple[str, str]]:
+        return SamePaperError, (self.paper, str(self))
+
 
 class Claims(AbstractContextManager["Claims"]):
     """The claim of one build, held until the context ends. `fences` are for `GraphStore.publish`, `notes` for a

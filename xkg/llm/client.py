@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -15,7 +16,7 @@ from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.credentials import access
 from xkg.llm.endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply
-from xkg.llm.ledger import Ledger, Question, answer_key
+from xkg.llm.ledger import CallLedger, Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt, Role
@@ -120,7 +121,11 @@ class LanguageModel:
         notify: Callable[[Call], None] = lambda _: None,
         *,
         patience: float = PATIENCE,
+        ledger: CallLedger | None = None,
+        turn: Callable[[], AbstractContextManager[object]] | None = None,
     ) -> None:
+        """`ledger` is by default the one in `folder`; every call is made in a `turn`, by default one of
+        `settings.concurrency` that are this object's own."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -130,9 +135,10 @@ class LanguageModel:
             self._prices.require(models_of(settings))
         where = access(settings)
         self._at = where.at
-        self._ledger = Ledger(folder, self._prices)
+        self._ledger = ledger or Ledger(folder, self._prices)
         self._endpoint = Endpoint(where, seconds=settings.seconds, patience=patience)
-        self._slots = threading.BoundedSemaphore(settings.concurrency)
+        slots = threading.BoundedSemaphore(settings.concurrency)
+        self._turn = turn or (lambda: slots)
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
         self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while anyone asks it
@@ -311,7 +317,7 @@ class LanguageModel:
                 self._ledger.reuse(question, key)
                 self._report(question, stored, cached=True)
                 return stored, False
-            with self._slots:
+            with self._turn():
                 return self._send(question, key, messages, schema, temperature), True
 
     def _send(

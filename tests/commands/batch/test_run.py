@@ -16,9 +16,10 @@ from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Row
 from xkg.commands.batch.run import Event, Report, run
-from xkg.commands.batch.workers import NoBuilderError
 from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.engine.engine import NoWorkerError
+from xkg.engine.local import LocalEngine
 from xkg.model import Level
 
 PAPER = """\\documentclass{{article}}\\title{{The {name} filter}}\\begin{{document}}\\maketitle
@@ -56,19 +57,19 @@ def states(report: Report) -> dict[int, str]:
 
 def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg")
-    first = run(chosen, read_list(corpus), 2)
+    first = run(chosen, read_list(corpus), LocalEngine(2))
     assert states(first) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert first.failed == 2
     assert "does not exist" in first.rows[3].reason
     assert first.rows[0].techniques > 0
-    again = run(chosen, read_list(corpus), 2)
+    again = run(chosen, read_list(corpus), LocalEngine(2))
     assert states(again) == {1: "unchanged", 2: "unchanged", 3: "unchanged", 4: "failed", 5: "failed"}
     assert "--retry-failed" in again.rows[3].reason
     (corpus.parent / "Folded.tex").write_text(PAPER.format(name="Doubly folded"))
     with open_store(chosen) as store:
         store.remove(["title:Braided"])
     (corpus.parent / "missing.tex").write_text(PAPER.format(name="Missing"))
-    third = run(chosen, read_list(corpus), 1)
+    third = run(chosen, read_list(corpus), LocalEngine(1))
     assert states(third) == {1: "unchanged", 2: "built", 3: "built", 4: "built", 5: "failed"}
 
 
@@ -82,7 +83,9 @@ def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
 
     for retry, stages in ((False, True), (False, False), (True, True)):
         tried.clear()
-        report = run(settings(tmp_path / "kg"), read_list(tmp_path / "list"), 1, retry_failed=retry, notify=notify)
+        report = run(
+            settings(tmp_path / "kg"), read_list(tmp_path / "list"), LocalEngine(1), retry_failed=retry, notify=notify
+        )
         assert states(report) == {1: "failed"}
         assert any(isinstance(event, StageReport) for event in tried) is stages
         assert isinstance(tried[-1], Row)
@@ -99,10 +102,10 @@ def test_a_process_that_is_killed_takes_only_its_paper(tmp_path: Path, corpus: P
                     if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
                         os.kill(int(pid), signal.SIGKILL)
 
-    report = run(settings(tmp_path / "kg"), read_list(corpus), 1, notify=kill_once)
+    report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1), notify=kill_once)
     assert states(report) == {1: "failed", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert "signal 9" in report.rows[0].reason
-    again = run(settings(tmp_path / "kg"), read_list(corpus), 1)
+    again = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
     assert states(again)[1] == "built"
 
 
@@ -113,7 +116,10 @@ def test_a_server_that_failed_is_asked_again(tmp_path: Path) -> None:
     for _ in range(2):
         tried.clear()
         report = run(
-            settings(tmp_path / "kg"), read_list(tmp_path / "list"), 1, notify=lambda event: tried.append(event[1])
+            settings(tmp_path / "kg"),
+            read_list(tmp_path / "list"),
+            LocalEngine(1),
+            notify=lambda event: tried.append(event[1]),
         )
         assert states(report) == {1: "failed"}
         assert any(isinstance(event, StageReport) for event in tried)
@@ -127,8 +133,8 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
         monkeypatch.delenv(name, raising=False)
     chosen = settings(tmp_path / "kg").model_copy(update={"llm": LlmSettings(model="o4-mini")})
     ended: list[object] = []
-    with pytest.raises(NoBuilderError, match="OPENAI_API_KEY"):
-        run(chosen, read_list(corpus), 2, notify=lambda event: ended.append(event[1]))
+    with pytest.raises(NoWorkerError, match="OPENAI_API_KEY"):
+        run(chosen, read_list(corpus), LocalEngine(2), notify=lambda event: ended.append(event[1]))
     assert not any(isinstance(event, Row) for event in ended)
 
 
@@ -177,6 +183,6 @@ def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -
 def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg")
     only = PaperList(papers=read_list(corpus).papers[:1])
-    run(chosen, only, 1)
+    run(chosen, only, LocalEngine(1))
     (chosen.kg / FILE).write_text("{\n\x00")
-    assert states(run(chosen, only, 1)) == {1: "unchanged"}  # the graph holds exactly that
+    assert states(run(chosen, only, LocalEngine(1))) == {1: "unchanged"}  # the graph holds exactly that

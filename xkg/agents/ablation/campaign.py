@@ -47,7 +47,8 @@ class Mutated(Value):
 @dataclass(frozen=True)
 class Start:
     """What a campaign begins with. `techniques` gives components with places in the folder of the starter's files,
-    `settings` the entries of its configuration files; `jobs` runs at a time. `notify` may be called from any thread."""
+    `settings` the entries of its configuration files; `jobs` runs at a time, `elsewhere` on other machines. `notify`
+    may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -58,6 +59,7 @@ class Start:
     techniques: Callable[[Path], Sequence[Component]] = lambda _: ()
     settings: Callable[[Path], Sequence[Setting]] = lambda _: ()
     notify: Callable[[str], None] = lambda _: None
+    elsewhere: Callable[[Workspace, int], RunOutcome] | None = None
 
 
 def run_campaign(start: Start) -> Campaign:
@@ -257,7 +259,7 @@ class _Runner:
         def work() -> RunOutcome:
             assert workspace is not None or candidate is not None
             opened = workspace or Workspace.open(self._folder_of(candidate))  # type: ignore[arg-type]
-            return self._bench.run(opened, seed)
+            return (self._start.elsewhere or self._bench.run)(opened, seed)
 
         return self._operations.do("run", self._inputs(candidate, seed), RunOutcome, work)
 

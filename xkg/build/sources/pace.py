@@ -1,5 +1,7 @@
 """The pause between requests to one server, kept by all processes of a user together.
 
+Where several machines work together, what they work in gives them turns in common too (`share`).
+
 The terms of use of arXiv allow one connection at a time and one request in three seconds, whoever makes it
 (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder share the pause as well."""
 
@@ -8,9 +10,26 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from xkg.files import file_lock, private_folder, user_cache_folder
+
+Turns = Callable[[str, float], AbstractContextManager[None]]
+"""A turn at a host, with so many seconds between two of them."""
+
+
+def _alone(_host: str, _seconds: float) -> AbstractContextManager[None]:
+    return contextlib.nullcontext()
+
+
+_shared: Turns = _alone
+
+
+def share(turns: Turns) -> None:
+    """From now on every request of this process also waits for its turn among other machines."""
+    global _shared
+    _shared = turns
 
 
 class Pace:
@@ -18,6 +37,7 @@ class Pace:
     a locked file; where no file can be written, the pause holds within this process alone."""
 
     def __init__(self, host: str, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._host = host
         self._path = user_cache_folder() / "pace" / re.sub(r"[^\w.-]", "-", host)
         self._seconds, self._sleep = seconds, sleep
         self._free_at = 0.0
@@ -29,6 +49,7 @@ class Pace:
             yield
             return
         with contextlib.ExitStack() as held:
+            held.enter_context(_shared(self._host, self._seconds))
             shared = self._locked(held)
             early = (_read(self._path) if shared else self._free_at) - time.time()
             if early > 0:

@@ -17,6 +17,7 @@ from xkg.build.stage_cache import Progress, StageReport
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import Event, Report
+from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
 from xkg.llm.client import Call
 from xkg.text.unicode import printable_line
@@ -59,6 +60,8 @@ class _State:
                     self._at[listed.line] = (name, f"after {value.name}", since)
                 case Progress():
                     self._at[listed.line] = (name, f"{value.stage} {value.done}/{value.total}", since)
+                case BegunAgain():
+                    self._console.print(f"  {'':11} again     {'':9}  {name}: {printable_line(value.reason)}")
                 case Call():
                     self._calls += not value.cached
                     self._dollars += value.dollars or 0.0

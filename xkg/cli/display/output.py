@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -78,6 +78,15 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON; docs/reference/j
 Blacklisted = Annotated[
     Path | None,
     typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
+]
+Engine = Annotated[
+    Literal["local", "ray"], typer.Option(help="Where work is done: processes of this machine, or a Ray cluster.")
+]
+Address = Annotated[
+    str | None, typer.Option(help="HOST:PORT of the Ray cluster's head, or auto; by default RAY_ADDRESS.")
+]
+AllowPublic = Annotated[
+    bool, typer.Option("--allow-public", help="Let the Ray cluster have addresses of the public internet.")
 ]
 Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
 Papers = Annotated[

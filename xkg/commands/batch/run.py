@@ -4,15 +4,17 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import get_args
 
+from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key
-from xkg.commands.batch.workers import BuildFailed, Worker
 from xkg.commands.graph.open import open_store, require_folder
+from xkg.commands.published import BuildResult
 from xkg.config import Settings
+from xkg.engine.engine import Engine, Worker, WorkFailed
 from xkg.value import Value
 
 Event = tuple[ListedPaper, object]
@@ -42,18 +44,18 @@ class Report(Value):
 def run(
     settings: Settings,
     papers: PaperList,
-    jobs: int,
+    engine: Engine,
     *,
     retry_failed: bool = False,
     blacklist: Path | None = None,
     first: bool = False,
     notify: Callable[[Event], None] = lambda _: None,
 ) -> Report:
-    """Builds what is missing or changed, `jobs` papers at a time, and publishes each as it is done. Papers whose
+    """Builds what is missing or changed, and publishes each paper as it is done, `engine.jobs` at a time. Papers whose
     inputs failed before are not built again unless `retry_failed` (a server or a process that failed is no such input);
     what `blacklist` names is refused; `first` as in `Builder`. `notify` receives, from several threads, a listed paper
     with each of its events, and with its row at the end. Raises `StoreError` where the graph's folder cannot be
-    written, and `NoBuilderError` where no paper can be built; an interrupt ends all builds, and the next run goes on
+    written, and `NoWorkerError` where no paper can be built; an interrupt ends all builds, and the next run goes on
     from there."""
     started = time.monotonic()
     require_folder(settings.kg)
@@ -77,8 +79,8 @@ def run(
     stopped = threading.Event()
     errors: list[BaseException] = []
 
-    def work(worker: Worker) -> None:
-        with worker, _collected(errors, stopped):
+    def work(worker: Worker[ListedPaper, BuildResult]) -> None:
+        with closing(worker), _collected(errors, stopped):
             while not stopped.is_set():
                 try:
                     listed, digest = waiting.get_nowait()
@@ -92,7 +94,8 @@ def run(
                     records.enter([Record(key=key(listed), inputs=digest, row=row, lasting=lasting)])
                 notify((listed, row))
 
-    workers = [Worker(settings, blacklist, first=first) for _ in range(min(jobs, waiting.qsize()))]
+    builds = BuildPapers.of(settings, papers.papers, blacklist, first=first)
+    workers = engine.workers(builds, min(engine.jobs, waiting.qsize()))
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
     try:
         for thread in threads:
@@ -108,7 +111,7 @@ def run(
     if errors:
         raise errors[0]
     ordered = tuple(rows[line] for line in sorted(rows))
-    return Report(rows=ordered, seconds=round(time.monotonic() - started, 3), jobs=jobs)
+    return Report(rows=ordered, seconds=round(time.monotonic() - started, 3), jobs=engine.jobs)
 
 
 @contextmanager
@@ -146,13 +149,15 @@ def _known(record: Record | None, digest: str, present: frozenset[str], *, retry
 _AGAIN = " (failed before; --retry-failed tries it again)"
 
 
-def _built(worker: Worker, listed: ListedPaper, notify: Callable[[Event], None]) -> tuple[Row, bool]:
+def _built(
+    worker: Worker[ListedPaper, BuildResult], listed: ListedPaper, notify: Callable[[Event], None]
+) -> tuple[Row, bool]:
     """The row of a paper that is built now, and whether it is a failure that the same inputs bring about again."""
     started = time.monotonic()
     row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed")
     try:
-        outcome = worker.build(listed, lambda event: notify((listed, event)))
-    except BuildFailed as error:
+        outcome = worker.run(listed, lambda event: notify((listed, event)))
+    except WorkFailed as error:
         seconds = round(time.monotonic() - started, 3)
         return row.model_copy(update={"seconds": seconds, "reason": str(error)}), error.lasting
     state = "partial" if outcome.unfinished else "built" if outcome.published else "unchanged"

@@ -1,0 +1,127 @@
+"""The seam: what every engine makes of items, events and errors, tried with processes of this machine."""
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from xkg.commands.engines import engine_for
+from xkg.engine.engine import Failure, NoWorkerError, Opened, Site, WorkFailed
+from xkg.engine.local import LocalEngine
+from xkg.errors import ConfigError, InputError, LeaseHeldError, StoreError, UnreachableError, XkgError
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Halves even numbers."""
+
+    unusable: str = ""
+    name: str = "halves"
+
+    @property
+    def services(self) -> Mapping[str, Callable[[], object]]:
+        return {}
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        return {}
+
+    @contextmanager
+    def open(self, site: Site) -> Iterator[Callable[[int], tuple[int, int]]]:
+        if self.unusable:
+            raise StoreError(self.unusable)
+
+        def halve(number: int) -> tuple[int, int]:
+            site.notify(f"halving {number}")
+            if number == 13:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if number % 2:
+                raise InputError(f"{number} is odd")
+            return number // 2, os.getpid()
+
+        yield halve
+
+
+def test_items_events_and_failures_come_back() -> None:
+    (worker,) = LocalEngine(4).workers(Halves(), 1)
+    events: list[object] = []
+    half, first = worker.run(4, events.append)
+    assert (half, events) == (2, ["halving 4"])
+    with pytest.raises(WorkFailed, match="3 is odd") as failed:
+        worker.run(3, events.append)
+    assert failed.value.lasting
+    with pytest.raises(WorkFailed, match="signal 9") as killed:
+        worker.run(13, events.append)
+    assert not killed.value.lasting
+    half, second = worker.run(8, events.append)
+    assert half == 4
+    assert second != first
+    worker.close()
+
+
+def test_what_keeps_every_item_is_no_failure_of_one() -> None:
+    (worker,) = LocalEngine().workers(Halves("the disk is full"), 1)
+    with pytest.raises(NoWorkerError, match="the disk is full"):
+        worker.run(2, lambda _: None)
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "lasting", "held"),
+    [(InputError("x"), True, False), (UnreachableError("x"), False, False), (LeaseHeldError("x"), False, True)],
+)
+def test_a_failure_says_what_would_help(error: XkgError, lasting: bool, held: bool) -> None:
+    class Failing(Halves):
+        @contextmanager
+        def open(self, site: Site) -> Iterator[Callable[[int], tuple[int, int]]]:  # noqa: ARG002
+            def fail(_: int) -> tuple[int, int]:
+                raise error
+
+            yield fail
+
+    assert Opened(Failing(), Site()).do(1) == Failure("x", lasting=lasting, held=held)
+
+
+def test_an_address_without_a_cluster_is_refused() -> None:
+    with pytest.raises(ConfigError, match="--engine ray"), engine_for("local", 1, "10.0.0.1:6379"):
+        pass
+    with pytest.raises(ConfigError, match="65"), engine_for("local", 65):
+        pass
+
+
+def test_a_cluster_without_tokens_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xkg.engine import ray_cluster
+
+    monkeypatch.setattr(ray_cluster, "_ray", lambda: object())
+    monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
+    with pytest.raises(ConfigError, match="RAY_AUTH_MODE=token"), engine_for("ray", None, "127.0.0.1:6379"):
+        pass
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(ConfigError, match="--address"), engine_for("ray"):
+        pass
+
+
+def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(XkgError, match=r"pip install 'xkg\[ray\]'"), engine_for("ray", None, "127.0.0.1:6379"):
+        pass
+
+
+def test_work_on_papers_is_sent_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from xkg.commands.batch.build_papers import BuildPapers
+    from xkg.config import Settings
+
+    keys = ("XKG_LLM_KEY", "OPENAI_API_KEY", "XKG_EMBEDDING_KEY", "NEO4J_PASSWORD", "GITHUB_TOKEN", "RAY_AUTH_TOKEN")
+    for name in keys:
+        monkeypatch.setenv(name, "a-secret-of-here")
+    work = BuildPapers.of(Settings(kg=tmp_path), [])
+    services = [pickle.dumps(make) for make in work.services.values()]
+    assert all(b"a-secret-of-here" not in sent for sent in (pickle.dumps(work), *services))

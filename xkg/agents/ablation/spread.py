@@ -1,0 +1,93 @@
+"""Runs of candidates as work for an engine: on other machines too, whose packages and sandboxes are their own."""
+
+import queue
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.agents.ablation.bench import Bench
+from xkg.agents.ablation.operations import digest
+from xkg.agents.ablation.outcomes import RunOutcome
+from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.starter import Starter
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.repositories.history import TreeFile
+from xkg.config import Settings
+from xkg.engine.engine import Engine, Site, Worker
+from xkg.errors import InputError
+from xkg.files import private_folder
+
+
+@dataclass(frozen=True)
+class CandidateRun:
+    """One run of a version of the code: all its files, and the seed."""
+
+    files: Mapping[str, TreeFile]
+    seed: int
+
+
+@dataclass(frozen=True)
+class RunCandidates:
+    """Runs the command of a task over versions of its code. Folders of data are not sent: they must lie where they lie
+    on the machine that began."""
+
+    settings: Settings
+    task: Task
+    name: str = "ablations"
+
+    @property
+    def services(self) -> Mapping[str, Callable[[], object]]:
+        return {}
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        return {}
+
+    @contextmanager
+    def open(self, site: Site) -> Iterator[Callable[[CandidateRun], RunOutcome]]:
+        """Raises `SandboxUnavailableError`, and `InputError` where a folder of data is missing."""
+        from xkg.sandbox.packages.environments import UvEnvironments
+        from xkg.sandbox.select import runner_for
+
+        for place in self.task.data.values():
+            if not place.is_dir():
+                raise InputError(f"the folder of data {place} is not there: put it at the same path on every node")
+        folder = site.folder or self.settings.kg
+        private_folder(folder)
+        runner = runner_for(self.settings.sandbox)
+        maker = UvEnvironments(folder / "environments", self.settings.environment, runner)
+
+        def run(candidate: CandidateRun) -> RunOutcome:
+            with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as work:
+                identity = digest({path: file.content.hex() for path, file in candidate.files.items()})
+                starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
+                workspace = Workspace.create(Path(work) / "workspace", starter)
+                environment = packages_for(workspace, maker, None)
+                return Bench(self.task, runner, environment).run(workspace, candidate.seed)
+
+        yield run
+
+
+@contextmanager
+def spread_over(engine: Engine, settings: Settings, task: Task) -> Iterator[Callable[[Workspace, int], RunOutcome]]:
+    """A function that runs a workspace with a seed wherever the engine has room, for as many threads as it has jobs.
+    Raises as `Worker.run` does."""
+    workers = engine.workers(RunCandidates(settings, task), engine.jobs)
+    idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
+
+    def run(workspace: Workspace, seed: int) -> RunOutcome:
+        worker = idle.get()
+        try:
+            return worker.run(CandidateRun(workspace.files, seed), lambda _: None)
+        finally:
+            idle.put(worker)
+
+    with ExitStack() as opened:
+        for worker in workers:
+            opened.callback(worker.close)
+            opened.callback(worker.stop)
+            idle.put(worker)
+        yield run

@@ -1,0 +1,105 @@
+"""Building the papers of a list, as work for an engine: on the machine of the graph, or on another one."""
+
+import hashlib
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from xkg.blacklist import read_blacklist
+from xkg.commands.batch.carried_files import Carried, Files, local_paths
+from xkg.commands.batch.elsewhere import GraphAtHome, NodeGraph, Outbox, language_model_elsewhere, open_ledger
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.build import Builder
+from xkg.commands.graph.open import require_folder
+from xkg.commands.published import BuildResult, OwnGraph
+from xkg.config import Settings
+from xkg.engine.engine import Home, Site
+from xkg.files import write_whole
+
+
+@dataclass(frozen=True)
+class BuildPapers:
+    """Builds papers one after another and publishes them. `blacklisted` is the content of `blacklist`, `paths` are
+    those of `local_paths`.
+
+    Elsewhere, a build has its files in the folder of that machine. Answers of the model and their costs are kept at
+    home, one budget and one number of calls for all; so are the turns at arXiv. Papers go straight into a Neo4j, and
+    home where the graph is a folder, and are published there."""
+
+    settings: Settings
+    blacklist: Path | None = None
+    blacklisted: bytes = b""
+    first: bool = False
+    paths: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, settings: Settings, papers: Iterable[ListedPaper], blacklist: Path | None = None, *, first: bool = False
+    ) -> Self:
+        """Raises `InputError` for a blacklist that cannot be read."""
+        blacklisted = b""
+        if blacklist is not None:
+            read_blacklist(blacklist)
+            blacklisted = blacklist.read_bytes()
+        return cls(settings, blacklist, blacklisted, first, local_paths(papers))
+
+    @property
+    def name(self) -> str:
+        graph = f"{socket.gethostname()}:{self.settings.kg.absolute()}"
+        return hashlib.sha256(graph.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+    @property
+    def services(self) -> Mapping[str, Callable[[], object]]:
+        settings = self.settings.model_copy(update={"kg": self.settings.kg.absolute()})
+        services: dict[str, Callable[[], object]] = {
+            "graph": partial(OwnGraph if settings.store.url is None else Outbox, settings),
+            "files": partial(Files, self.paths),
+        }
+        if settings.llm.model != "none":
+            services["ledger"] = partial(open_ledger, settings)
+        return services
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        return {"model": self.settings.llm.concurrency}
+
+    @contextmanager
+    def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult]]:
+        """As `Builder`; elsewhere also raises `SandboxUnavailableError`, so that papers do not come out differently."""
+        if site.home is None or site.folder is None:
+            with Builder(self.settings, site.notify, blacklist=self.blacklist, first=self.first) as builder:
+                yield lambda listed: builder.build(listed.paper, listed.repository, listed.paper_id)
+            return
+        carried = Carried(site.home, site.folder)
+
+        def build(listed: ListedPaper) -> BuildResult:
+            repository = listed.repository and carried.place(listed.repository)
+            return builder.build(carried.place(listed.paper), repository, listed.paper_id)
+
+        with self._elsewhere(site, site.folder, site.home) as builder:
+            yield build
+
+    def _elsewhere(self, site: Site, folder: Path, home: Home) -> Builder:
+        from xkg.build.sources import pace
+        from xkg.sandbox.select import runner_for
+
+        settings = self.settings.model_copy(update={"kg": folder})
+        require_folder(folder)
+        runner_for(settings.sandbox)
+        pace.share(home.paced)
+        blacklist = None
+        if self.blacklist is not None:
+            blacklist = folder / "blacklist"
+            write_whole(blacklist, self.blacklisted)
+        return Builder(
+            settings,
+            site.notify,
+            blacklist=blacklist,
+            first=self.first,
+            graph=GraphAtHome(home) if settings.store.url is None else NodeGraph(settings, home),
+            model=lambda: language_model_elsewhere(settings, site.notify, home),
+        )

@@ -1,0 +1,156 @@
+"""Papers and repositories that are files of the machine of the graph, brought to the one that builds."""
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.engine.engine import Home
+from xkg.errors import InputError, StoreError
+from xkg.files import private_folder
+
+MOST_BYTES = 512 << 20
+_MOST_FILES = 100_000
+_INCLUDING = {".tex", ".ltx", ".latex", ".md", ".markdown", ".mmd"}
+_INCLUDED = _INCLUDING | {
+    ".bbl",
+    ".bib",
+    ".bst",
+    ".cfg",
+    ".cls",
+    ".clo",
+    ".def",
+    ".inc",
+    ".pgf",
+    ".sty",
+    ".tikz",
+    ".txt",
+}
+
+
+def local_paths(papers: Iterable[ListedPaper]) -> Mapping[str, str]:
+    """The absolute path of each paper and repository of a list that is a file or a folder here, by what the list calls
+    it (without its `@commit`)."""
+    found: dict[str, str] = {}
+    for listed in papers:
+        for name in filter(None, (listed.paper, listed.repository)):
+            for candidate in dict.fromkeys((name, name.rpartition("@")[0])):
+                try:
+                    if candidate and Path(candidate).exists():
+                        found[candidate] = str(Path(candidate).absolute())
+                        break
+                except OSError:  # too long a name
+                    continue
+    return found
+
+
+class Packed(NamedTuple):
+    """A tar archive, and the path in it of what was asked for."""
+
+    archive: bytes
+    path: str
+
+
+class Files:
+    """A service at home: the listed files, and no others."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        self._paths = paths
+
+    def packed(self, name: str) -> Packed | None:
+        """None for a name that the list gives no path. Raises `InputError`."""
+        path = self._paths.get(name)
+        return None if path is None else pack(Path(path))
+
+
+def pack(path: Path) -> Packed:
+    """A folder with all that is in it; a file alone, or, where its format includes others, with the text files of its
+    folder. Raises `InputError` for what cannot be read or is too large to be sent."""
+    text = path.suffix.lower() in _INCLUDING and path.is_file()
+    root = path.parent if text else path
+    try:
+        files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
+        size = count = 0
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for file in files:
+                count, size = count + 1, size + file.lstat().st_size
+                if size > MOST_BYTES or count > _MOST_FILES:
+                    raise InputError(
+                        f"{root} has more than {MOST_BYTES >> 20} MB or {_MOST_FILES:,} files, which are not sent to "
+                        "other machines: name a smaller folder or an address, or build it with --engine local"
+                    )
+                archive.add(file, file.relative_to(root.parent), recursive=False, filter=_plain)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check its rights") from error
+    return Packed(packed.getvalue(), str(path.relative_to(root.parent)))
+
+
+def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:
+    """Folders and files below a folder, in the order of their names; with `suffixes`, such files alone, and none that
+    are hidden."""
+    yield root
+    for folder, folders, names in os.walk(root):
+        if suffixes is not None:
+            folders[:] = [name for name in folders if not name.startswith(".")]
+        folders.sort()
+        yield from (Path(folder, name) for name in folders)
+        for name in sorted(names):
+            if suffixes is None or Path(name).suffix.lower() in suffixes:
+                yield Path(folder, name)
+
+
+def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    """Files, folders and links, without pipes and devices, and without their owners."""
+    if not (member.isfile() or member.isdir() or member.issym()):
+        return None
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+class Carried:
+    """The files of a list as they are had on this machine, under `folder`."""
+
+    def __init__(self, home: Home, folder: Path) -> None:
+        self._home, self._folder = home, folder / "carried"
+
+    def place(self, name: str) -> str:
+        """The path that a paper or a repository of the list has here; the name itself where it is no file at home.
+        Raises `InputError`, and `StoreError` where it cannot be written."""
+        if (path := self._brought(name)) is not None:
+            return path
+        bare, at, commit = name.rpartition("@")
+        path = self._brought(bare) if at else None
+        return name if path is None else f"{path}@{commit}"
+
+    def _brought(self, name: str) -> str | None:
+        packed: Packed | None = self._home.call("files", "packed", name)
+        if packed is None:
+            return None
+        place = self._folder / hashlib.sha256(packed.archive).hexdigest()[:24]
+        try:
+            private_folder(self._folder)
+            if not place.exists():
+                with tempfile.TemporaryDirectory(prefix=".carry-", dir=self._folder) as work:
+                    with tarfile.open(fileobj=io.BytesIO(packed.archive)) as archive:
+                        archive.extractall(f"{work}/files", filter=_inside)
+                    if not place.exists():
+                        shutil.move(f"{work}/files", place)
+        except (OSError, tarfile.TarError, ValueError) as error:
+            raise StoreError(f"{place} cannot be written ({error}): free space on this node") from error
+        return str(place / packed.path)
+
+
+def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:
+    """Links that lead out of the folder stay behind."""
+    try:
+        return tarfile.data_filter(member, folder)
+    except tarfile.FilterError:
+        return None

@@ -1,0 +1,141 @@
+"""What a build on another machine uses of the graph's own: claims, publishing, the ledger of the model's calls."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xkg.commands.published import BuildResult, HeldClaims, OwnGraph
+from xkg.config import Settings
+from xkg.engine.engine import Home
+from xkg.errors import StoreUnreachableError
+
+if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.context import Built
+    from xkg.build.paper.document import Document
+    from xkg.llm.client import LanguageModel
+    from xkg.llm.endpoint import Reply
+    from xkg.llm.ledger import Ledger, Question
+    from xkg.model import PaperBundle
+
+
+class Outbox:
+    """Keeps papers at home while their server is unreachable."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def keep(self, bundle: "PaperBundle", reason: str) -> None:
+        """Raises `StoreUnreachableError`, whose line says where the paper is."""
+        from xkg.commands.graph.open import outbox_when_unreachable
+
+        with outbox_when_unreachable(self._settings, [bundle]):
+            raise StoreUnreachableError(reason)
+
+
+class NodeGraph(OwnGraph):
+    """A Neo4j that is reached from here; what it does not take is kept at home."""
+
+    def __init__(self, settings: Settings, home: Home) -> None:
+        super().__init__(settings)
+        self._home = home
+
+    @contextmanager
+    def _unreachable(self, bundle: "PaperBundle") -> Iterator[None]:
+        try:
+            yield
+        except StoreUnreachableError as error:
+            self._home.call("graph", "keep", bundle, str(error))
+
+
+class GraphAtHome:
+    """A graph that is a folder at home (`PublishedGraph`)."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def require_writable(self) -> None:
+        self._home.call("graph", "require_writable")
+
+    def claims(self) -> AbstractContextManager[HeldClaims]:
+        return nullcontext(_ClaimsAtHome(self._home))
+
+    def publish(self, built: "Built", fences: Mapping[str, int], keep_proven: bool = False) -> BuildResult:
+        result: BuildResult = self._home.call("graph", "publish", built, fences, keep_proven)
+        return result
+
+    def stored(self, paper: str, note: str) -> BuildResult:
+        result: BuildResult = self._home.call("graph", "stored", paper, note)
+        return result
+
+
+class _ClaimsAtHome:
+    """A folder has no leases: only under which id a paper is built is asked."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.fences: dict[str, int] = {}
+        self.notes: list[str] = []
+
+    def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
+        kept = ("format", "title", "authors", "year", "arxiv_id", "arxiv_version", "doi")
+        head = type(document)(abstract="", text="", **{name: getattr(document, name) for name in kept})
+        claimed: tuple[str, tuple[str, ...]] = self._home.call("graph", "claimed", head, identity, chosen)
+        self.notes.extend(claimed[1])
+        return claimed[0]
+
+
+def open_ledger(settings: Settings) -> "Ledger":
+    from xkg.llm.ledger import Ledger
+    from xkg.llm.prices import Prices
+
+    return Ledger(settings.kg, Prices(settings.llm.prices))
+
+
+def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> "LanguageModel":
+    """A model whose key is this machine's, and whose calls are counted, paid and kept at home."""
+    from xkg.llm.client import LanguageModel
+
+    return LanguageModel(
+        settings.llm, settings.kg, notify, ledger=_LedgerAtHome(home), turn=partial(home.turn, "model")
+    )
+
+
+class _LedgerAtHome:
+    """`CallLedger` of the graph."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def close(self) -> None:
+        """The ledger stays open: others use it."""
+
+    def answer(self, key: bytes) -> "Reply | None":
+        reply: Reply | None = self._home.call("ledger", "answer", key)
+        return reply
+
+    def begin(
+        self, question: "Question", dollars: float | None, limit: float | None, total_limit: float | None = None
+    ) -> int:
+        call: int = self._home.call("ledger", "begin", question, dollars, limit, total_limit)
+        return call
+
+    def end(self, call: int, question: "Question", key: bytes, reply: "Reply") -> "Reply":
+        stored: Reply = self._home.call("ledger", "end", call, question, key, reply)
+        return stored
+
+    def fail(self, call: int, question: "Question", seconds: float) -> None:
+        self._home.call("ledger", "fail", call, question, seconds)
+
+    def reuse(self, question: "Question", key: bytes) -> None:
+        self._home.call("ledger", "reuse", question, key)
+
+    def reject(self, key: bytes) -> None:
+        self._home.call("ledger", "reject", key)
+
+    def forget(self, keys: Iterable[bytes]) -> None:
+        self._home.call("ledger", "forget", list(keys))
+
+    def spent(self, paper: str) -> float | None:
+        dollars: float | None = self._home.call("ledger", "spent", paper)
+        return dollars

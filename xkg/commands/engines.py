@@ -1,0 +1,33 @@
+"""The engine that a command was given: this machine's processes, or a Ray cluster."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from xkg.engine.engine import Engine
+from xkg.engine.local import LocalEngine
+from xkg.errors import ConfigError
+
+MOST_PROCESSES = 64
+EngineName = Literal["local", "ray"]
+
+
+@contextmanager
+def engine_for(
+    name: EngineName, jobs: int | None = None, address: str | None = None, *, allow_public: bool = False
+) -> Iterator[Engine]:
+    """An engine of so many `jobs` (None: one on this machine, in a cluster as many as it offers). Raises `ConfigError`
+    for an address without a cluster, and what `RayEngine` raises."""
+    if name == "local":
+        if address is not None or allow_public:
+            raise ConfigError("--address and --allow-public belong to --engine ray")
+        if jobs is not None and jobs > MOST_PROCESSES:
+            raise ConfigError(f"--jobs {jobs} are more than the {MOST_PROCESSES} processes that one machine starts")
+        yield LocalEngine(jobs or 1)
+        return
+    from xkg.engine.ray_cluster import RayEngine
+
+    with RayEngine(address, allow_public=allow_public) as engine:
+        if jobs is not None:
+            engine.jobs = jobs
+        yield engine

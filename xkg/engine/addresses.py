@@ -1,0 +1,46 @@
+"""Whom a cluster may be reached by: Ray runs any code that whoever reaches it, and has its token, sends."""
+
+import socket
+from ipaddress import ip_address
+
+from xkg.errors import ConfigError, UnreachableError
+
+_SECONDS = 5.0
+
+
+def host_and_port(address: str) -> tuple[str, int]:
+    """Raises `ConfigError` for anything but HOST:PORT."""
+    host, _, port = address.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if "://" in address or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ConfigError(
+            f"{address!a} is no address of a Ray cluster: give HOST:PORT of its head, as `ray start --head` prints it; "
+            "this machine must be a node of the cluster (ray start --address=HOST:PORT)"
+        )
+    return host, int(port)
+
+
+def require_private(host: str) -> None:
+    """Raises `ConfigError` where a name or a number leads to an address of the public internet, and `UnreachableError`
+    for a name that leads nowhere."""
+    try:
+        found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
+    except (OSError, UnicodeError) as error:
+        raise UnreachableError(f"the Ray cluster's host {host!a} is not known here: check --address") from error
+    public = sorted(number for number in found if ip_address(number.partition("%")[0]).is_global)
+    if public:
+        raise ConfigError(
+            f"{host} is {public[0]}, an address of the public internet: Ray runs any code for whoever reaches it with "
+            "its token, which it sends unencrypted; use a private network, or say --allow-public"
+        )
+
+
+def require_reachable(host: str, port: int) -> None:
+    """Raises `UnreachableError`."""
+    try:
+        socket.create_connection((host, port), timeout=_SECONDS).close()
+    except OSError as error:
+        raise UnreachableError(
+            f"no Ray cluster answers at {host}:{port} ({error.strerror or error}): start its head there with "
+            f"`ray start --head --port={port}`, or correct --address"
+        ) from error

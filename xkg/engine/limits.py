@@ -1,0 +1,83 @@
+"""Limits that hold in a whole cluster: places of which so many are taken at a time, and turns with a pause between."""
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Mapping
+
+from xkg.errors import XkgError
+
+
+class OverError(XkgError):
+    """The attempt that asks was given up, and another one does its item."""
+
+
+_OVER = "this attempt was given up: another machine does what it did"
+
+
+class Limits:
+    """Places are given in the order in which they are asked for. An attempt that is `over` gives back what it holds,
+    and gets nothing more. For one event loop."""
+
+    def __init__(self, places: Mapping[str, int]) -> None:
+        self._free = dict(places)
+        self._waiting: dict[str, deque[tuple[str, asyncio.Future[None]]]] = {}
+        self._held: dict[str, Counter[str]] = {}
+        self._over: set[str] = set()
+        self._next: dict[str, float] = {}  # of paced names: when the next turn may begin
+
+    async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
+        """Waits for a place, and takes it; where `pause` is given there is one, and so many seconds between two turns.
+        Raises `OverError`."""
+        if attempt in self._over:
+            raise OverError(_OVER)
+        self._free.setdefault(name, 1)
+        queue = self._waiting.setdefault(name, deque())
+        if self._free[name] > 0 and not queue:
+            self._free[name] -= 1
+        else:
+            place = asyncio.get_running_loop().create_future()
+            queue.append((attempt, place))
+            await place
+        self._held.setdefault(attempt, Counter())[name] += 1
+        if pause:
+            await asyncio.sleep(max(0.0, min(pause, self._next.get(name, 0.0) - time.monotonic())))
+        if attempt in self._over:
+            self._give(attempt, name)
+            raise OverError(_OVER)
+
+    async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
+        """Gives a place back."""
+        if pause:
+            self._next[name] = time.monotonic() + pause
+        self._give(attempt, name)
+
+    async def over(self, attempt: str) -> None:
+        """Ends an attempt, whatever its process still does."""
+        self._over.add(attempt)
+        for queue in self._waiting.values():
+            for entry in [entry for entry in queue if entry[0] == attempt]:
+                queue.remove(entry)
+                if not entry[1].done():
+                    entry[1].set_exception(OverError(_OVER))
+        for name, count in self._held.pop(attempt, Counter()).items():
+            for _ in range(count):
+                self._free_one(name)
+
+    def _give(self, attempt: str, name: str) -> None:
+        held = self._held.get(attempt)
+        if held is None or held[name] <= 0:
+            return  # given back when the attempt was over
+        held[name] -= 1
+        if not held.total():
+            del self._held[attempt]
+        self._free_one(name)
+
+    def _free_one(self, name: str) -> None:
+        queue = self._waiting.get(name, deque())
+        while queue:
+            _, place = queue.popleft()
+            if not place.done():
+                place.set_result(None)
+                return
+        self._free[name] += 1

@@ -1,0 +1,103 @@
+"""The engine of one machine: processes that do items, one at a time each; one that dies takes only its item with it."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, Generic
+
+from xkg.engine.engine import Failure, Item, Opened, Result, Site, Work, WorkFailed
+
+if TYPE_CHECKING:
+    from multiprocessing.context import SpawnProcess
+
+# A process gives back no memory that its largest item took.
+ITEMS_OF_A_PROCESS = 25
+_END_SECONDS = 20
+
+
+class LocalEngine:
+    """Does as many items at a time as there are `jobs`."""
+
+    def __init__(self, jobs: int = 1) -> None:
+        self.jobs = jobs
+
+    def workers(self, work: Work[Item, Result], count: int) -> "Sequence[LocalWorker[Item, Result]]":
+        return [LocalWorker(work) for _ in range(count)]
+
+
+class LocalWorker(Generic[Item, Result]):
+    """A process, which is started for the first item, anew after it died, and anew after 25."""
+
+    def __init__(self, work: Work[Item, Result]) -> None:
+        self._work = work
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
+        self._items = 0
+
+    def run(self, item: Item, notify: Callable[[object], None]) -> Result:
+        """As `Worker.run`."""
+        pipe = self._started()
+        self._items += 1
+        try:
+            pipe.send(item)
+            while True:
+                kind, value = pipe.recv()
+                if kind == "event":
+                    notify(value)
+                elif isinstance(value, Failure):
+                    raise value.raised()
+                else:
+                    return value  # type: ignore[no-any-return]
+        except (EOFError, OSError) as error:
+            code = self._ended()
+            how = f"signal {-code}, perhaps for want of memory" if code is not None and code < 0 else f"code {code}"
+            raise WorkFailed(f"the process that built it ended ({how}): run again to go on from there") from error
+
+    def stop(self) -> None:
+        process = self._process
+        if process is not None and process.is_alive():
+            process.terminate()
+
+    def close(self) -> None:
+        self._ended()
+
+    def _started(self) -> Connection:
+        if self._pipe is not None and self._items % ITEMS_OF_A_PROCESS:
+            return self._pipe
+        self._ended()
+        spawn = multiprocessing.get_context("spawn")
+        self._pipe, other = spawn.Pipe()
+        self._process = spawn.Process(target=_work, args=(self._work, other), name="xkg build")
+        self._process.start()
+        other.close()
+        return self._pipe
+
+    def _ended(self) -> int | None:
+        """The exit code of the process, which is over, or ends where nothing more is asked of it."""
+        process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
+        if process is None or pipe is None:
+            return None
+        pipe.close()
+        process.join(_END_SECONDS)
+        if process.is_alive():
+            process.kill()
+            process.join()
+        return process.exitcode
+
+
+def _work(work: Work[Any, Any], pipe: Connection) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and ends this process
+    signal.signal(signal.SIGTERM, _stop)
+    opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
+    try:
+        while True:
+            pipe.send(("result", opened.do(pipe.recv())))
+    except (EOFError, OSError, SystemExit):
+        return  # the parent is done, or gone
+    finally:
+        opened.close()
+
+
+def _stop(_number: int, _frame: object) -> None:
+    raise SystemExit(0)

@@ -1,0 +1,190 @@
+"""What runs on the nodes of a Ray cluster: items as tasks, and on the driver's node the services and the limits."""
+
+import hashlib
+import os
+import pickle
+import queue
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ray
+
+from xkg.engine.engine import Failure, Opened, Site, Work
+from xkg.engine.limits import OverError
+from xkg.errors import XkgError
+from xkg.files import private_folder, user_cache_folder
+from xkg.version import __version__
+
+SLOT = "xkg_sandbox"
+"""The resource of which an item takes one: a node offers as many as items may run code there at a time."""
+
+
+@cache
+def source_version() -> str:
+    """The version of xkg with a digest of its source, so that two working copies differ too."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parents[1]
+    for file in sorted(root.rglob("*.py")):
+        if file.name != "_version.py":
+            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return f"{__version__} (source {digest.hexdigest()[:12]})"
+
+
+def token_mode() -> bool:
+    return os.environ.get("RAY_AUTH_MODE", "").lower() == "token"
+
+
+class Service:
+    """An actor that has one of the services of a work. Calls of attempts that are over are refused: a process that was
+    given up, and goes on, changes nothing."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._object = make()
+        self._over: set[str] = set()
+
+    def call(self, attempt: str, method: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
+        """Whether the method returned, and what it returned or raised."""
+        if attempt in self._over:
+            return False, OverError("this attempt was given up")
+        try:
+            return True, getattr(self._object, method)(*arguments)
+        except Exception as error:
+            return False, portable(error)
+
+    def over(self, attempt: str) -> None:
+        self._over.add(attempt)
+
+
+def portable(error: Exception) -> Exception:
+    """The error, or one with its words where it would not survive being sent."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return XkgError(str(error))
+    return error
+
+
+class Job(NamedTuple):
+    """A work with the handles of its services and limits; `id` names it in the cluster, `version` is that of xkg."""
+
+    id: str
+    work: Work[Any, Any]
+    services: Mapping[str, Any]
+    limits: Any
+    version: str
+
+
+@dataclass
+class RayHome:
+    """`Home` for the attempt that is under way in this process."""
+
+    services: Mapping[str, Any]
+    limits: Any
+    attempt: str = ""
+
+    def call(self, service: str, method: str, *arguments: object) -> Any:
+        returned, value = ray.get(self.services[service].call.remote(self.attempt, method, arguments))
+        if returned:
+            return value
+        raise value
+
+    @contextmanager
+    def turn(self, place: str) -> Iterator[None]:
+        with self.paced(place, 0.0):
+            yield
+
+    @contextmanager
+    def paced(self, name: str, seconds: float) -> Iterator[None]:
+        attempt = self.attempt
+        ray.get(self.limits.take.remote(attempt, name, seconds))
+        try:
+            yield
+        finally:
+            self.limits.give.remote(attempt, name, seconds)
+
+
+class Process:
+    """What a worker process keeps from item to item: the opened work. Everything is done in one thread of its own."""
+
+    def __init__(self, job: Job) -> None:
+        self._events: queue.SimpleQueue[tuple[str, object]] = queue.SimpleQueue()
+        self._home = RayHome(job.services, job.limits)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="xkg")
+        site = Site(lambda event: self._events.put(("event", event)), node_folder(job), self._home)
+        self._opened: Opened[Any, Any] = Opened(job.work, site)
+
+    def open(self) -> Failure | None:
+        """Opens the work, where that was not done. Why it cannot be."""
+        return self._thread.submit(self._opened.open).result()
+
+    def run(self, item: object, attempt: str) -> Iterator[tuple[str, object]]:
+        """The events of an item, then ("result", its result or a `Failure`)."""
+        self._home.attempt = attempt
+        self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
+        while True:
+            kind, value = self._events.get()
+            yield kind, value
+            if kind == "result":
+                return
+
+
+def node_folder(job: Job) -> Path:
+    """The folder of a node for what can be made again: papers, repositories, environments, finished stages."""
+    folder = user_cache_folder()
+    for name in ("", "cluster", job.work.name):
+        folder /= name
+        private_folder(folder)
+    return folder
+
+
+def unfit(job: Job) -> str | None:
+    """Why this node can do nothing of a job, in one line."""
+    where = ray.util.get_node_ip_address()
+    if not token_mode():
+        return (
+            f"node {where} was started without token authentication: RAY_AUTH_MODE=token, and the token, belong in the "
+            "environment of `ray start` on every node"
+        )
+    if (version := source_version()) != job.version:
+        return f"node {where} has xkg {version}, and this machine {job.version}: install the same on both"
+    return None
+
+
+_process: tuple[str, Process] | None = None
+_lock = threading.Lock()
+
+
+def _process_of(job: Job) -> Process:
+    global _process
+    with _lock:
+        if _process is None or _process[0] != job.id:
+            _process = (job.id, Process(job))
+        return _process[1]
+
+
+def run_item(job: Job, item: object, attempt: str) -> Iterator[tuple[str, object]]:
+    """The task of an item."""
+    problem = unfit(job)
+    if problem is not None:
+        yield "result", Failure(problem, of_all=True)
+        return
+    for kind, value in _process_of(job).run(item, attempt):
+        if isinstance(value, Failure) and value.of_all:
+            yield kind, value._replace(line=f"node {ray.util.get_node_ip_address()}: {value.line}")
+        else:
+            yield kind, value
+
+
+def check_node(job: Job) -> str | None:
+    """Why a node can do nothing of a job: asked before the first item."""
+    problem = unfit(job)
+    if problem is not None:
+        return problem
+    failure = _process_of(job).open()
+    return f"node {ray.util.get_node_ip_address()}: {failure.line}" if failure is not None else None
