@@ -10,9 +10,15 @@ from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Solver
 
-from evaluation.ablation_bench.instances import Instance, TaskName, load
-from evaluation.ablation_bench.judges import ROLES, counted, judge_scorer
-from evaluation.ablation_bench.planners import agent_planner, graph_planner, lm_planner, product_planner, stored_plans
+from evaluation.ablation_bench.instances.rows import Instance, TaskName, load
+from evaluation.ablation_bench.judges.scorers import ROLES, counted, judge_scorer
+from evaluation.ablation_bench.planners.solvers import (
+    agent_planner,
+    graph_planner,
+    lm_planner,
+    product_planner,
+    stored_plans,
+)
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]

@@ -16,8 +16,8 @@ from inspect_ai.log import EvalLog
 from inspect_ai.model import ChatMessage, ChatMessageTool, Model, ModelOutput, ModelUsage, get_model
 from inspect_ai.tool import ToolInfo
 
-from evaluation.ablation_bench.planners import elided
-from evaluation.ablation_bench.report import as_json, as_text, overall, plans_of, read_run
+from evaluation.ablation_bench.reading.agent import elided
+from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
 from tests.llm_endpoint import ScriptedEndpoint

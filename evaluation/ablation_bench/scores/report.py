@@ -10,8 +10,8 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from evaluation.ablation_bench.answers import Action
-from evaluation.ablation_bench.compare import Comparison, compare
-from evaluation.ablation_bench.metrics import f1
+from evaluation.ablation_bench.scores.metrics import f1
+from evaluation.results.compare import Comparison, paired
 
 MEASURES = ("precision", "recall", "f1", "ndcg")
 PUBLISHED = (
@@ -167,7 +167,7 @@ def as_json(run: Run, against: Run | None = None) -> dict[str, Any]:
         "rows_left_out": dict(run.rows),
         "against": None
         if against is None
-        else {"log": against.name} | {m: vars(compare(run.scores(m), against.scores(m))) for m in measures},
+        else {"log": against.name} | {m: compared(run, against, m).model_dump() for m in measures},
     }
 
 
@@ -208,15 +208,22 @@ def _lines(run: Run, against: Run | None) -> Iterator[str]:
         yield f"  {paper_id} failed: {reason}"
     if against is not None:
         for measure in measures:
-            yield _difference(measure, compare(run.scores(measure), against.scores(measure)), against.name)
+            yield _difference(compared(run, against, measure), against.name)
 
 
-def _difference(measure: str, c: Comparison, name: str) -> str:
-    if c.low is None or c.high is None:
-        return f"  {measure} less {name}: {c.difference:+.3f} over {c.papers} papers (no spread: no interval)"
+def compared(run: Run, against: Run, measure: str) -> Comparison:
+    """The run beside an earlier one, paired by paper, each of which is a unit of its own."""
+    return paired(measure, against.scores(measure), run.scores(measure), group_of=str)
+
+
+def _difference(c: Comparison, name: str) -> str:
+    if c.difference is None:
+        return f"  {c.score} less {name}: no paper in both"
+    if c.effect is None or c.p_t is None:
+        return f"  {c.score} less {name}: {c.difference:+.3f} over {c.papers} papers (no spread: no interval)"
     return (
-        f"  {measure} less {name}: {c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}] over {c.papers} papers, "
-        f"d = {c.effect:.2f}, p = {c.p:.3f}"
+        f"  {c.score} less {name}: {c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}] over {c.papers} papers, "
+        f"d = {c.effect:.2f}, p = {c.p_t:.3f} (t), {c.p_permutation:.3f} (signs)"
     )
 
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.ablation_bench.sections import until
+from evaluation.ablation_bench.instances.sections import until
 from xkg.commands.build import build
 from xkg.commands.graphs import import_graphs
 from xkg.commands.open import open_store, stored_paper
 from xkg.config import Settings
 from xkg.model import PaperBundle
 
-GOLDS = Path(__file__).parent.parent / "data" / "ablations" / "golds.jsonl"
+GOLDS = Path(__file__).parents[2] / "data" / "ablations" / "golds.jsonl"
 SHINGLE = 8
 """Words in a row that two texts share by copying, and hardly by chance."""
 

@@ -7,6 +7,7 @@ evaluation, which then judges its own plans.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from inspect_ai.agent import run
@@ -15,19 +16,20 @@ from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from evaluation.ablation_bench.answers import MOST_CHARACTERS, Plan, read_jsonl
-from evaluation.ablation_bench.instances import Instance, TaskName, source
-from evaluation.ablation_bench.judging import (
+from evaluation.ablation_bench.instances.rows import Instance, TaskName, source
+from evaluation.ablation_bench.instances.sections import shortened
+from evaluation.ablation_bench.judges.matching import (
     author_matches,
     blinded,
     majority_labels,
     majority_matches,
     reviewer_labels,
 )
-from evaluation.ablation_bench.metrics import Scores, author_scores, reviewer_scores
-from evaluation.ablation_bench.planners import PROMPTS, reading_agent
-from evaluation.ablation_bench.sections import shortened
+from evaluation.ablation_bench.reading.agent import reading_agent
+from evaluation.ablation_bench.scores.metrics import Scores, author_scores, reviewer_scores
 from xkg.llm.prompt import load_prompt
 
+PROMPTS = Path(__file__).parent / "prompts"
 ROLES = ("judge", "judge_2", "judge_3")
 MOST_K = 10
 
