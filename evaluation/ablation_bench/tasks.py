@@ -8,6 +8,7 @@ from typing import Literal, get_args
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances.rows import Instance, TaskName, load
@@ -19,6 +20,7 @@ from evaluation.ablation_bench.planners.solvers import (
     product_planner,
     stored_plans,
 )
+from evaluation.ablation_bench.reading.agent import MOST_BYTES
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
@@ -95,7 +97,8 @@ def _task(
     return Task(
         dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
         solver=_solver(name, planner, graph, k, plans, window),
-        scorer=judge_scorer(name, k, judges, judge == "agent"),
+        scorer=judge_scorer(name, k, judges, judge == "agent", window),
+        config=GenerateConfig(max_tool_output=MOST_BYTES),
         metadata={"k": k, "planner": planner, "graph": bool(graph), "judges": judges, "rows": dict(loaded.problems)},
     )
 

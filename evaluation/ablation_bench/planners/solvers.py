@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import anyio.to_thread
-from inspect_ai.agent import run
 from inspect_ai.model import (
     ChatMessageAssistant,
     ChatMessageSystem,
@@ -22,7 +21,7 @@ from evaluation.ablation_bench.answers import Plan, PlanEntry, read_jsonl, read_
 from evaluation.ablation_bench.instances.rows import Instance, TaskName, source
 from evaluation.ablation_bench.instances.sections import shortened
 from evaluation.ablation_bench.planners.graph_material import in_words, read_material
-from evaluation.ablation_bench.reading.agent import reading_agent
+from evaluation.ablation_bench.reading.agent import ask_agent
 from xkg.agents.planning import with_model
 from xkg.agents.planning.from_graph import propose
 from xkg.agents.planning.plan import PlannedAblation
@@ -61,21 +60,10 @@ def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
     observations in full."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        problems: Counter[str] = Counter()
         instance = Instance.model_validate(state.metadata)
         prompt = load_prompt(PROMPTS / f"plan_{task}.md")
-        where = "(its files: list_files, read_lines and find_text read them)"
-        known = "(the tools of its server: plan_context first, with the title as paper)" if graph else ""
-        inputs = {
-            "title": instance.title,
-            "abstract": instance.abstract,
-            "most": str(k),
-            "graph": known,
-            "paper": where,
-        }
-        system, user = prompt.render(inputs)
-        planner = reading_agent(system, instance.paper, graph)
-        end = await run(planner, [ChatMessageUser(content=user)])
+        inputs = {"title": instance.title, "abstract": instance.abstract, "most": str(k), "graph": "", "paper": ""}
+        end, problems = await ask_agent(*prompt.render(inputs), instance.paper, graph)
         state.messages, state.output = end.messages, end.output
         _leave(state, read_plan(state.output.completion, k), problems, ())
         return state

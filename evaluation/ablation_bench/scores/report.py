@@ -102,7 +102,7 @@ def _judged(sample: EvalSample) -> Judged | None:
         labels=found.get("labels", {}),
         groups=found.get("groups", {}),
         problems=found.get("problems", {}),
-        left_out=sample.store.get("left_out", []),
+        left_out=[*sample.store.get("left_out", []), *found.get("left_out", [])],
         dollars=sum(filter(None, costs)) if costs and None not in costs else None,
     )
 
