@@ -3,10 +3,11 @@
 import os
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from inspect_ai.agent import Agent, AgentPrompt, AgentState, AgentSubmit, agent, react, run
-from inspect_ai.model import ChatMessage, ChatMessageTool, ChatMessageUser, Model, get_model
+from inspect_ai.model import ChatMessage, ChatMessageAssistant, ChatMessageTool, ChatMessageUser, Model, get_model
 from inspect_ai.tool import Tool, ToolSource, mcp_server_stdio
 from inspect_ai.util import message_limit
 
@@ -55,13 +56,17 @@ def _server(graph: str) -> ToolSource:
         name="xkg",
         command=sys.executable,
         args=["-m", "xkg.commands.serve", "--kg", str(Path(graph).resolve())],
-        env={**given, "XKG_SERVE__ROOTS": "", "XKG_LLM__MODEL": "none"},
+        env={
+            **given,
+            "XKG_SERVE__ROOTS": os.pathsep,
+            "XKG_LLM__MODEL": "none",
+        },  # "" would be the folder of this process
     )
 
 
 @agent
 def last_observations(count: int, model: Model | None = None) -> Agent:
-    """Asks the model with the last `count` results of tools; earlier ones are named and left out."""
+    """Asks the model with the last `count` observations in full; earlier ones are named and left out."""
 
     async def execute(state: AgentState, tools: list[Tool]) -> AgentState:
         state.output = await get_model(model).generate(elided(state.messages, count), tools)
@@ -71,10 +76,16 @@ def last_observations(count: int, model: Model | None = None) -> Agent:
     return execute
 
 
-def elided(messages: list[ChatMessage], count: int) -> list[ChatMessage]:
-    results = [message for message in messages if isinstance(message, ChatMessageTool)]
-    old = {id(message) for message in results[: max(0, len(results) - count)]}
+def elided(messages: Sequence[ChatMessage], count: int) -> list[ChatMessage]:
+    """The messages with the results of all but the last `count` observations left out. An observation is what the calls
+    of one turn gave: a model that makes many at once sees them all."""
+    turns = [
+        n for n, message in enumerate(messages) if isinstance(message, ChatMessageAssistant) and message.tool_calls
+    ]
+    first = turns[-count] if len(turns) > count else 0
     return [
-        message.model_copy(update={"content": "(an old observation, left out)"}) if id(message) in old else message
-        for message in messages
+        message.model_copy(update={"content": "(an old observation, left out)"})
+        if isinstance(message, ChatMessageTool) and n < first
+        else message
+        for n, message in enumerate(messages)
     ]
