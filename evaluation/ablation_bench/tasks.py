@@ -12,7 +12,7 @@ from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances.rows import Instance, TaskName, load
-from evaluation.ablation_bench.judges.scorers import ROLES, counted, judge_scorer
+from evaluation.ablation_bench.judges.scorers import counted, judge_scorer
 from evaluation.ablation_bench.planners.solvers import (
     agent_planner,
     graph_planner,
@@ -21,6 +21,7 @@ from evaluation.ablation_bench.planners.solvers import (
     stored_plans,
 )
 from evaluation.ablation_bench.reading.agent import MOST_BYTES
+from evaluation.ablation_bench.scores.report import ROLES
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
@@ -99,7 +100,14 @@ def _task(
         solver=_solver(name, planner, graph, k, plans, window),
         scorer=judge_scorer(name, k, judges, judge == "agent", window),
         config=GenerateConfig(max_tool_output=MOST_BYTES),
-        metadata={"k": k, "planner": planner, "graph": bool(graph), "judges": judges, "rows": dict(loaded.problems)},
+        metadata={
+            "k": k,
+            "planner": planner,
+            "graph": bool(graph),
+            "judge": judge,
+            "judges": judges,
+            "rows": dict(loaded.problems),
+        },
     )
 
 

@@ -25,12 +25,11 @@ from evaluation.ablation_bench.judges.matching import (
     reviewer_labels,
 )
 from evaluation.ablation_bench.reading.agent import ask_agent
-from evaluation.ablation_bench.scores.metrics import Scores, author_scores, reviewer_scores
+from evaluation.ablation_bench.scores.metrics import MOST_K, Scores, author_scores, reviewer_scores
+from evaluation.ablation_bench.scores.report import ROLES
 from xkg.llm.prompt import load_prompt
 
 PROMPTS = Path(__file__).parent / "prompts"
-ROLES = ("judge", "judge_2", "judge_3")
-MOST_K = 10
 
 
 @scorer(metrics={"*": [mean(), stderr()]})

@@ -37,6 +37,13 @@ class Files:
             return opened.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
 
 
+def _around(line: str, start: int) -> str:
+    """The line, or what lies around its first hit: a line is often a whole paragraph."""
+    first = max(0, min(start - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
+    shown = line[first : first + _LONGEST_LINE]
+    return f"{'…' if first else ''}{shown}{'…' if first + len(shown) < len(line) else ''}"
+
+
 @tool
 def list_files(files: Files) -> Tool:
     async def execute() -> str:
@@ -85,10 +92,10 @@ def find_text(files: Files) -> Tool:
         """
         wanted = re.compile(re.escape(text), re.I)
         hits = (
-            f"{name}:{n}: {line[:_LONGEST_LINE]}"
+            f"{name}:{n}: {_around(line, hit.start())}"
             for name in files.names()
             for n, line in enumerate(files.lines(name), start=1)
-            if wanted.search(line)
+            if (hit := wanted.search(line))
         )
         found = [hit for _, hit in zip(range(_MOST_HITS), hits, strict=False)]
         return "\n".join(found) or "nothing found"

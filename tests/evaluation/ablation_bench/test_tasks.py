@@ -290,7 +290,7 @@ def test_an_agent_reads_long_files_whole_and_no_folder_beside_them(
 ) -> None:
     """Inspect cuts the middle out of long results: a file is read in parts, which say where to go on."""
     paper = instances.parent / "papers" / "loaf" / "main.tex"
-    paper.write_text("\n".join(f"line {n} " + "of dough " * 100 for n in range(1, 101)) + "\nthe last word\n")
+    paper.write_text("\n".join(f"line {n} " + "of dough " * 100 + "end" for n in range(1, 101)) + "\nthe last word\n")
     (instances.parent / "beside").mkdir()
     seen: list[str] = []
 
