@@ -39,8 +39,8 @@ def study(
     budget_tokens: int,
     seconds: float,
 ) -> tuple[dict[str, list[Run]], list[str]]:
-    """The runs by variant, and which variants were to have code and had none. Raises `InputError` for a context that cannot be made, and where the command cannot be
-    started."""
+    """The runs by variant, and which variants were to have code and had none. Raises `InputError` for a context
+    that cannot be made, and where the command cannot be started."""
     found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
     notes: list[str] = []
     with xkg.open(kg) as graph:
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         budget_tokens=options.budget_tokens,
         seconds=options.seconds,
     )
-    print("\n".join([table(made), *notes]))
+    print(table(made))
     print()
     if options.plot is not None:
         plot(made, options.plot)

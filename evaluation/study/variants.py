@@ -50,8 +50,9 @@ def chosen(names: list[str]) -> list[Variant]:
 
 
 def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
-    """Writes both views of a paper, `planning.md` and `implementation.md`, each of at most so many tokens; empty files
-    where a variant has nothing to say; the number of techniques whose code is in them. Raises what `KnowledgeGraph.context` raises, but for the budget."""
+    """Writes both views of a paper, `planning.md` and `implementation.md`, each of at most so many tokens; empty
+    files where a variant has nothing to say; the number of techniques whose code is in them. Raises what
+    `KnowledgeGraph.context` raises, but for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
     pairs = 0
     for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):
