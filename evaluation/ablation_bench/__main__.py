@@ -16,10 +16,10 @@ from pathlib import Path
 
 from inspect_ai.log import read_eval_log
 
-from evaluation.ablation_bench.construct import construct, with_collected
-from evaluation.ablation_bench.judge_quality import quality, read_labels
-from evaluation.ablation_bench.report import PUBLISHED, as_json, as_text, overall, plans_of, read_run
-from evaluation.ablation_bench.small import gold_papers, make
+from evaluation.ablation_bench.instances.construct import construct, with_collected
+from evaluation.ablation_bench.instances.small import gold_papers, make, with_reviews
+from evaluation.ablation_bench.judges.human_labels import quality, read_labels
+from evaluation.ablation_bench.scores.report import PUBLISHED, as_json, as_text, overall, plans_of, read_run
 from xkg.errors import XkgError
 
 
@@ -91,6 +91,7 @@ def _small(papers: Path, graphs: Path | None, out: Path) -> int:
             f"{audit.paper}: {audit.words} words in {audit.texts} texts of the graph: {found}; "
             f"{audit.repositories} nodes of code, {audit.findings} findings"
         )
+    print(f"{with_reviews(papers, out)} papers with reviews")
     return 0 if all(audit.clean for audit in audits) else 1
 
 

@@ -8,11 +8,20 @@ from typing import Literal, get_args
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
-from evaluation.ablation_bench.instances import Instance, TaskName, load
-from evaluation.ablation_bench.judges import ROLES, counted, judge_scorer
-from evaluation.ablation_bench.planners import agent_planner, graph_planner, lm_planner, product_planner, stored_plans
+from evaluation.ablation_bench.instances.rows import Instance, TaskName, load
+from evaluation.ablation_bench.judges.scorers import counted, judge_scorer
+from evaluation.ablation_bench.planners.solvers import (
+    agent_planner,
+    graph_planner,
+    lm_planner,
+    product_planner,
+    stored_plans,
+)
+from evaluation.ablation_bench.reading.agent import MOST_BYTES
+from evaluation.ablation_bench.scores.report import ROLES
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
@@ -89,8 +98,16 @@ def _task(
     return Task(
         dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
         solver=_solver(name, planner, graph, k, plans, window),
-        scorer=judge_scorer(name, k, judges, judge == "agent"),
-        metadata={"k": k, "planner": planner, "graph": bool(graph), "judges": judges, "rows": dict(loaded.problems)},
+        scorer=judge_scorer(name, k, judges, judge == "agent", window),
+        config=GenerateConfig(max_tool_output=MOST_BYTES),
+        metadata={
+            "k": k,
+            "planner": planner,
+            "graph": bool(graph),
+            "judge": judge,
+            "judges": judges,
+            "rows": dict(loaded.problems),
+        },
     )
 
 

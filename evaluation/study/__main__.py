@@ -38,22 +38,26 @@ def study(
     runs: int,
     budget_tokens: int,
     seconds: float,
-) -> dict[str, list[Run]]:
-    """The runs by variant. Raises `InputError` for a context that cannot be made, and where the command cannot be
-    started."""
+) -> tuple[dict[str, list[Run]], list[str]]:
+    """The runs by variant, and which variants were to have code and had none. Raises `InputError` for a context
+    that cannot be made, and where the command cannot be started."""
     found: dict[str, list[Run]] = {variant.name: [] for variant in variants}
+    notes: list[str] = []
     with xkg.open(kg) as graph:
         ids = [graph.paper(paper).id for paper in papers] or [paper.id for paper in graph.papers()]
         for variant in variants:
+            bare = 0
             for paper in ids:
                 context = folder / slug(variant.name) / slug(paper)
-                write_context(graph, paper, variant, budget_tokens, context)
+                bare += write_context(graph, paper, variant, budget_tokens, context) == 0
                 for number in range(1, runs + 1):
                     made = run(command, variant.name, paper, number, context, folder / "runs", seconds)
                     found[variant.name].append(made)
                     outcome = made.problem or f"{made.score:g}"
                     print(f"{variant.name}, {paper}, run {number}: {outcome}", file=sys.stderr, flush=True)
-    return found
+            if bare and "code" in variant.include:
+                notes.append(f"{variant.name}: the graph has no code in this form for {bare} of {len(ids)} papers")
+    return found, notes
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -71,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.runs < 1:
         raise InputError("--runs must be 1 or more")
-    made = study(
+    made, notes = study(
         options.kg,
         options.paper,
         chosen(options.variant),
@@ -94,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             about={"graph": str(options.kg), "command": " ".join(options.command), "runs": str(options.runs)},
             figures=tuple(figures),
             scores=by_variant,
-            problems=tuple(problems),
+            problems=(*notes, *problems),
         ),
         options,
         beside=False,

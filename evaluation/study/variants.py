@@ -49,20 +49,22 @@ def chosen(names: list[str]) -> list[Variant]:
     return [variant for variant in VARIANTS if not names or variant.name in names]
 
 
-def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> None:
-    """Writes both views of a paper, `planning.md` and `implementation.md`, each of at most so many tokens; empty files
-    where a variant has nothing to say. Raises what `KnowledgeGraph.context` raises, but for the budget."""
+def write_context(graph: KnowledgeGraph, paper: str, variant: Variant, budget_tokens: int, folder: Path) -> int:
+    """Writes both views of a paper, `planning.md` and `implementation.md`, each of at most so many tokens; empty
+    files where a variant has nothing to say; the number of techniques whose code is in them. Raises what
+    `KnowledgeGraph.context` raises, but for the budget."""
     folder.mkdir(parents=True, exist_ok=True)
+    pairs = 0
     for file, view in ((PLANNING, "planning"), (IMPLEMENTATION, "implementation")):
         text = ""
         if variant.include:
-            text = str(
-                graph.context(
-                    paper,
-                    budget_tokens=budget_tokens,
-                    view=view,  # type: ignore[arg-type]
-                    include=variant.include,
-                    code=variant.code,
-                )
+            made = graph.context(
+                paper,
+                budget_tokens=budget_tokens,
+                view=view,  # type: ignore[arg-type]
+                include=variant.include,
+                code=variant.code,
             )
+            text, pairs = str(made), pairs + len(made.pairs)
         (folder / file).write_text(text, encoding="utf-8", errors="backslashreplace")
+    return pairs

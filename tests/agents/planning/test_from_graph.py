@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.planning.from_graph import PLAINEST, propose
+from xkg.agents.planning.from_graph import PLAINEST, groupings, propose
 from xkg.agents.planning.material import Alternative, Component, Material
 from xkg.serve.answers.types import NamedText
 
@@ -36,7 +36,7 @@ def test_what_can_go_is_removed_and_what_carries_others_is_replaced() -> None:
     plan = propose(
         material(
             component("leaf"),
-            component("frame", parts=2),
+            component("frame", parts=2, mentioned=1.0),
             component("used", users=("leaf",)),
             component("alone", siblings=0),
             component("known", alternatives=(OTHER,)),
@@ -54,6 +54,27 @@ def test_what_can_go_is_removed_and_what_carries_others_is_replaced() -> None:
         "known": ("REPLACE", ("Oil Smoke (Calm Hives)",)),
     }
     assert all(a.why for a in plan)
+
+
+def test_a_taxonomy_is_no_part_of_the_method() -> None:
+    """Kinds of ovens, in a section of their own: nothing of the method rests on any of them."""
+    taxonomy = (
+        component("kinds of ovens", parts=2, mentioned=0.25),
+        component("wood ovens", parent="kinds of ovens", depth=2, mentioned=0.4),
+        component("gas ovens", parent="kinds of ovens", depth=2, mentioned=0.5),
+    )
+    shaping = (component("shaping", parts=2), component("fold", parent="shaping", depth=2))
+    rest = component("steam", definition="Steam comes after the last fold of the dough.")
+    plan = propose(material(*taxonomy, *shaping, rest), 9)
+    assert {a.component for a in plan} == {"shaping", "fold", "steam"}
+    of_use = component("gas ovens", parent="kinds of ovens", depth=2, level="tested")
+    plan = propose(material(*taxonomy[:2], of_use, rest), 9)
+    assert {a.component for a in plan} == {"kinds of ovens", "wood ovens", "gas ovens", "steam"}
+
+
+def test_where_nothing_is_rested_on_all_are_proposed() -> None:
+    only = (component("shaping", parts=1), component("fold", parent="shaping", depth=2))
+    assert len(propose(material(*only), 9)) == 2
 
 
 def test_what_the_abstract_and_the_findings_name_comes_first() -> None:
@@ -95,7 +116,8 @@ def test_a_plan_names_components_once_and_no_more_than_asked(
         for n, (mentioned, place, depth, frame) in enumerate(facts)
     ]
     plan = propose(material(*components), k)
-    assert len(plan) == min(k, len(components))
+    assert len(plan) == min(k, len(components) - len(groupings(components)))
+    assert plan
     assert len({a.component for a in plan}) == len(plan)
     assert all(bool(a.replacement) == (a.action != "REMOVE") for a in plan)
     longer = propose(material(*components), k + 1)

@@ -13,11 +13,19 @@ from typing import Any
 import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
-from inspect_ai.model import ChatMessage, ChatMessageTool, Model, ModelOutput, ModelUsage, get_model
-from inspect_ai.tool import ToolInfo
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    Model,
+    ModelOutput,
+    ModelUsage,
+    get_model,
+)
+from inspect_ai.tool import ToolCall, ToolInfo
 
-from evaluation.ablation_bench.planners import elided
-from evaluation.ablation_bench.report import as_json, as_text, overall, plans_of, read_run
+from evaluation.ablation_bench.reading.agent import elided
+from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
 from tests.llm_endpoint import ScriptedEndpoint
@@ -277,6 +285,63 @@ def test_an_agent_reads_files_and_the_graph_over_mcp(instances: Path, tmp_path: 
     assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
 
 
+def test_an_agent_reads_long_files_whole_and_no_folder_beside_them(
+    instances: Path, tmp_path: Path, graph: Path
+) -> None:
+    """Inspect cuts the middle out of long results: a file is read in parts, which say where to go on."""
+    paper = instances.parent / "papers" / "loaf" / "main.tex"
+    paper.write_text("\n".join(f"line {n} " + "of dough " * 100 + "end" for n in range(1, 101)) + "\nthe last word\n")
+    (instances.parent / "beside").mkdir()
+    seen: list[str] = []
+
+    def agent(last: str, messages: list[ChatMessage], *_: Any) -> ModelOutput:
+        error = messages[-1].error if isinstance(messages[-1], ChatMessageTool) else None
+        seen.append(error.message if error else last)
+        if len(seen) == 1:
+            return call("locate", technique="steam", repository=str(ROOT))
+        following = re.search(r"from first_line=(\d+)", last)
+        if len(seen) == 2 or following:
+            return call("read_lines", path="main.tex", first_line=int(following[1]) if following else 1)
+        return call("submit", answer=tagged(*PLAN))
+
+    task = author(str(instances), planner="agent", graph=str(graph))
+    log = run(task, model(agent), tmp_path, judge=model(lambda *_: tagged()))
+    assert "oven/steam.py" not in seen[1]
+    assert "serve.roots" in seen[1]
+    read = "\n".join(seen[2:])
+    assert [n for n in range(1, 101) if f"line {n} of dough" not in read] == []
+    assert "the last word" in seen[-1]
+    assert "truncated" not in read
+    assert plans_of(log)["loaf"].count("\n") == 1
+
+
+def test_an_agent_that_does_not_end_is_stopped_and_counted(instances: Path, tmp_path: Path) -> None:
+    calls: list[str] = []
+
+    def agent(last: str, *_: Any) -> ModelOutput:
+        calls.append(last)
+        return call("list_files")
+
+    log = run(author(str(instances), planner="agent"), model(agent), tmp_path, judge=model(lambda *_: tagged()))
+    assert len(calls) <= 60
+    found = report(log)["problems"]
+    assert found["agent stopped after 100 messages"] == 1
+    assert found["empty plan"] == 1
+
+
+def test_a_limit_of_inspect_that_stops_a_planner_is_counted(instances: Path, tmp_path: Path) -> None:
+    task = author(str(instances), planner="agent")
+    (log,) = inspect_eval(
+        task,
+        model=model(lambda *_: call("list_files")),
+        model_roles={"judge": model(lambda *_: tagged())},
+        message_limit=6,
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+    )
+    assert report(log)["problems"] == {"planner that was stopped without a plan": 1}
+
+
 def test_an_agent_judges(instances: Path, tmp_path: Path) -> None:
     def judge(_: str, messages: list[ChatMessage], *__: Any) -> ModelOutput:
         if not any(isinstance(message, ChatMessageTool) for message in messages):
@@ -289,11 +354,18 @@ def test_an_agent_judges(instances: Path, tmp_path: Path) -> None:
 
 
 def test_only_the_last_observations_are_seen_in_full() -> None:
-    messages: list[ChatMessage] = [ChatMessageTool(content=f"result {n}", tool_call_id=str(n)) for n in range(7)]
-    assert [m.text for m in elided(messages, 5)] == ["(an old observation, left out)"] * 2 + [
-        f"result {n}" for n in range(2, 7)
-    ]
-    assert [m.text for m in messages] == [f"result {n}" for n in range(7)]
+    """A turn with seven calls is one observation: none of its results is lost before it was seen."""
+    messages: list[ChatMessage] = []
+    for turn, calls in enumerate((1, 2, 1, 1, 1, 7)):
+        names = [f"{turn}.{n}" for n in range(calls)]
+        made = [ToolCall(id=name, function="find_text", arguments={}) for name in names]
+        messages.append(ChatMessageAssistant(content="", tool_calls=made))
+        messages += [ChatMessageTool(content=f"result {name}", tool_call_id=name) for name in names]
+    before = [m.text for m in messages]
+    seen = [m.text for m in elided(messages, 5) if isinstance(m, ChatMessageTool)]
+    assert seen[0] == "(an old observation, left out)"
+    assert seen[1:] == [f"result {t}.{n}" for t, calls in enumerate((1, 2, 1, 1, 1, 7)) for n in range(calls) if t]
+    assert [m.text for m in elided(messages, 6)] == [m.text for m in messages] == before
 
 
 def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path, tmp_path: Path) -> None:

@@ -54,7 +54,10 @@ def test_each_variant_leaves_out_what_it_names(kg: Path, tmp_path: Path, capsys:
         "without a graph": 0,
     }
     assert (tmp_path / "plot.png").stat().st_size > 1000
-    assert "without a graph" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "without a graph" in printed
+    assert "raw code: the graph has no code in this form for 1 of 1 papers" in printed
+    assert "rewritten code: the graph has no code" not in printed
 
 
 def test_an_unknown_variant_is_refused() -> None:

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from xkg.agents.planning import with_model
-from xkg.agents.planning.from_graph import propose
+from xkg.agents.planning.from_graph import groupings, propose
 from xkg.agents.planning.material import Material, gather
 from xkg.agents.planning.plan import AblationPlan, PlannedAblation
 from xkg.errors import InputError, XkgError
+from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import short
 from xkg.serve.service import Service
 
@@ -37,20 +38,21 @@ def plan_ablations(
     if not 1 <= k <= MOST:
         raise InputError(f"{k} ablations cannot be planned: ask for 1 to {MOST}")
     material = gather(service, paper)
-    ablations, planned_by = _ablations(service, material, k, wait_seconds)
+    ablations, planned_by, alone = _ablations(service, material, k, wait_seconds)
     located, searched = [], ""
     for ablation in ablations:
         with_lines, where = _with_lines(service, ablation, repository, roots)
         located.append(with_lines)
         searched = searched or where
-    note = f"{material.left_out} of its components are not considered" if material.left_out else ""
+    notes = [f"{material.left_out} of its components are not considered" if material.left_out else ""]
+    notes.append(_grouped(material) if alone else "")
     return AblationPlan(
         paper=material.paper,
         title=material.title,
         planned_by=planned_by,
         ablations=tuple(located),
         searched=searched or (str(repository) if repository else "stored places"),
-        note=note,
+        note="; ".join(filter(None, notes)),
     )
 
 
@@ -61,10 +63,10 @@ def context(service: Service, paper: str) -> str:
 
 def _ablations(
     service: Service, material: Material, k: int, wait_seconds: float | None
-) -> tuple[Sequence[PlannedAblation], str]:
-    """The ablations without lines, and by what they were planned."""
+) -> tuple[Sequence[PlannedAblation], str, bool]:
+    """The ablations without lines, by what they were planned, and whether by the graph alone."""
     if not material.components:
-        return (), _ALONE
+        return (), _ALONE, True
     questions = service.questions()
     try:
         question = questions.begin(
@@ -77,8 +79,16 @@ def _ablations(
         seconds = questions.call_seconds if wait_seconds is None else wait_seconds
         answered = questions.wait(question, time.monotonic() + seconds)
     except XkgError as error:
-        return propose(material, k), f"{_ALONE}: {error}"
-    return with_model.planned(answered.answer, material), f"by {answered.model} with the graph"
+        return propose(material, k), f"{_ALONE}: {error}", True
+    return with_model.planned(answered.answer, material), f"by {answered.model} with the graph", False
+
+
+def _grouped(material: Material) -> str:
+    """Which components were left out since they seem to group others, by the highest of them."""
+    left = groupings(material.components)
+    ids = {component.id for component in left}
+    names = [one_line(c.name) for c in left if c.parent not in ids]
+    return f"left out as headings, since nothing of the graph rests on them: {', '.join(names)}" if names else ""
 
 
 def _with_lines(

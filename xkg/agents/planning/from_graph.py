@@ -2,17 +2,20 @@
 
 What is worth ablating is judged by several orders of the components, which are fused by rank: what the abstract names,
 what findings and other components rest on, what the repository can be changed in, what is one thing and not a frame of
-others, and what stands high in the hierarchy.
+others, and what stands high in the hierarchy. What only groups others is left out (`groupings`).
 """
 
+import re
 from collections.abc import Callable, Sequence
 
 from xkg.agents.planning.material import Alternative, Component, Material
 from xkg.agents.planning.plan import PlannedAblation
 
 PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
+_WORD = re.compile(r"[^\W_]++")
 _FUSED_FROM = 5
 _MOST_METRICS = 3
+_MOST_OF_A_NAME = 0.5
 _CERTAIN = 0.9
 """The least score of an alternative that no model judges: what is alike is often no substitute."""
 
@@ -31,9 +34,40 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
-    for component in _ranked(material.components):
+    without = {component.id for component in groupings(material.components)}
+    for component in _ranked([each for each in material.components if each.id not in without]):
         (related if any(_within(component, other, by_id) for other in chosen) else chosen).append(component)
     return tuple(_ablation(component, material) for component in [*chosen, *related][:k])
+
+
+def groupings(components: Sequence[Component]) -> Sequence[Component]:
+    """The components that only group or are grouped, such as a taxonomy or the headings of a theory: those with parts,
+    and these parts, where nothing of the graph rests on any of them. None where nothing else would be left: a graph may
+    know too little to tell."""
+    by_id = {component.id: component for component in components}
+    definitions = {component.id: _spaced(component.definition) for component in components}
+    rested = {name for c in components if _rested_on(c, by_id, definitions) for name in (c.id, *_above(c, by_id))}
+    frames = {component.id for component in components if component.parts} - rested
+    found = [c for c in components if c.id not in rested and frames.intersection((c.id, *_above(c, by_id)))]
+    return found if len(found) < len(components) else ()
+
+
+def _rested_on(component: Component, by_id: dict[str, Component], definitions: dict[str, str]) -> bool:
+    """Whether something says that the method has this component: the abstract, a finding, code, lines, techniques that
+    other papers have in its place, or the definition of a component that is neither above nor below it."""
+    known = component.findings or component.users or component.place or component.level != "none"
+    if known or component.mentioned > _MOST_OF_A_NAME or _certain(component):
+        return True
+    name = _spaced(component.name)
+    return any(
+        name in definitions[other.id] and other.id != component.id and not _within(component, other, by_id)
+        for other in by_id.values()
+    )
+
+
+def _spaced(text: str) -> str:
+    """The words of a text between single spaces, up to case: a run of whole words is a part of it."""
+    return f" {' '.join(word.casefold() for word in _WORD.findall(text))} "
 
 
 def _ranked(components: Sequence[Component]) -> Sequence[Component]:

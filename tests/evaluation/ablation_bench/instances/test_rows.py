@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.ablation_bench.instances import load, source
+from evaluation.ablation_bench.instances.rows import load, source
 
 GOLD = {"name": "No steam", "ablated_part": "steam", "action": "REMOVE", "metrics": ["volume"]}
 ROW = {

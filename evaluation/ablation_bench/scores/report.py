@@ -10,9 +10,10 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from evaluation.ablation_bench.answers import Action
-from evaluation.ablation_bench.compare import Comparison, compare
-from evaluation.ablation_bench.metrics import f1
+from evaluation.ablation_bench.scores.metrics import MOST_K, f1
+from evaluation.results.compare import Comparison, paired
 
+ROLES = ("judge", "judge_2", "judge_3")
 MEASURES = ("precision", "recall", "f1", "ndcg")
 PUBLISHED = (
     ("author F1@5", "paper v1", "o3-mini, Gemini 2.5 Flash .26; Claude 3.5 Sonnet .23; agents at most .17"),
@@ -27,7 +28,8 @@ PUBLISHED = (
 
 @dataclass(frozen=True)
 class Judged:
-    """One paper of a log. `by_k` are the scores at each k by name; `dollars` is None where a price is unknown."""
+    """One paper of a log. `by_k` are the scores at each k by name; `dollars` and `judge_dollars`, of the planner and of
+    judges that have a role, are None where a price is unknown."""
 
     id: str
     by_k: Mapping[int, Mapping[str, float | None]]
@@ -39,12 +41,13 @@ class Judged:
     problems: Mapping[str, int]
     left_out: Sequence[str]
     dollars: float | None
+    judge_dollars: float | None = None
 
 
 @dataclass(frozen=True)
 class Run:
-    """A log. `failed` are papers whose planner or judge broke off, with the reason; `rows` those of the data set that
-    could not be used."""
+    """A log. `judged_by` says which models judged, and how. `failed` are papers whose planner or judge broke off, with
+    the reason; `rows` those of the data set that could not be used."""
 
     name: str
     task: str
@@ -55,6 +58,7 @@ class Run:
     papers: tuple[Judged, ...]
     failed: Mapping[str, str]
     rows: Mapping[str, int]
+    judged_by: str = ""
 
     def scores(self, measure: str, k: int | None = None) -> dict[str, float]:
         """By paper; a paper that failed has 0."""
@@ -84,7 +88,21 @@ def read_run(path: Path) -> Run:
         papers=tuple(papers),
         failed=failed,
         rows=known.get("rows", {}),
+        judged_by=_judged_by(log),
     )
+
+
+def _judged_by(log: EvalLog) -> str:
+    """A judge without a role of its own is the model under evaluation, or that of the first judge."""
+    known, roles = log.eval.metadata or {}, log.eval.model_roles or {}
+    count = int(known.get("judges", 1))
+    models: list[str] = []
+    for role in ROLES[:count]:
+        given = roles.get(role, roles.get(ROLES[0]))
+        first = given[0] if isinstance(given, list) else given
+        models.append(first.model if first else f"{log.eval.model}, the planner's own model")
+    kind = "agent" if known.get("judge") == "agent" else "model"
+    return f"{kind} {models[0]}" if count == 1 else f"the majority of {count} {kind}s: {'; '.join(models)}"
 
 
 def _judged(sample: EvalSample) -> Judged | None:
@@ -93,6 +111,8 @@ def _judged(sample: EvalSample) -> Judged | None:
         return None
     found: dict[str, Any] = score.metadata
     costs = [usage.total_cost for usage in sample.model_usage.values()]
+    of_judges = [usage.total_cost for usage in sample.role_usage.values()]
+    judges = None if None in of_judges else sum(filter(None, of_judges))
     return Judged(
         id=str(sample.id),
         by_k={int(k): scores for k, scores in found["by_k"].items()},
@@ -102,8 +122,9 @@ def _judged(sample: EvalSample) -> Judged | None:
         labels=found.get("labels", {}),
         groups=found.get("groups", {}),
         problems=found.get("problems", {}),
-        left_out=sample.store.get("left_out", []),
-        dollars=sum(filter(None, costs)) if costs and None not in costs else None,
+        left_out=[*sample.store.get("left_out", []), *found.get("left_out", [])],
+        dollars=sum(filter(None, costs)) - (judges or 0) if costs and None not in costs else None,
+        judge_dollars=judges,
     )
 
 
@@ -147,28 +168,34 @@ def problems(run: Run) -> Counter[str]:
 
 def as_json(run: Run, against: Run | None = None) -> dict[str, Any]:
     measures = [m for m in MEASURES if m != "ndcg" or run.task == "author"]
-    known = [paper.dollars for paper in run.papers if paper.dollars is not None]
     return {
         "log": run.name,
         "task": run.task,
         "model": run.model,
         "planner": run.planner,
         "graph": run.graph,
+        "judged_by": run.judged_by,
         "k": run.k,
         "papers": len(run.papers),
-        "by_k": {k: {m: _mean(run.scores(m, k)) for m in measures} for k in range(1, 11)},
+        "by_k": {k: {m: _mean(run.scores(m, k)) for m in measures} for k in range(1, MOST_K + 1)},
         "by_paper": {p.id: {m: p.by_k[run.k][m] for m in measures} for p in run.papers},
         "by_action": by_action(run) if run.task == "author" else {},
         "by_group": by_group(run),
-        "dollars_a_paper": sum(known) / len(known) if len(known) == len(run.papers) and known else None,
+        "dollars_a_paper": _mean_cost([paper.dollars for paper in run.papers]),
+        "judge_dollars_a_paper": _mean_cost([paper.judge_dollars for paper in run.papers]),
         "problems": dict(problems(run)),
         "left_out": {p.id: list(p.left_out) for p in run.papers if p.left_out},
         "failed": dict(run.failed),
         "rows_left_out": dict(run.rows),
         "against": None
         if against is None
-        else {"log": against.name} | {m: vars(compare(run.scores(m), against.scores(m))) for m in measures},
+        else {"log": against.name} | {m: compared(run, against, m).model_dump() for m in measures},
     }
+
+
+def _mean_cost(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return statistics.fmean(known) if known and len(known) == len(costs) else None
 
 
 def as_text(run: Run, against: Run | None = None) -> str:
@@ -183,12 +210,15 @@ def overall(runs: Sequence[Run], measure: str = "f1") -> float | None:
 
 def _lines(run: Run, against: Run | None) -> Iterator[str]:
     result = as_json(run, against)
-    graph = "with" if run.graph else "without"
-    yield f"{run.task}: {run.planner} planner {graph} graph, {run.model}, {len(run.papers)} papers, k = {run.k}"
+    yield f"{run.task}: {_planned_by(run)}, {len(run.papers)} papers, k = {run.k}"
+    yield f"judged by {run.judged_by}"
     measures = list(result["by_k"][1])
     yield f"{'':>4}" + "".join(f"{m:>11}" for m in measures)
     for k, means in result["by_k"].items():
-        yield f"@{k:<3}" + "".join(f"{means[m]:>11.3f}" for m in measures)
+        if k <= run.k:
+            yield f"@{k:<3}" + "".join(f"{means[m]:>11.3f}" for m in measures)
+    if run.k < MOST_K:
+        yield f"@{run.k + 1} to @{MOST_K}: as @{run.k}: plans have at most {run.k} entries (-T k={MOST_K} for more)"
     other = {p.id: p for p in against.papers} if against else {}
     for paper in run.papers:
         row = "".join(f"{paper.by_k[run.k][m] or 0.0:>8.3f}" for m in measures)
@@ -198,8 +228,7 @@ def _lines(run: Run, against: Run | None) -> Iterator[str]:
         yield f"  {name:<8} precision {values[0]:.3f}, recall {values[1]:.3f}, F1 {values[2]:.3f} (over all papers)"
     for name, (mean, count) in result["by_group"].items():
         yield f"  {name}: F1 {mean:.3f} over {count} papers"
-    cost = result["dollars_a_paper"]
-    yield f"  dollars a paper: {'unknown' if cost is None else f'{cost:.4f}'}"
+    yield f"  dollars a paper: {_dollars(result, 'dollars')}; for judging {_dollars(result, 'judge_dollars')}"
     for kind, count in {**result["problems"], **result["rows_left_out"]}.items():
         yield f"  {count} x {kind}"
     for paper_id, sections in result["left_out"].items():
@@ -207,16 +236,37 @@ def _lines(run: Run, against: Run | None) -> Iterator[str]:
     for paper_id, reason in result["failed"].items():
         yield f"  {paper_id} failed: {reason}"
     if against is not None:
+        yield f"  less {against.name} ({_planned_by(against)}):"
         for measure in measures:
-            yield _difference(measure, compare(run.scores(measure), against.scores(measure)), against.name)
+            yield _difference(compared(run, against, measure))
 
 
-def _difference(measure: str, c: Comparison, name: str) -> str:
-    if c.low is None or c.high is None:
-        return f"  {measure} less {name}: {c.difference:+.3f} over {c.papers} papers (no spread: no interval)"
+def _planned_by(run: Run) -> str:
+    if run.planner == "stored":
+        return "stored plans"
+    if run.planner == "graph":
+        return "the graph alone, without a model"
+    return f"{run.planner} planner {'with' if run.graph else 'without'} graph, {run.model}"
+
+
+def _dollars(result: Mapping[str, Any], of: str) -> str:
+    cost = result[f"{of}_a_paper"]
+    return "unknown" if cost is None else f"{cost:.4f}"
+
+
+def compared(run: Run, against: Run, measure: str) -> Comparison:
+    """The run beside an earlier one, paired by paper, each of which is a unit of its own."""
+    return paired(measure, against.scores(measure), run.scores(measure), group_of=str)
+
+
+def _difference(c: Comparison) -> str:
+    if c.difference is None:
+        return f"  {c.score}: no paper in both"
+    if c.effect is None or c.p_t is None:
+        return f"  {c.score}: {c.difference:+.3f} over {c.papers} papers (no spread: no interval)"
     return (
-        f"  {measure} less {name}: {c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}] over {c.papers} papers, "
-        f"d = {c.effect:.2f}, p = {c.p:.3f}"
+        f"  {c.score}: {c.difference:+.3f} [{c.low:+.3f}, {c.high:+.3f}] over {c.papers} papers, "
+        f"d = {c.effect:.2f}, p = {c.p_t:.3f} (t), {c.p_permutation:.3f} (signs)"
     )
 
 

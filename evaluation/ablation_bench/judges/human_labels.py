@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.ablation_bench.metrics import Scores, label_scores
-from evaluation.ablation_bench.report import Run
+from evaluation.ablation_bench.scores.metrics import Scores, label_scores
+from evaluation.ablation_bench.scores.report import Run
 
 
 @dataclass(frozen=True)

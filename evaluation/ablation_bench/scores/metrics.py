@@ -9,6 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+MOST_K = 10
+
 
 @dataclass(frozen=True)
 class Scores:

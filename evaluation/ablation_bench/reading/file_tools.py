@@ -6,6 +6,8 @@ from pathlib import Path
 from inspect_ai.tool import Tool, ToolError, tool
 
 _LINES = 200
+_MOST_CHARACTERS = 24_000
+_LONGEST_READ = 8_000
 _MOST_BYTES = 8_000_000
 _MOST_HITS = 50
 _LONGEST_LINE = 400
@@ -35,6 +37,13 @@ class Files:
             return opened.read(_MOST_BYTES).decode("utf-8", "replace").splitlines()
 
 
+def _around(line: str, start: int) -> str:
+    """The line, or what lies around its first hit: a line is often a whole paragraph."""
+    first = max(0, min(start - _LONGEST_LINE // 2, len(line) - _LONGEST_LINE))
+    shown = line[first : first + _LONGEST_LINE]
+    return f"{'…' if first else ''}{shown}{'…' if first + len(shown) < len(line) else ''}"
+
+
 @tool
 def list_files(files: Files) -> Tool:
     async def execute() -> str:
@@ -47,7 +56,7 @@ def list_files(files: Files) -> Tool:
 @tool
 def read_lines(files: Files) -> Tool:
     async def execute(path: str, first_line: int = 1) -> str:
-        """Read 200 lines of a file.
+        """Read a file from a line on: up to 200 lines, fewer where they are long. The last line says where to go on.
 
         Args:
             path: Path of the file, as list_files gives it.
@@ -55,10 +64,20 @@ def read_lines(files: Files) -> Tool:
         """
         lines = files.lines(path)
         start = max(1, first_line)
-        shown = lines[start - 1 : start - 1 + _LINES]
-        rest = len(lines) - (start - 1 + len(shown))
-        text = "\n".join(f"{n}\t{line[:2000]}" for n, line in enumerate(shown, start=start))
-        return f"{text}\n({max(0, rest)} more lines)"
+        if start > len(lines):
+            raise ToolError(f"{path} has {len(lines)} lines")
+        shown: list[str] = []
+        room = _MOST_CHARACTERS
+        for n, line in enumerate(lines[start - 1 : start - 1 + _LINES], start=start):
+            text = f"{n}\t{line[:_LONGEST_READ]}"
+            if shown and len(text) > room:
+                break
+            shown.append(text)
+            room -= len(text)
+        following = start + len(shown)
+        rest = len(lines) - following + 1
+        shown.append(f"({rest} more lines, from first_line={following})" if rest else "(the end of the file)")
+        return "\n".join(shown)
 
     return execute
 
@@ -73,10 +92,10 @@ def find_text(files: Files) -> Tool:
         """
         wanted = re.compile(re.escape(text), re.I)
         hits = (
-            f"{name}:{n}: {line[:_LONGEST_LINE]}"
+            f"{name}:{n}: {_around(line, hit.start())}"
             for name in files.names()
             for n, line in enumerate(files.lines(name), start=1)
-            if wanted.search(line)
+            if (hit := wanted.search(line))
         )
         found = [hit for _, hit in zip(range(_MOST_HITS), hits, strict=False)]
         return "\n".join(found) or "nothing found"

@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from evaluation.ablation_bench.construct import construct, with_collected
-from evaluation.ablation_bench.instances import load
+from evaluation.ablation_bench.instances.construct import construct, with_collected
+from evaluation.ablation_bench.instances.rows import load
 
 MAIN = """\\documentclass{article}
 \\title{Crust by Steam}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score
 
-from evaluation.ablation_bench.metrics import author_scores, f1, label_scores, ndcg, reviewer_scores
+from evaluation.ablation_bench.scores.metrics import author_scores, f1, label_scores, ndcg, reviewer_scores
 
 PLAN = ["a", "b", "c", "d"]
 

@@ -1,33 +1,27 @@
 """Planners as solvers of Inspect. Each leaves a plan and what was wrong with it in the sample's store: `plan` (JSON
 lines), `problems` (counts by kind), `left_out` (sections that did not fit)."""
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio.to_thread
-from inspect_ai.agent import Agent, AgentPrompt, AgentState, AgentSubmit, agent, react, run
 from inspect_ai.model import (
-    ChatMessage,
     ChatMessageAssistant,
     ChatMessageSystem,
-    ChatMessageTool,
     ChatMessageUser,
     GenerateConfig,
-    Model,
     ResponseSchema,
     get_model,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import Tool, ToolSource, mcp_server_stdio
 from inspect_ai.util import json_schema
 
 from evaluation.ablation_bench.answers import Plan, PlanEntry, read_jsonl, read_plan
-from evaluation.ablation_bench.file_tools import Files, find_text, list_files, read_lines
-from evaluation.ablation_bench.graph_material import in_words, read_material
-from evaluation.ablation_bench.instances import Instance, TaskName, source
-from evaluation.ablation_bench.sections import shortened
+from evaluation.ablation_bench.instances.rows import Instance, TaskName, source
+from evaluation.ablation_bench.instances.sections import shortened
+from evaluation.ablation_bench.planners.graph_material import in_words, read_material
+from evaluation.ablation_bench.reading.agent import ask_agent
 from xkg.agents.planning import with_model
 from xkg.agents.planning.from_graph import propose
 from xkg.agents.planning.plan import PlannedAblation
@@ -35,9 +29,7 @@ from xkg.llm.parse_answer import UnusableError, read_answer
 from xkg.llm.prompt import load_prompt
 
 PROMPTS = Path(__file__).parent / "prompts"
-OBSERVATIONS = 5
 _ATTEMPTS = 3
-_MOST_MESSAGES = 60
 NO_PAPER = "paper that the graph does not have"
 
 
@@ -68,21 +60,10 @@ def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
     observations in full."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        problems: Counter[str] = Counter()
         instance = Instance.model_validate(state.metadata)
         prompt = load_prompt(PROMPTS / f"plan_{task}.md")
-        where = "(its files: list_files, read_lines and find_text read them)"
-        known = "(the tools of its server: plan_context first, with the title as paper)" if graph else ""
-        inputs = {
-            "title": instance.title,
-            "abstract": instance.abstract,
-            "most": str(k),
-            "graph": known,
-            "paper": where,
-        }
-        system, user = prompt.render(inputs)
-        planner = reading_agent(system, instance.paper, graph)
-        end = await run(planner, [ChatMessageUser(content=user)])
+        inputs = {"title": instance.title, "abstract": instance.abstract, "most": str(k), "graph": "", "paper": ""}
+        end, problems = await ask_agent(*prompt.render(inputs), instance.paper, graph)
         state.messages, state.output = end.messages, end.output
         _leave(state, read_plan(state.output.completion, k), problems, ())
         return state
@@ -155,43 +136,6 @@ def stored_plans(plans: str, k: int) -> Solver:
         return state
 
     return solve
-
-
-def reading_agent(system: str, paper: Path, graph: str = "", model: Model | None = None) -> Agent:
-    """A `react` agent over the files of a paper, and the MCP tools of a graph, if one is named, that submits its
-    answer; None for `model` is the one under evaluation."""
-    files = Files(paper)
-    tools: list[Tool | ToolSource] = [list_files(files), read_lines(files), find_text(files)]
-    if graph:
-        arguments = ["-m", "xkg.commands.serve", "--kg", str(Path(graph).resolve())]
-        tools.append(mcp_server_stdio(name="xkg", command=sys.executable, args=arguments))
-    return react(
-        prompt=AgentPrompt(instructions=system),
-        tools=tools,
-        model=last_observations(OBSERVATIONS, model),
-        submit=AgentSubmit(description="Submit the whole answer: discussion and predictions.", answer_only=True),
-    )
-
-
-@agent
-def last_observations(count: int, model: Model | None = None) -> Agent:
-    """Asks the model with the last `count` results of tools; earlier ones are named and left out."""
-
-    async def execute(state: AgentState, tools: list[Tool]) -> AgentState:
-        state.output = await get_model(model).generate(elided(state.messages, count), tools)
-        state.messages.append(state.output.message)
-        return state
-
-    return execute
-
-
-def elided(messages: list[ChatMessage], count: int) -> list[ChatMessage]:
-    results = [message for message in messages if isinstance(message, ChatMessageTool)]
-    old = {id(message) for message in results[: max(0, len(results) - count)]}
-    return [
-        message.model_copy(update={"content": "(an old observation, left out)"}) if id(message) in old else message
-        for message in messages
-    ]
 
 
 async def _graph_text(graph: str, title: str, problems: Counter[str]) -> str:

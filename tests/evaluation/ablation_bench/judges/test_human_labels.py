@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.ablation_bench.judge_quality import quality, read_labels
-from evaluation.ablation_bench.report import Judged, Run
+from evaluation.ablation_bench.judges.human_labels import quality, read_labels
+from evaluation.ablation_bench.scores.report import Judged, Run
 
 
 def judged(paper: str, matches: dict[str, list[str]], labels: dict[str, bool] | None = None) -> Judged:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.ablation_bench.sections import sections, shortened, until
+from evaluation.ablation_bench.instances.sections import sections, shortened, until
 
 CONVERTED = """\\section*{1. Introduction}
 Bread.

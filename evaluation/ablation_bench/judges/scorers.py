@@ -7,29 +7,29 @@ evaluation, which then judges its own plans.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from inspect_ai.agent import run
 from inspect_ai.model import ChatMessageSystem, ChatMessageUser, Model, get_model
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
 from evaluation.ablation_bench.answers import MOST_CHARACTERS, Plan, read_jsonl
-from evaluation.ablation_bench.instances import Instance, TaskName, source
-from evaluation.ablation_bench.judging import (
+from evaluation.ablation_bench.instances.rows import Instance, TaskName, source
+from evaluation.ablation_bench.instances.sections import shortened
+from evaluation.ablation_bench.judges.matching import (
     author_matches,
     blinded,
     majority_labels,
     majority_matches,
     reviewer_labels,
 )
-from evaluation.ablation_bench.metrics import Scores, author_scores, reviewer_scores
-from evaluation.ablation_bench.planners import PROMPTS, reading_agent
-from evaluation.ablation_bench.sections import shortened
+from evaluation.ablation_bench.reading.agent import ask_agent
+from evaluation.ablation_bench.scores.metrics import MOST_K, Scores, author_scores, reviewer_scores
+from evaluation.ablation_bench.scores.report import ROLES
 from xkg.llm.prompt import load_prompt
 
-ROLES = ("judge", "judge_2", "judge_3")
-MOST_K = 10
+PROMPTS = Path(__file__).parent / "prompts"
 
 
 @scorer(metrics={"*": [mean(), stderr()]})
@@ -41,14 +41,14 @@ def author_judge(k: int, judges: int = 1, agent: bool = False) -> Scorer:
         instance = Instance.model_validate(state.metadata)
         plan = _plan(state)
         golds = [gold.name for gold in instance.golds]
-        problems = Counter[str](state.store.get("problems", {}))
+        problems = _problems(state)
         votes: list[Mapping[str, Sequence[str]]] = []
         answers: list[str] = []
         for model in _judges(judges if plan.entries else 0):
             sides = blinded(instance.golds, plan.entries, f"{instance.id} {len(votes)}")
             prompt = load_prompt(PROMPTS / "judge_author.md")
             inputs = {"title": instance.title, "abstract": instance.abstract, "side_A": sides.a, "side_B": sides.b}
-            answers.append(await _ask(model, prompt.render(inputs), instance, agent))
+            answers.append(await _ask(model, prompt.render(inputs), instance, agent, problems))
             matches, wrong = author_matches(answers[-1], sides, golds, plan.names)
             votes.append(matches)
             problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
@@ -68,9 +68,10 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
     async def score(state: TaskState, target: Target) -> Score:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)
         plan = _plan(state)
-        text, _ = shortened(source(instance.paper), 4 * window)
+        text, left_out = ("", ()) if agent else shortened(source(instance.paper), 4 * window)
         reviews = "\n\n".join(f"Review {n}:\n{review}" for n, review in enumerate(instance.reviews, start=1))
-        problems = Counter[str](state.store.get("problems", {}))
+        problems = _problems(state)
+        problems.update({"judge: reviews cut off at the limit of characters": int(len(reviews) > MOST_CHARACTERS)})
         votes: list[Mapping[str, bool]] = []
         answers: list[str] = []
         for model in _judges(judges if plan.entries else 0):
@@ -80,9 +81,9 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
                 "abstract": instance.abstract,
                 "plan": plan.jsonl(),
                 "reviews": reviews[:MOST_CHARACTERS],
-                "paper": "(its files: list_files, read_lines and find_text read them)" if agent else text,
+                "paper": text,
             }
-            answers.append(await _ask(model, prompt.render(inputs), instance, agent))
+            answers.append(await _ask(model, prompt.render(inputs), instance, agent, problems))
             labels, wrong = reviewer_labels(answers[-1], plan.names)
             votes.append(labels)
             problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
@@ -91,7 +92,7 @@ def reviewer_judge(k: int, judges: int = 1, agent: bool = False, window: int = 1
         by_k = {n: reviewer_scores(right, instance.suggestions, n) for n in range(1, MOST_K + 1)}
         found = {"labels": decided, "votes": votes, "suggestions": instance.suggestions}
         at_k = reviewer_scores(right, instance.suggestions, k)
-        return _score(by_k, at_k, found, plan, instance, problems, answers)
+        return _score(by_k, at_k, found, plan, instance, +problems, answers, left_out)
 
     return score
 
@@ -109,8 +110,8 @@ def counted() -> Scorer:
     return score
 
 
-def judge_scorer(task: TaskName, k: int, judges: int, agent: bool) -> Scorer:
-    return author_judge(k, judges, agent) if task == "author" else reviewer_judge(k, judges, agent)
+def judge_scorer(task: TaskName, k: int, judges: int, agent: bool, window: int) -> Scorer:
+    return author_judge(k, judges, agent) if task == "author" else reviewer_judge(k, judges, agent, window)
 
 
 def _judges(count: int) -> list[Model]:
@@ -119,12 +120,20 @@ def _judges(count: int) -> list[Model]:
     return [get_model(role=role, default=first) for role in ROLES[:count]]
 
 
-async def _ask(model: Model, question: tuple[str, str], instance: Instance, as_agent: bool) -> str:
+async def _ask(
+    model: Model, question: tuple[str, str], instance: Instance, as_agent: bool, problems: Counter[str]
+) -> str:
     system, user = question
-    if as_agent:
-        judge = reading_agent(system, instance.paper, model=model)
-        return (await run(judge, [ChatMessageUser(content=user)])).output.completion
-    return (await model.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])).completion
+    if not as_agent:
+        return (await model.generate([ChatMessageSystem(content=system), ChatMessageUser(content=user)])).completion
+    end, wrong = await ask_agent(system, user, instance.paper, model=model)
+    problems.update({f"judge: {kind}": count for kind, count in wrong.items()})
+    return end.output.completion
+
+
+def _problems(state: TaskState) -> Counter[str]:
+    """As the planner counted them; a limit of Inspect may have stopped it before it left a plan."""
+    return Counter(state.store.get("problems", {"planner that was stopped without a plan": 1}))
 
 
 def _plan(state: TaskState) -> Plan:
@@ -140,6 +149,7 @@ def _score(
     instance: Instance,
     problems: Counter[str],
     answers: Sequence[str],
+    left_out: Sequence[str] = (),
 ) -> Score:
     return Score(
         value={name: value for name, value in vars(at_k).items() if value is not None},
@@ -151,6 +161,6 @@ def _score(
             "by_k": {str(k): vars(scores) for k, scores in by_k.items()},
             "groups": instance.groups,
             "problems": dict(problems),
-            "left_out": [],
+            "left_out": [f"for the judge: {title}" for title in left_out],
         },
     )

@@ -3,6 +3,7 @@
 The gold ablations are facts of the papers in our own words (`evaluation/data/ablations/golds.jsonl`); the papers
 themselves are read from a folder of `<id>/paper.md` and are not in the repository. The graph of a paper is built from
 the cut text alone, without a repository, and its findings are left out; `leaks` proves that it has nothing of the rest.
+Two papers have reviews as well, written by us (`reviews.jsonl`): no venue's reviews are in the repository.
 """
 
 import json
@@ -11,14 +12,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.ablation_bench.sections import until
+from evaluation.ablation_bench.instances.sections import until
 from xkg.commands.build import build
 from xkg.commands.graph.contents import import_graphs
 from xkg.commands.graph.open import open_store, stored_paper
 from xkg.config import Settings
 from xkg.model import PaperBundle
 
-GOLDS = Path(__file__).parent.parent / "data" / "ablations" / "golds.jsonl"
+_DATA = Path(__file__).parents[2] / "data" / "ablations"
+GOLDS = _DATA / "golds.jsonl"
+REVIEWS = _DATA / "reviews.jsonl"
 SHINGLE = 8
 """Words in a row that two texts share by copying, and hardly by chance."""
 
@@ -57,6 +60,23 @@ class Audit:
 def gold_papers(path: Path = GOLDS) -> list[GoldPaper]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
     return [GoldPaper(r["id"], r["paper_title"], r["cut_before"], r["ablations_in_paper"]) for r in rows]
+
+
+def with_reviews(papers: Path, to: Path, reviews: Path = REVIEWS) -> int:
+    """Writes `to`/whole (the papers that have reviews, whole) and `to`/reviews.jsonl, instances of the reviewer task;
+    how many there are. Raises `OSError` for a paper that is missing."""
+    rows = []
+    for line in filter(None, reviews.read_text(encoding="utf-8").splitlines()):
+        row = json.loads(line)
+        whole = (papers / row["id"] / "paper.md").read_text(encoding="utf-8")
+        file = to / "whole" / row["id"] / "paper.md"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(whole, encoding="utf-8")
+        abstract = _ABSTRACT.search(whole)
+        found = abstract[1].strip() if abstract else row["paper_title"]
+        rows.append({**row, "paper_abstract": found, "paper_path": str(file.parent.relative_to(to))})
+    (to / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return len(rows)
 
 
 def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[GoldPaper]) -> list[Audit]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.ablation_bench.answers import PlanEntry
-from evaluation.ablation_bench.judging import (
+from evaluation.ablation_bench.judges.matching import (
     Sides,
     author_matches,
     blinded,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evaluation.ablation_bench.answers import plan_entry
-from evaluation.ablation_bench.instances import load
-from evaluation.ablation_bench.small import GoldPaper, gold_papers, leaks, make
+from evaluation.ablation_bench.instances.rows import load
+from evaluation.ablation_bench.instances.small import GoldPaper, gold_papers, leaks, make
 from xkg.model import Finding, Paper, PaperBundle, Technique
 
 PAPER = """\\title{Crust by Steam}

@@ -1,0 +1,4 @@
+"""Measures of plans, and what logs say of them.
+
+Imports of the benchmark: `answers`; of the project, `evaluation.results`.
+"""
