@@ -2,7 +2,7 @@
 
     <graph>/runs/<run>/task.json       what was asked
     <graph>/runs/<run>/journal.jsonl   what was done, an entry each
-    <graph>/runs/<run>/result.json, report.md, report.html
+    <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
     and what `xkg.agents.workspace` keeps beside them
 
 The name of a run is a digest of what was asked and of the starter's content: the same command goes on with the same
@@ -257,6 +257,7 @@ def _result(
     write_whole(folder / "report.md", page.encode("utf-8", "replace"))
     write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
     write_whole(folder / "transcript.jsonl", report.transcript(history).encode("utf-8", "replace"))
+    write_whole(folder / "changes.patch", workspace.diff().encode("utf-8", "surrogateescape"))
     if final:
         write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())
     return result

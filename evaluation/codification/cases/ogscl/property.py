@@ -4,9 +4,10 @@ Run in the folder of the code: prints a line a property, `ok NAME` or `failed NA
 
 import contextlib
 import io
-import os
 import runpy
 import sys
+from itertools import chain, pairwise
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +16,7 @@ EPOCHS, SIZE, COUNT = 4, 32, 603
 
 def trained_batches(seed):
     """The indices of the samples of each step of training, in order, and the samples' attribute types."""
-    sys.path.insert(0, os.getcwd())
+    sys.path.insert(0, str(Path.cwd()))
     import encoder
     import products
 
@@ -49,7 +50,7 @@ def trained_batches(seed):
 
 def in_tree(module):
     place = getattr(module, "__file__", None)
-    return bool(place) and os.path.realpath(place).startswith(os.getcwd() + os.sep)
+    return bool(place) and Path(place).resolve().is_relative_to(Path.cwd())
 
 
 def properties():
@@ -69,12 +70,12 @@ def properties():
     yield "batches of an epoch", None if whole else f"{len(steps)} steps in {EPOCHS} epochs, not {EPOCHS * expected}"
     length = max(1, len(steps) // EPOCHS)
     epochs = [steps[at : at + length] for at in range(0, EPOCHS * length, length)]
-    wrong = [sorted(sum(epoch, [])) for epoch in epochs]
-    wrong = sum(len(seen) != len(set(seen)) or len(seen) != COUNT - rest for seen in wrong)
+    seen = [list(chain(*epoch)) for epoch in epochs]
+    wrong = sum(len(of) != len(set(of)) or len(of) != COUNT - rest for of in seen)
     yield "every sample once an epoch", f"not in {wrong} of {EPOCHS} epochs" if wrong else None
 
     orders = [[tuple(of) for of in kinds[at : at + length]] for at in range(0, EPOCHS * length, length)]
-    switches = [sum(a != b for a, b in zip(order, order[1:])) for order in orders]
+    switches = [sum(a != b for a, b in pairwise(order)) for order in orders]
     blocks = min(switches, default=0) <= 2 * len(np.unique(types))
     yield "types alternate", f"types change {min(switches, default=0)} times in an epoch" if blocks else None
     yield "another order of types each epoch", "the same in all" if len(set(map(tuple, orders))) == 1 else None

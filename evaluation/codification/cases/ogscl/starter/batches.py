@@ -1,7 +1,5 @@
 """Batches of training samples."""
 
-import numpy as np
-
 
 def batches(types, size, rng):
     """Yields arrays of indices, at most `size` each; together they are all samples once. `types` are the samples'

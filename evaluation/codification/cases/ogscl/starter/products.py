@@ -30,6 +30,6 @@ def samples(count, seed):
     rng = np.random.default_rng(seed)
     types = rng.choice(len(TYPES), size=count, p=(0.45, 0.3, 0.15, 0.1))
     chosen = np.array([rng.integers(VALUES[kind]) for kind in types])
-    features = np.stack([shifts[kind] + values[kind][value] for kind, value in zip(types, chosen)])
+    features = np.stack([shifts[kind] + values[kind][value] for kind, value in zip(types, chosen, strict=True)])
     features = features + NOISE * rng.normal(size=features.shape)
     return Samples(features, types, first[types] + chosen)
