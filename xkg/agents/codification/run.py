@@ -1,6 +1,6 @@
 """A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
 
-    <graph>/runs/<run>/task.json       what was asked
+    <graph>/runs/<run>/task.json, method.txt   what was asked
     <graph>/runs/<run>/journal.jsonl   what was done, an entry each
     <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
     and what `xkg.agents.workspace` keeps beside them
@@ -88,6 +88,7 @@ def codify(
         if (done := _finished(folder, settings.steps)) is not None:
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
+        write_whole(folder / "method.txt", method.text.encode("utf-8", "replace"))
         started = (folder / "workspace.json").exists()
         workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
         journal = Journal(folder / "journal.jsonl")
