@@ -253,6 +253,15 @@ class ServeBuildSettings(_Section):
     per_day: int = Field(default=24, ge=1)
 
 
+class ServeAgentSettings(_Section):
+    """Runs of `xkg implement` that clients of the server request. `allowed` says whether they may; over HTTP a caller
+    also needs a token with the scope `agents`. Starter code comes from `serve.build.hosts` or from under the roots.
+    `per_day` runs may be requested within a day, each of which may spend `llm.max_cost`."""
+
+    allowed: bool = False
+    per_day: int = Field(default=8, ge=1)
+
+
 class ServeQuestionSettings(_Section):
     """Questions to the language model while a caller waits, as `verify` asks them. An answer waits `wait_seconds`, that
     for a task twice as long; most clients give up a call after a minute or later. What takes longer goes on for at most
@@ -275,6 +284,7 @@ class ServeSettings(_Section):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()
+    agents: ServeAgentSettings = ServeAgentSettings()
     questions: ServeQuestionSettings = ServeQuestionSettings()
 
     @field_validator("roots", mode="before")

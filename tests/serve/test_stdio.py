@@ -21,7 +21,7 @@ from xkg.serve.answers.lookup import QUERIES_CHARACTERS
 from xkg.serve.answers.quoting import NOTICE
 from xkg.serve.answers.types import uri
 from xkg.serve.service import Service
-from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS, make_server
+from xkg.serve.stdio import instructions, make_server
 from xkg.store.local.store import EmbeddedStore
 
 STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"
@@ -53,8 +53,8 @@ async def refused(client: Client, tool: str, **arguments: Any) -> str:
 
 async def test_tools_are_described_within_what_clients_show(server: MCPServer) -> None:
     async with Client(server) as client:
-        assert len(INSTRUCTIONS) < 2048
-        assert client.instructions == INSTRUCTIONS
+        assert len(instructions()) < 2048
+        assert client.instructions == instructions()
         tools = (await client.list_tools()).tools
         assert {tool.name for tool in tools} == {
             "search_techniques",
@@ -80,7 +80,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
 
 
 async def test_everything_else_is_described_within_that_too(server: MCPServer) -> None:
-    assert len(INSTRUCTIONS_WITH_BUILDS) < 2048
+    assert len(instructions(("build", "implement"))) < 2048
 
     def descriptions(value: Any) -> list[str]:
         if isinstance(value, dict):

@@ -62,6 +62,12 @@ def implement(
     no_graph: Annotated[bool, typer.Option("--no-graph", help="Work without the graph's techniques and code.")] = False,
     llm: Annotated[str | None, typer.Option(help="Language model (llm.model, or o4-mini).")] = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
+    progress: Annotated[
+        Literal["text", "json"], typer.Option(help="How steps are reported on stderr: for a person, or as JSON lines.")
+    ] = "text",
+    within: Annotated[
+        list[str] | None, typer.Option(hidden=True, help="Folders that starter code lies under; '' opens none.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Let an agent implement a method in starter code.
@@ -91,8 +97,9 @@ def implement(
         "graph": False if no_graph else None,
     }
     asked = read_task(task, flags)
-    with _display() as notify:
-        result = implement.implement(settings, asked, notify)
+    roots = None if within is None else [Path(folder) for folder in within if folder]
+    with _json_lines() if progress == "json" else _display() as notify:
+        result = implement.implement(settings, asked, notify, roots=roots)
     _print(result, as_json)
 
 
@@ -134,6 +141,34 @@ def _data(given: Sequence[str]) -> dict[str, str]:
     if wrong := [name for name, equals, place in pairs if not (name and equals and place)]:
         raise InputError(f"--data {wrong[0]!a}: give PATH=FOLDER, as in data=/datasets/cifar")
     return {name: place for name, _, place in pairs}
+
+
+@contextmanager
+def _json_lines() -> Iterator[Callable[[object], None]]:
+    """Steps for programs, one JSON object a line: `step` when one has ended, `calls` when a model was asked. `dollars`
+    is the sum so far, null where a price is unknown."""
+    import json
+
+    from xkg.agents.codification.run import StepTaken
+    from xkg.llm.client import Call
+
+    calls = 0
+    dollars: float | None = 0.0
+
+    def notify(event: object) -> None:
+        nonlocal calls, dollars
+        fields: dict[str, object] = {"event": "calls"}
+        if isinstance(event, StepTaken):
+            dollars = event.dollars
+            fields = {"event": "step", **event._asdict()}
+        elif isinstance(event, Call) and not event.cached:
+            calls += 1
+        else:
+            return
+        sys.stderr.write(f"{json.dumps({**fields, 'calls': calls, 'dollars': dollars})}\n")
+        sys.stderr.flush()
+
+    yield notify
 
 
 @contextmanager

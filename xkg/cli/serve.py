@@ -19,6 +19,13 @@ def serve(
             "--allow-build", help="Let callers build papers; over HTTP those whose token has the scope build."
         ),
     ] = False,
+    allow_agents: Annotated[
+        bool,
+        typer.Option(
+            "--allow-agents",
+            help="Let callers have methods implemented by agents; over HTTP those whose token has the scope agents.",
+        ),
+    ] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         typer.Option(help="What is logged over HTTP; debug logs contents too."),
@@ -29,7 +36,9 @@ def serve(
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
     from xkg.commands.serve import http_app, serve_stdio
 
-    settings = settings_of(context, serve={"build": {"allowed": True}} if allow_build else None)
+    allowed = {"build": allow_build, "agents": allow_agents}
+    given = {name: {"allowed": True} for name, is_allowed in allowed.items() if is_allowed}
+    settings = settings_of(context, serve=given or None)
     if http is not None:
         from xkg.serve.http.run import serve_http
 

@@ -1,7 +1,7 @@
 """`xkg implement`: lets an agent implement a method in starter code, and brings the result to the user."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,14 @@ class Applied(Value):
         return f"{self.patch}: `git apply {self.patch}` in the starter's folder applies it"
 
 
-def implement(settings: Settings, task: "Task", notify: Callable[[object], None]) -> "CodificationResult":
+def implement(
+    settings: Settings, task: "Task", notify: Callable[[object], None], *, roots: Sequence[Path] | None = None
+) -> "CodificationResult":
     """As `xkg.agents.codification.start.implement`."""
     from xkg.agents.codification.start import implement
 
     require_folder(settings.kg)
-    return implement(settings, task, notify)
+    return implement(settings, task, notify, roots=roots)
 
 
 def apply(

@@ -74,8 +74,8 @@ def _pages() -> "Pages | None":
 
 
 def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
-    """None where callers may not build."""
-    if not settings.serve.build.allowed:
+    """None where callers may ask for nothing that takes long."""
+    if not (settings.serve.build.allowed or settings.serve.agents.allowed):
         return None
     from xkg.serve.jobs.jobs import Jobs
 

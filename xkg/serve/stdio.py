@@ -18,6 +18,7 @@ from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
+    from xkg.serve.jobs.table import Kind
     from xkg.serve.prompts import PlanAblations
 
 _ABOUT = """\
@@ -41,10 +42,16 @@ Answers are concise, about 800 tokens (get_code gives code whole up to 8,000), a
 detail="full" has up to 8,000, a cursor continues a list, and a resource at uri has the rest. Ids are exact: copy \
 them."""
 
-INSTRUCTIONS = _ABOUT + " Nothing here changes the graph."
-INSTRUCTIONS_WITH_BUILDS = (
-    _ABOUT + " A paper that is missing can be built: build answers with a job, and job_status says when it is done."
-)
+_JOBS: "dict[Kind, str]" = {
+    "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done.",
+    "implement": " A method can be implemented in starter code by an agent: implement answers with a job, too.",
+}
+
+
+def instructions(kinds: "Sequence[Kind]" = ()) -> str:
+    """What the server says of itself to clients, who may ask for these jobs."""
+    return _ABOUT + ("".join(_JOBS[kind] for kind in kinds) or " Nothing here changes the graph.")
+
 
 PREPARE_AFTER_SECONDS = 0.02
 
@@ -62,8 +69,12 @@ def make_server(
     leaves out the tools that build, None for `planner` the plan of the prompt for ablations."""
     from xkg.version import __version__
 
-    instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
-    server = PlainErrors("xkg", instructions=instructions, version=__version__, log_level="WARNING")
+    server = PlainErrors(
+        "xkg",
+        instructions=instructions(jobs.kinds if jobs is not None else ()),
+        version=__version__,
+        log_level="WARNING",
+    )
     folders = list(roots)
     server.middleware.append(_preparing(server, service, folders, jobs, planner))
     if client_roots:
@@ -92,7 +103,7 @@ def _preparing(
                 from xkg.serve.mcp_server import add_all
                 from xkg.serve.tools.build import Building
 
-                building = None if jobs is None else Building(jobs, by_token=False)
+                building = None if jobs is None else Building(jobs, by_token=False, kinds=jobs.kinds)
                 add_all(server, service, roots, building, planner)
                 prepared = True
 

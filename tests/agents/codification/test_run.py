@@ -253,7 +253,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     ]
     assert world.run(world.task(mode="single")).result == "A"
     other = World(tmp_path / "other", world.endpoint)
-    checked = {"parts": [{**place, "problem": ""}]}
+    wanted = {"parts": [{**place, "problem": "say what the variable is"}]}
     note = {
         "file": "train.py",
         "kind": "replace",
@@ -272,13 +272,19 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
         {"text": "reads model"},
         edits(skeleton),
         edits(function("train", MOMENTUM)),
-        checked,
+        wanted,
         edits(note),
         {"parts": [{**place, "start_line": 13, "end_line": 19, "problem": ""}]},
     ]
     result = other.run(other.task(mode="prescribed"))
     assert result.result == "A", result
     assert not other.endpoint.answers
+    third = World(tmp_path / "third", world.endpoint)
+    checked = {"parts": [{**place, "start_line": 13, "end_line": 18, "problem": ""}]}
+    reads = [{"text": "reads train"}, {"text": "reads model"}]
+    world.endpoint.answers = [parts(), *reads, edits(skeleton), edits(function("train", MOMENTUM)), checked]
+    assert third.run(third.task(mode="prescribed")).result == "A"
+    assert not world.endpoint.answers, "what was found done was mended all the same, or checked twice"
 
 
 def test_the_method_s_text_is_data_in_every_prompt(world: World) -> None:

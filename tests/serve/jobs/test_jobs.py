@@ -85,7 +85,7 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
     [
         ("refused", "failed", "there is no such paper; give another"),
         ("crash", "failed", "signal 9"),
-        ("garbage", "failed", "ask for the build again"),
+        ("garbage", "failed", "ask for it again"),
         ("partial", "partial", "0.25 dollars are spent; run again"),
     ],
 )
@@ -275,7 +275,7 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
         os.killpg(pid, signal.SIGKILL)
         jobs.start()
         row = ended(jobs, job)
-        assert (row.state, "ask for the build again" in row.error) == ("failed", True)
+        assert (row.state, "ask for it again" in row.error) == ("failed", True)
         assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
     finally:
         jobs.close()

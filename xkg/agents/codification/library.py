@@ -1,5 +1,6 @@
 """The graph as an agent's library: techniques with running code, and what a paper consists of, as text for prompts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -7,10 +8,13 @@ from xkg.agents.codification.task import Method
 from xkg.errors import StoreError, UnknownIdError, XkgError
 
 if TYPE_CHECKING:
+    from xkg.serve.answers.types import TechniqueLine
     from xkg.serve.service import Service
 
 _CONTEXT_TOKENS = 4000
 _FOUND, _PLACES = 5, 8
+_MOST_PARTS = 8
+"""A paper with more components is taken apart by a model, which leaves out what the task does not need."""
 
 
 class Library(Protocol):
@@ -72,7 +76,9 @@ class GraphLibrary:
             context = self._service.context(paper.id, _CONTEXT_TOKENS)
         except (UnknownIdError, StoreError):
             return None
-        return Method(text=str(context), source=f"{paper.title} in the graph", parts=())
+        leaves = _leaves(paper.techniques)
+        named = leaves if 1 <= len(leaves) <= _MOST_PARTS and len(set(leaves)) == len(leaves) else ()
+        return Method(text=str(context), source=f"{paper.title} in the graph", parts=named)
 
     def _ask(self, question: "object") -> str:
         if not self._graph:
@@ -81,6 +87,12 @@ class GraphLibrary:
             return _text(question())  # type: ignore[operator]
         except XkgError as error:
             return f"the library has no answer: {error}"
+
+
+def _leaves(techniques: "Sequence[TechniqueLine]") -> tuple[str, ...]:
+    """The names of those without components, in order: what is composed of them is built when they are."""
+    below = [*(line.depth for line in techniques[1:]), 0]
+    return tuple(line.name for line, next_depth in zip(techniques, below, strict=True) if next_depth <= line.depth)
 
 
 def _text(answer: object) -> str:

@@ -1,8 +1,8 @@
 """A run from its task to its result: starter, baseline, parts, steps, verdict; resumable at every step.
 
-    <graph>/runs/<run>/task.json       what was asked
+    <graph>/runs/<run>/task.json, method.txt   what was asked
     <graph>/runs/<run>/journal.jsonl   what was done, an entry each
-    <graph>/runs/<run>/result.json, report.md, report.html
+    <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
     and what `xkg.agents.workspace` keeps beside them
 
 The name of a run is a digest of what was asked and of the starter's content: the same command goes on with the same
@@ -88,6 +88,7 @@ def codify(
         if (done := _finished(folder, settings.steps)) is not None:
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
+        write_whole(folder / "method.txt", method.text.encode("utf-8", "replace"))
         started = (folder / "workspace.json").exists()
         workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
         journal = Journal(folder / "journal.jsonl")
@@ -257,6 +258,7 @@ def _result(
     write_whole(folder / "report.md", page.encode("utf-8", "replace"))
     write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
     write_whole(folder / "transcript.jsonl", report.transcript(history).encode("utf-8", "replace"))
+    write_whole(folder / "changes.patch", workspace.diff().encode("utf-8", "surrogateescape"))
     if final:
         write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())
     return result

@@ -60,11 +60,12 @@ class Entry:
     inputs: Sequence[Mapping[str, Any]] = ()
 
 
-def local(kg: Path, *, allow_build: bool = False) -> Local:
+def local(kg: Path, *, allow_build: bool = False, allow_agents: bool = False) -> Local:
     """This installation over the graph in `kg`, by absolute paths. Raises `InputError` for a path that clients would
     interpret."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve"]
     command += ["--allow-build"] if allow_build else []
+    command += ["--allow-agents"] if allow_agents else []
     for part in command:
         if "${" in part or not part.isprintable():
             raise InputError(f"{part!a} means something else to clients: give a folder with a plainer name")

@@ -40,7 +40,7 @@ from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.mcp_server import add_all
 from xkg.serve.prompts import PlanAblations
 from xkg.serve.service import Service
-from xkg.serve.stdio import INSTRUCTIONS, INSTRUCTIONS_WITH_BUILDS
+from xkg.serve.stdio import instructions
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
 from xkg.version import __version__
@@ -146,11 +146,15 @@ def _mcp_server(
 ) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
-    instructions = INSTRUCTIONS if jobs is None else INSTRUCTIONS_WITH_BUILDS
     server = PlainErrors(
-        "xkg", instructions=instructions, version=__version__, log_level="WARNING", subscriptions=False
+        "xkg",
+        instructions=instructions(jobs.kinds if jobs is not None else ()),
+        version=__version__,
+        log_level="WARNING",
+        subscriptions=False,
     )
-    add_all(server, service, roots, None if jobs is None else Building(jobs, by_token=True), planner)
+    building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
+    add_all(server, service, roots, building, planner)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
         stateless_http=True,

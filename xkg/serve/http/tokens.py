@@ -24,7 +24,7 @@ from xkg.value import Value
 PREFIX = "xkg_"
 """Tells a token of ours from a JWT, and lets scanners find one that was committed by mistake."""
 
-Scope = Literal["read", "build"]
+Scope = Literal["read", "build", "agents"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -64,7 +64,7 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
     """The scopes of these names, each once. Raises `InputError` for one that is no scope."""
     for name in names:
         if name not in SCOPES:
-            raise InputError(f"{name[:80]!r} is no scope: there are {' and '.join(SCOPES)}")
+            raise InputError(f"{name[:80]!r} is no scope: there are {', '.join(SCOPES)}")
     return tuple(scope for scope in SCOPES if scope in names)
 
 

@@ -1,18 +1,27 @@
-"""Answers about requested builds."""
+"""Answers about requested jobs."""
 
 import json
-from typing import TYPE_CHECKING
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from xkg.errors import InputError
+from xkg.files import read_regular
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.jobs.table import Row, State
+from xkg.serve.jobs.table import Kind, Row, State
 from xkg.value import Value
 
 if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
 
 
+RUNS = "runs"
+"""The folder of a graph with the runs of agents (`xkg.agents.codification.start`)."""
+CLASSES = {"A": "error-free and better than the starter", "B": "error-free", "C": "erroneous", "D": "nothing"}
+LONGEST_PATCH = 20_000
+LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500
 BRIEF_ERROR = 120
 
@@ -41,12 +50,34 @@ class BuiltPaper(BaseModel):
     cost_usd: float
 
 
+class ImplementedMethod(BaseModel):
+    """The part of `xkg implement --json` that clients get. `result` is its class: A error-free and better than the
+    starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C. `patch` are all changes to
+    the starter code, as `git apply` takes them; without its end where it is long."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    run: str
+    result: Literal["A", "B", "C", "D"]
+    metric_before: float | None
+    metric_after: float | None
+    steps: int
+    changed_files: tuple[str, ...]
+    faults: tuple[str, ...]
+    stopped: str | None
+    notes: tuple[str, ...]
+    patch: str = ""
+
+
 class JobAnswer(Value):
-    """A requested build. `at` is how far the stage under way is, as `modularize 3/10`. `dollars` is what this
-    job spent on the language model so far, None where a price is unknown. `result` is there once something was built,
-    `error` where it did not end well: one line, with what to do."""
+    """A requested job: a build, or a method that an agent implements (`kind`; `paper` is then its text or id in short,
+    `repository` the starter code). `at` is how far it is, as `modularize 3/10` or `step 4 edit_script`. `dollars` is
+    what this job spent on the language model so far, None where a price is unknown. `result` is there once something
+    was built, `implementation` once an agent has ended, `error` where it did not end well: one line, with what to
+    do."""
 
     job: int
+    kind: Kind
     state: State
     paper: str
     repository: str
@@ -59,6 +90,7 @@ class JobAnswer(Value):
     calls: int
     dollars: float | None
     result: BuiltPaper | None
+    implementation: ImplementedMethod | None
     error: str
     note: str
 
@@ -84,11 +116,14 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
                 at = str(event["stage"])
             case {"event": "progress"}:
                 at = f"{event['stage']} {event['done']}/{event['total']}"
+            case {"event": "step"}:
+                at = f"step {event['number']} {event['action']}"
         calls = event["calls"]
         priced = event["dollars"] is not None
         dollars = event["dollars"] or 0.0
     return JobAnswer(
         job=row.id,
+        kind=row.kind,
         state=row.state,
         paper=row.paper,
         repository=row.repository,
@@ -100,7 +135,8 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
         at=at if row.state == "running" else "",
         calls=calls,
         dollars=dollars if priced else None,
-        result=_built(row.result),
+        result=_built(row.result) if row.kind == "build" else None,
+        implementation=_implemented(row.result, jobs.graph) if row.kind == "implement" else None,
         error=one_line(row.error)[:LONGEST_ERROR],
         note=note,
     )
@@ -117,7 +153,8 @@ def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
 
 def _brief(answer: JobAnswer) -> JobAnswer:
     """A job in a list, without stages and result."""
-    return answer.model_copy(update={"stages": (), "result": None, "error": answer.error[:BRIEF_ERROR]})
+    left_out = {"stages": (), "result": None, "implementation": None, "error": answer.error[:BRIEF_ERROR]}
+    return answer.model_copy(update=left_out)
 
 
 def job_lines(answer: JobAnswer) -> list[str]:
@@ -145,6 +182,15 @@ def job_lines(answer: JobAnswer) -> list[str]:
             f"  {built.paper} ({built.state}), {where} generation {built.generation}: {built.techniques} techniques"
             f"{hidden}; code: {code}; ${built.cost_usd:.2f} in all its builds"
         )
+    if answer.implementation is not None:
+        done = answer.implementation
+        before, after = ("none" if v is None else f"{v:g}" for v in (done.metric_before, done.metric_after))
+        lines.append(
+            f"  run {done.run}: class {done.result} ({CLASSES[done.result]}), metric {before} -> {after}, {done.steps} "
+            f"steps, changed: {', '.join(done.changed_files[:20]) or 'nothing'}"
+        )
+        lines += [f"  not done: {fault}" for fault in done.faults]
+        lines += ["  patch:", done.patch] if done.patch else []
     lines += [f"  error: {answer.error}"] if answer.error else []
     return [*lines, *([answer.note] if answer.note else [])]
 
@@ -152,6 +198,24 @@ def job_lines(answer: JobAnswer) -> list[str]:
 def jobs_lines(answer: JobsAnswer) -> list[str]:
     lines = [line for job in answer.jobs for line in job_lines(job)]
     return [*(lines or ["Nothing was asked for."]), *([answer.cut] if answer.cut else [])]
+
+
+def _implemented(result: str, graph: Path) -> ImplementedMethod | None:
+    try:
+        done = ImplementedMethod.model_validate(json.loads(result))
+    except (ValueError, ValidationError):
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", done.run):
+        return done
+    try:
+        patch = read_regular(graph / RUNS / done.run / "changes.patch", LARGEST_PATCH).decode("utf-8", "replace")
+    except (OSError, InputError):
+        return done
+    if len(patch) > LONGEST_PATCH:
+        patch = (
+            f"{patch[:LONGEST_PATCH]}\n[… {len(patch) - LONGEST_PATCH:,} characters left out: `xkg implement apply`]"
+        )
+    return done.model_copy(update={"patch": patch})
 
 
 def _built(result: str) -> BuiltPaper | None:

@@ -1,9 +1,9 @@
-"""Runs requested builds: one at a time, each in a process of its own that outlives the server.
+"""Runs requested jobs: one at a time, each in a process of its own that outlives the server.
 
-A build is `xkg build` with the settings of the server, so a failure of it (a crash, memory, a library that hangs) does
-not harm the server. It leads a process group and holds a lock on its own output for as long as it lives: the server
-after one that died tests that lock to see whether the build still runs, and goes on watching it. Servers of one graph
-take turns, by a lock in its folder.
+A job is `xkg build` or `xkg implement` with the settings of the server, so a failure of it (a crash, memory, a library
+that hangs) does not harm the server. It leads a process group and holds a lock on its own output for as long as it
+lives: the server after one that died tests that lock to see whether the job still runs, and goes on watching it.
+Servers of one graph take turns, by a lock in its folder.
 """
 
 import contextlib
@@ -14,17 +14,17 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
-from xkg.files import file_lock, private_file, private_folder, try_lock
+from xkg.files import file_lock, private_file, private_folder, try_lock, write_whole
 from xkg.operating_system import KILL, signal_group, yield_processor
 from xkg.serve.jobs.environment import job_environment
-from xkg.serve.jobs.table import JobTable, Row, State
+from xkg.serve.jobs.table import JobTable, Kind, Row, State
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,8 @@ XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[
 
 def check_bounds(settings: Settings) -> None:
     """Raises `ConfigError` where callers could spend without bound, or run code that nothing contains."""
+    if settings.serve.agents.allowed and settings.llm.model == "none":
+        raise ConfigError("agents for clients ask a language model, and llm.model is none: name one, such as o4-mini")
     if settings.llm.model != "none" and settings.llm.max_cost is None:
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
@@ -56,7 +58,7 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The builds of the graph of `settings`. Every method raises what `JobTable` raises. Safe to use from several
+    """The jobs of the graph of `settings`. Every method raises what `JobTable` raises. Safe to use from several
     threads, and beside other servers of the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
@@ -72,6 +74,18 @@ class Jobs:
         self._thread: threading.Thread | None = None
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What callers may ask for."""
+        serve = self._settings.serve
+        allowed: tuple[tuple[Kind, bool], ...] = (("build", serve.build.allowed), ("implement", serve.agents.allowed))
+        return tuple(kind for kind, is_allowed in allowed if is_allowed)
+
+    @property
+    def graph(self) -> Path:
+        """The folder of the graph."""
+        return self._settings.kg
+
+    @property
     def hosts(self) -> Sequence[str]:
         """Those that repositories may be fetched from."""
         return self._settings.serve.build.hosts
@@ -84,10 +98,19 @@ class Jobs:
     def ask(self, paper: str, repository: str | None, caller: str) -> tuple[Row, bool]:
         """The job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. Raises
         `InputError` where too many were requested, and `StoreError` while the server ends."""
+        return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day)
+
+    def ask_agent(self, task: Mapping[str, object], method: str, caller: str) -> tuple[Row, bool]:
+        """The job that implements a method, and whether it is new. `task` has the fields of `xkg implement --task`,
+        as `xkg.serve.jobs.sources` returns them, `method` is a short name of it. Raises as `ask`."""
+        text = json.dumps(task, ensure_ascii=False, sort_keys=True)
+        per_day = self._settings.serve.agents.per_day
+        return self._asked(method, str(task["starter"]), caller, "implement", text, per_day)
+
+    def _asked(self, paper: str, repository: str, caller: str, kind: Kind, task: str, per_day: int) -> tuple[Row, bool]:
         if self._closing.is_set():
             raise StoreError("the server is about to end: ask again when it is back")
-        per_day = self._settings.serve.build.per_day
-        job = self._table.add(paper, repository or "", caller, waiting=MOST_WAITING, per_day=per_day)
+        job = self._table.add(paper, repository, caller, waiting=MOST_WAITING, per_day=per_day, kind=kind, task=task)
         self._ensure()
         return job
 
@@ -111,13 +134,13 @@ class Jobs:
         return row
 
     def events(self, job: int) -> list[dict[str, Any]]:
-        """The events that a build has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
+        """The events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
         lines = _read(self._log(job)).splitlines()
         events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Ends the build that this server watches, politely at first, and starts no more. Waiting jobs stay in the
+        """Ends the job that this server watches, politely at first, and starts no more. Waiting jobs stay in the
         table for the next server."""
         self._closing.set()
         with self._turn:
@@ -139,7 +162,7 @@ class Jobs:
                     self._work_off()
                     return
                 except XkgError as error:
-                    log.error("builds wait, for a while: %s", error)
+                    log.error("jobs wait, for a while: %s", error)
                     self._closing.wait(_PAUSE_SECONDS)
         finally:
             with self._turn:
@@ -179,7 +202,7 @@ class Jobs:
             try:
                 build: _Build = self._started(row)
             except OSError as error:
-                self._settle(row, "failed", f"the build cannot be started ({error.strerror}): see to the server")
+                self._settle(row, "failed", f"the job cannot be started ({error.strerror}): see to the server")
                 return
         else:
             build = _Build(self._output(row.id), row.pid, None)
@@ -191,7 +214,7 @@ class Jobs:
             if current is None or current.cancel:
                 state, why = "cancelled", ""
             elif self._closing.is_set():
-                state, why = "failed", "the server ended while it ran: ask for the build again to go on from there"
+                state, why = "failed", "the server ended while it ran: ask for it again to go on from there"
             elif time.monotonic() - start > LONGEST_SECONDS:
                 state, why = "failed", f"it was ended after {LONGEST_SECONDS / 3600:.0f} hours: ask again to go on"
             if state is not None:
@@ -202,11 +225,16 @@ class Jobs:
 
     def _started(self, row: Row) -> "_Build":
         llm = self._settings.llm
-        command = [*self._command, f"--kg={self._settings.kg.absolute()}", "build", "--json", "--progress=json"]
-        command += [f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
+        command = [*self._command, f"--kg={self._settings.kg.absolute()}"]
+        if row.kind == "build":
+            command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
+            if (excluded := self._settings.serve.exclude) is not None:
+                command.append(f"--blacklist={excluded.absolute()}")
+        else:
+            write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
+            command += ["implement", f"--task={self._task(row.id)}"]
+        command += ["--json", "--progress=json"]
         command += [f"--within={root}" for root in self._roots] or ["--within="]
-        if (excluded := self._settings.serve.exclude) is not None:
-            command.append(f"--blacklist={excluded.absolute()}")
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
@@ -236,20 +264,25 @@ class Jobs:
         errors = [line for line in _read(self._log(row.id)).splitlines() if line.startswith("xkg: ")]
         last_error = errors[-1].removeprefix("xkg: ") if errors else ""
         if state is None and outcome is not None:
-            whole = outcome.get("state") == "complete" and not outcome.get("stopped")
-            state, error = (
-                ("done", "") if whole else ("partial", last_error or "parts of it failed: ask again to try once more")
-            )
+            if row.kind == "implement":
+                whole = outcome.get("result") in ("A", "B")
+                why = str(outcome.get("stopped") or "; ".join(map(str, outcome.get("faults") or ())))
+            else:
+                whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
+            state, error = ("done", "") if whole else ("partial", why or "parts of it failed: ask again to try anew")
         elif state is None:
             signalled = f" (signal {-code}, perhaps for want of memory)" if code is not None and code < 0 else ""
-            ended = f"its process ended without an error line{signalled}: ask for the build again to go on from there"
+            ended = f"its process ended without an error line{signalled}: ask for it again to go on from there"
             state, error = "failed", last_error or ended
         for forgotten in self._table.ended(row.id, state, result, error):
-            for path in (self._log(forgotten), self._output(forgotten)):
+            for path in (self._log(forgotten), self._output(forgotten), self._task(forgotten)):
                 path.unlink(missing_ok=True)
 
     def _log(self, job: int) -> Path:
         return self._folder / f"{job}.log"
+
+    def _task(self, job: int) -> Path:
+        return self._folder / f"{job}.task.json"
 
     def _output(self, job: int) -> Path:
         return self._folder / f"{job}.json"

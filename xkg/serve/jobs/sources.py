@@ -5,7 +5,7 @@ network, to its own files, into options of the programs that it runs. So a name 
 but a configured one, and is rewritten before anything is started with it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from xkg.serve.allowed_folders import path_under_roots
 
 _SEGMENT = r"[A-Za-z0-9_~][A-Za-z0-9._~-]*"
 _REFERENCE = r"(?!.*(?:\.\.|//))[A-Za-z0-9_][A-Za-z0-9_./+#=-]*"
+_GRAPH_ID = re.compile(r"(?:arxiv|doi|title):[^\s\\]{1,500}")
 _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference>{_REFERENCE}))?")
 
 
@@ -33,6 +34,32 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
             f"{name[:200]!a} is no arXiv id, and this server opens no folder: give an id such as arxiv:1608.04471"
         )
     return str(path_under_roots(name, roots))
+
+
+def method_named(method: str, roots: Sequence[Path]) -> str:
+    """The method as `xkg implement` takes it: a text (of four words or more), the id of a paper or technique of the
+    graph, or a file under `roots`, links resolved, perhaps with `#section`. Raises `InputError`."""
+    if "\n" in method or len(method.split()) > 3:
+        return f"{method.strip()}\n"  # a line break makes it a text, whatever files there are
+    _refuse_odd(method)
+    if _GRAPH_ID.fullmatch(method):
+        return method
+    if not roots:
+        raise InputError(
+            f"{method[:200]!a} is no text and no id, and this server opens no folder: give the method's text, or an id "
+            "such as arxiv:1608.04471"
+        )
+    path, mark, section = method.partition("#")
+    return f"{path_under_roots(path, roots)}{mark}{section}"
+
+
+def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
+    """Folders of data by their paths in the starter code, under `roots`, links resolved. Raises `InputError`."""
+    if data and not roots:
+        raise InputError("this server opens no folder, so no data can be named: have serve.roots set")
+    for place in data.values():
+        _refuse_odd(place)
+    return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
 
 
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:

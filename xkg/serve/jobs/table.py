@@ -1,4 +1,4 @@
-"""The table of requested builds: one SQLite file in the graph's folder, shared by server processes."""
+"""The table of requested jobs: one SQLite file in the graph's folder, shared by server processes."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -14,24 +14,29 @@ from xkg.sqlite_files import open_wal, transaction
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
+Kind = Literal["build", "implement"]
 
 RETAINED_JOBS = 200
 """Ended jobs that are stored, with their logs."""
 
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = {
     "jobs": """CREATE TABLE IF NOT EXISTS jobs (
         id INTEGER PRIMARY KEY AUTOINCREMENT, paper TEXT NOT NULL, repository TEXT NOT NULL, asked_by TEXT NOT NULL,
         state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
-        cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '')""",
+        cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
+        kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '')""",
 }
-_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel"
+_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task"
+_ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''")
+"""Columns that tables of version 1 lack."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A stored job. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a job that
-    was started; `cancel` is 1 where somebody wants it ended; `result` is what the build printed, as JSON."""
+    was started; `cancel` is 1 where somebody wants it ended; `result` is what the command printed, as JSON. Of kind
+    `implement`, `task` is the task as JSON, `paper` a short name of the method and `repository` the starter code."""
 
     id: int
     paper: str
@@ -45,6 +50,8 @@ class Row:
     result: str
     error: str
     cancel: int
+    kind: Kind = "build"
+    task: str = ""
 
 
 class JobTable:
@@ -55,24 +62,37 @@ class JobTable:
         self._folder = folder
         self._path = folder / "jobs.sqlite"
 
-    def add(self, paper: str, repository: str, caller: str, *, waiting: int, per_day: int) -> tuple[Row, bool]:
-        """The new job, or the one under way for the same paper and repository; and whether it is new. Raises
-        `InputError` where `waiting` jobs wait already, or `per_day` were requested within a day."""
+    def add(
+        self,
+        paper: str,
+        repository: str,
+        caller: str,
+        *,
+        waiting: int,
+        per_day: int,
+        kind: Kind = "build",
+        task: str = "",
+    ) -> tuple[Row, bool]:
+        """The new job, or the one under way for the same request; and whether it is new. Raises `InputError` where
+        `waiting` jobs wait already, or `per_day` of the kind were requested within a day."""
         now = datetime.now(UTC)
         with self._changing() as db:
-            same = "state IN ('queued', 'running') AND NOT cancel AND paper = ? AND repository = ?"
-            for row in self._rows(db, f"{same} ORDER BY id", paper, repository):
+            live = "state IN ('queued', 'running') AND NOT cancel"
+            same = f"{live} AND paper = ? AND repository = ? AND kind = ? AND task = ? ORDER BY id"
+            for row in self._rows(db, same, paper, repository, kind, task):
                 return row, False
             if _count(db, "state = 'queued'") >= waiting:
-                raise InputError(f"{waiting} builds wait already: ask again when job_status shows fewer")
-            if _count(db, "asked > ?", _iso(now - timedelta(days=1))) >= per_day:
+                raise InputError(f"{waiting} jobs wait already: ask again when job_status shows fewer")
+            if _count(db, "asked > ? AND kind = ?", _iso(now - timedelta(days=1)), kind) >= per_day:
+                what, setting = ("builds", "build") if kind == "build" else ("runs of an agent", "agents")
                 raise InputError(
-                    f"{per_day} builds were asked for within a day, which is all that this server takes "
-                    "(serve.build.per_day): ask again tomorrow"
+                    f"{per_day} {what} were asked for within a day, which is all that this server takes "
+                    f"(serve.{setting}.per_day): ask again tomorrow"
                 )
             inserted = db.execute(
-                "INSERT INTO jobs (paper, repository, asked_by, state, asked) VALUES (?, ?, ?, 'queued', ?)",
-                (paper, repository, caller, _iso(now)),
+                "INSERT INTO jobs (paper, repository, asked_by, state, asked, kind, task) "
+                "VALUES (?, ?, ?, 'queued', ?, ?, ?)",
+                (paper, repository, caller, _iso(now), kind, task),
             )
             return self._row(db, int(inserted.lastrowid or 0)), True
 
@@ -142,7 +162,7 @@ class JobTable:
                 if version > _VERSION:
                     raise SchemaVersionError(f"{self._path} is of another version of xkg: use that one, or remove it")
                 if version < _VERSION:
-                    db.execute(f"PRAGMA user_version = {_VERSION}")
+                    _migrate(db)
                 yield db
         except sqlite3.OperationalError as error:
             raise StoreError(f"{self._path} cannot be used ({error}): see to its rights and to free space") from error
@@ -152,6 +172,15 @@ class JobTable:
             ) from error
         except OSError as error:
             raise StoreError(f"{self._folder} cannot be made ({error.strerror}): see to its rights") from error
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    with transaction(db):
+        present = {row[1] for row in db.execute("PRAGMA table_info(jobs)")}
+        for column in _ADDED:
+            if column.partition(" ")[0] not in present:
+                db.execute(f"ALTER TABLE jobs ADD COLUMN {column}")
+        db.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _count(db: sqlite3.Connection, where: str, *values: object) -> int:

@@ -1,10 +1,10 @@
-"""The tools that build papers: registered only where the operator allows it, and over HTTP only for tokens with the
-scope `build`."""
+"""The tools that have papers built and methods implemented: each registered only where the operator allows it, and over
+HTTP only for tokens with its scope, `build` or `agents`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 from mcp.server import MCPServer
 from mcp.server.auth.middleware.auth_context import get_access_token
@@ -14,40 +14,52 @@ from pydantic import Field
 from xkg.errors import InputError
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.jobs import Jobs
-from xkg.serve.jobs.sources import paper_named, repository_named
+from xkg.serve.jobs.sources import data_named, method_named, paper_named, repository_named
+from xkg.serve.jobs.table import Kind
 from xkg.serve.tools.tool_decorator import registering
 
 LISTED = 5
-SCOPE = "build"
+SCOPES: dict[Kind, str] = {"build": "build", "implement": "agents"}
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
 """A paper's earlier build is replaced; asking twice for what is under way gives the same job."""
+_RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=True)
 _ENDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 _LOOKS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 
 @dataclass(frozen=True)
 class Building:
-    """The jobs, and whether callers are remote and must show a token with the scope (`by_token`); else the caller is
-    the user who started the server."""
+    """The jobs, what may be asked for, and whether callers are remote and must show a token with the scope
+    (`by_token`); else the caller is the user who started the server."""
 
     jobs: Jobs
     by_token: bool
+    kinds: tuple[Kind, ...] = get_args(Kind)
 
-    def caller(self) -> str:
-        """The name of the caller. Raises `InputError` for one without the scope."""
+    def caller(self, *kinds: Kind) -> str:
+        """The name of the caller. Raises `InputError` for one without the scope of any of these kinds."""
         if not self.by_token:
             return "local"
+        scopes = [SCOPES[kind] for kind in kinds]
         token = get_access_token()
-        if token is None or SCOPE not in token.scopes:
+        if token is None or not set(scopes) & set(token.scopes):
             raise InputError(
-                "this needs a token with the scope build: ask whoever runs the server for one "
-                "(`xkg token create NAME --scope read --scope build`)"
+                f"this needs a token with the scope {' or '.join(scopes)}: ask whoever runs the server for one "
+                f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"
             )
         return token.client_id
 
 
 def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
+    if "build" in building.kinds:
+        _add_build(server, building, roots)
+    if "implement" in building.kinds:
+        _add_implement(server, building, roots)
+    _add_jobs(server, building)
+
+
+def _add_build(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
     tool = registering(server)
     jobs = building.jobs
 
@@ -79,28 +91,110 @@ def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
         Asking again for what is under way gives the same job; asking again for one that ended goes on from the stages
         that are finished. An earlier build of the same paper is replaced when the new one is complete. What the
         language model may cost is bounded by the operator."""
-        caller = building.caller()
+        caller = building.caller("build")
         named = paper_named(paper, roots)
         source = None if repository is None else repository_named(repository, roots, jobs.hosts)
         row, new = jobs.ask(named, source, caller)
         note = "" if new else "This was asked for already: it is the same job."
         return job_answer(jobs, row, note)
 
+
+def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
+    tool = registering(server)
+    jobs = building.jobs
+
+    @tool("Implement a method", annotations=_RUNS)
+    def implement(
+        method: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=100_000,
+                description="the method's text; or the id of a paper or technique of the graph; or a file under the "
+                "server's roots, perhaps with #section",
+            ),
+        ],
+        starter: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=1000,
+                description="https address of the starter code, perhaps with @commit, on a host that the server takes; "
+                "or a folder under its roots",
+            ),
+        ],
+        run: Annotated[
+            str, Field(min_length=1, max_length=1000, description="command that trains and evaluates: python train.py")
+        ],
+        metric: Annotated[
+            str,
+            Field(
+                min_length=1,
+                max_length=500,
+                description="where its value is and which way is better: 'test acc: ([0-9.]+):max', "
+                "json:FILE#PATH:min or csv:FILE#COLUMN:max",
+            ),
+        ],
+        pseudocode: Annotated[str | None, Field(max_length=20_000, description="of the method")] = None,
+        related: Annotated[
+            list[str] | None, Field(max_length=50, description="files of the starter that belong to the method")
+        ] = None,
+        protect: Annotated[
+            list[str] | None,
+            Field(max_length=50, description="more of the evaluation that may not change: file or file::function"),
+        ] = None,
+        data: Annotated[
+            dict[str, str] | None,
+            Field(max_length=20, description="paths in the starter, each with a folder under the roots, for reading"),
+        ] = None,
+    ) -> JobAnswer:
+        """Has an agent implement a method in starter code, run it in a sandbox and check it. Answers at once with a
+        job; jobs run one after the other and take minutes to hours, so ask job_status now and then, not in a loop.
+        When it is done, implementation has its class (A error-free and better than the starter, B error-free, C
+        erroneous, D nothing), the metric before and after, and the patch. The starter code itself is not changed.
+
+        Asking again for what is under way gives the same job; asking again for one that ended goes on from there.
+        What the language model may cost is bounded by the operator."""
+        caller = building.caller("implement")
+        named = method_named(method, roots)
+        task: dict[str, object] = {
+            "method": named,
+            "starter": repository_named(starter, roots, jobs.hosts),
+            "run": run,
+            "metric": metric,
+            "pseudocode": pseudocode or "",
+            "related": related or [],
+            "protect": protect or [],
+            "data": data_named(data or {}, roots),
+        }
+        row, new = jobs.ask_agent(task, " ".join(named.split())[:200], caller)
+        note = "" if new else "This was asked for already: it is the same job."
+        return job_answer(jobs, row, note)
+
+
+def _add_jobs(server: MCPServer, building: Building) -> None:
+    tool = registering(server)
+    jobs = building.jobs
+
     @tool("Job status", annotations=_LOOKS)
     def job_status(
         job: Annotated[int | None, Field(ge=1, description="number of the job; none lists the newest")] = None,
     ) -> JobsAnswer:
-        """How a build is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and
-        how far the one under way is, what it spent, and in the end result (result.paper is the id for other tools) or
-        error, which says what to do. Without job, the newest jobs of all callers in short."""
-        building.caller()
+        """How a job is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and how
+        far the one under way is, what it spent, and in the end result (of a build; result.paper is the id for other
+        tools), implementation (of an agent; with its patch) or error, which says what to do. Without job, the newest
+        jobs of all callers in short."""
+        building.caller(*building.kinds)
         return jobs_answer(jobs, LISTED) if job is None else JobsAnswer(jobs=(job_answer(jobs, jobs.get(job)),), cut="")
 
-    @tool("Cancel a build", annotations=_ENDS)
-    def cancel_job(job: Annotated[int, Field(ge=1, description="number of the job, as build answers it")]) -> JobAnswer:
-        """Ends a build that waits or runs; what it has finished is kept, and asking for it again goes on from there.
-        One that has ended stays as it is."""
-        building.caller()
+    @tool("Cancel a job", annotations=_ENDS)
+    def cancel_job(
+        job: Annotated[int, Field(ge=1, description="number of the job, as it was answered")],
+    ) -> JobAnswer:
+        """Ends a job that waits or runs; what it has finished is kept, and asking for it again goes on from there. One
+        that has ended stays as it is."""
+        building.caller(*building.kinds)
+        building.caller(jobs.get(job).kind)
         row = jobs.cancel(job)
         note = "It is being ended: job_status shows when it has." if row.state == "running" else ""
         return job_answer(jobs, row, note)

@@ -118,7 +118,8 @@ class Actions:
         changed = self._refused_or_changed(edits, editable)
         version = self._workspace.edit(changed, " ".join(reason.split())[:200] or "edit")
         names = ", ".join(sorted(changed))
-        return f"edited {names}: version {version.number}, {version.reason}"
+        diff = cut_middle(self._workspace.diff(version.number - 1), self._session.settings.observation // 2)
+        return f"edited {names}: version {version.number}, {version.reason}\n{diff}"
 
     def _refused_or_changed(self, edits: Sequence[FileEdit], editable: Sequence[str] | None) -> dict[str, str]:
         texts = texts_of(self._workspace)

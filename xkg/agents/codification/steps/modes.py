@@ -73,9 +73,12 @@ class Planner:
     def _allowed(self, closed: str | None, taken: int) -> str:
         settings = self._session.settings
         most = limit(settings.pool, settings.pool_decay, taken)
+        library = (
+            "" if self._session.task.graph else f"; there is no library in this run: no {', '.join(sorted(GRAPH))}"
+        )
         if closed is None:
-            return f"every action; at most {most} of one pool in a row"
-        return f"no action of the pool {closed!a}, of which {most} were taken in a row; every other one"
+            return f"every action; at most {most} of one pool in a row{library}"
+        return f"no action of the pool {closed!a}, of which {most} were taken in a row; every other one{library}"
 
 
 class Prescribed:
@@ -96,7 +99,7 @@ class Prescribed:
             _step("edit_with_context", file=script, files=others, text=_SKELETON),
             *(_step("edit_with_context", file=script, files=others, text=_PART.format(part)) for part in session.parts),
             _step("check_implementation"),
-            _step("edit_with_context", file=script, files=others, text=_MEND),
+            *([] if _found_done(history) else [_step("edit_with_context", file=script, files=others, text=_MEND)]),
             _step("execute_script"),
         ]
         if len(history) < len(path):
@@ -134,6 +137,13 @@ class Single:
         return _step("final_answer", final=final)
 
 
+def _found_done(history: Sequence[Taken]) -> bool:
+    """Whether the check of the fixed path found every part done."""
+    checks = [each.observation for each in history if each.step.action == "check_implementation"]
+    done, _, of = (checks[0].split(" parts", 1)[0] if checks else "0 of 1").partition(" of ")
+    return done == of
+
+
 def _final(checked: Checked) -> Step:
     places = tuple(
         PartPlace(part=state.part, file=state.file, start_line=state.start_line, end_line=state.end_line)
@@ -164,4 +174,4 @@ _SKELETON = (
     "and gives, where it belongs in this code; its body may hand its input through. The program has to run as before."
 )
 _PART = "Implement the part {!r} in its function, completely, and call it where the method does."
-_MEND = "Make the changes that this check of the implementation asks for; where it asks for none, improve the comments:"
+_MEND = "Make the changes that this check of the implementation asks for:"

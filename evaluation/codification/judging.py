@@ -1,0 +1,169 @@
+"""The quality of runs: judges read method and changes, each alone, and name the lines that have to be repaired.
+
+A judgement is a row `run,judge,quality,edited,repaired`: quality S1 (as it should be), S2 (small repairs) or S3 (to be
+written anew), the lines that the agent edited, and those of them that have to be repaired, missing ones included. Time
+saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025)."""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from evaluation.codification.results import Run
+from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.llm.client import AnswerType, LanguageModel, Tier
+from xkg.llm.prompt import load_prompt
+from xkg.value import Value
+
+_PROMPT = Path(__file__).parent / "prompts" / "quality.md"
+_TRIES = 3
+_LONGEST = 100_000
+
+
+class Repair(AnswerType):
+    file: str
+    start_line: int
+    end_line: int
+    why: str
+
+
+class Quality(AnswerType):
+    """The answer of a judge."""
+
+    repairs: tuple[Repair, ...]
+    missing_lines: int
+    quality: Literal["S1", "S2", "S3"]
+    reason: str
+
+
+class Judgement(Value):
+    """One judge's view of a run."""
+
+    run: str
+    judge: str
+    quality: str
+    edited: int
+    repaired: int
+    reason: str = ""
+
+    @property
+    def saved(self) -> float | None:
+        return 1 - self.repaired / self.edited if self.edited else None
+
+
+def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
+    """The judgement of one judge, who sees nothing of another's. Raises as `LanguageModel` does."""
+    workspace = Workspace.open(run.folder)
+    edited = run.edited()
+    inputs = {
+        "judge": name,
+        "method": (run.folder / "method.txt").read_text(encoding="utf-8"),
+        "parts": "\n".join(f"- {part}" for part in parts_of(run)),
+        "changes": cut_middle(workspace.diff(), _LONGEST) or "none",
+        "lines": cut_middle(_numbered(workspace, edited), _LONGEST) or "none",
+    }
+
+    def check(answer: Quality) -> str | None:
+        for repair in answer.repairs:
+            if (
+                repair.file not in edited
+                or not set(range(repair.start_line, repair.end_line + 1)) & edited[repair.file]
+            ):
+                return f"{repair.file}:{repair.start_line}-{repair.end_line} has no changed line: name changed lines"
+        if answer.missing_lines < 0 or (answer.quality == "S1" and (answer.repairs or answer.missing_lines)):
+            return "S1 is for what needs no repair"
+        return None
+
+    prompt = load_prompt(_PROMPT)
+    answer = model.ask_cascade(
+        f"judge:{run.folder.name}", prompt, Quality, inputs, [Tier(prompt.role, _TRIES)], about=name, check=check
+    ).answer
+    bad = {(r.file, n) for r in answer.repairs for n in range(r.start_line, r.end_line + 1) if n in edited[r.file]}
+    return Judgement(
+        run=run.folder.name,
+        judge=name,
+        quality=answer.quality,
+        edited=sum(map(len, edited.values())),
+        repaired=len(bad) + answer.missing_lines,
+        reason=answer.reason,
+    )
+
+
+def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
+    """The judgements of all judges on all runs that changed anything, by the models that the settings name."""
+    found = []
+    for run in runs:
+        model = LanguageModel(settings.llm, run.folder.parents[1])
+        try:
+            found += [judge(run, name, model) for name in judges if run.result.changed_files]
+        finally:
+            model.close()
+    return found
+
+
+def parts_of(run: Run) -> tuple[str, ...]:
+    """The names of the method's parts, as far as the run's last verdict placed them."""
+    from xkg.agents.codification.journal import Journal
+    from xkg.agents.codification.prompting.answers import Parts
+
+    parts = Journal(run.folder / "journal.jsonl").get("parts", Parts)
+    return parts.parts if parts is not None else ("as the method's text has them",)
+
+
+def judgements_in(file: Path) -> list[Judgement]:
+    with file.open(newline="", encoding="utf-8") as rows:
+        return [Judgement.model_validate(row) for row in csv.DictReader(rows)]
+
+
+def write(judgements: Iterable[Judgement], file: Path) -> None:
+    with file.open("w", newline="", encoding="utf-8") as out:
+        writer = csv.DictWriter(out, list(Judgement.model_fields))
+        writer.writeheader()
+        writer.writerows(each.model_dump() for each in judgements)
+
+
+def judged(judgements: Sequence[Judgement], runs: dict[str, Run]) -> list[str]:
+    """A line for each judgement, one for each mode, and one for all, with how often two judges agree. Raises
+    `InputError` for a judgement of an unknown run."""
+    lines = []
+    for each in judgements:
+        if each.run not in runs:
+            raise InputError(f"there is no run {each.run} among those that were given")
+        saved = "nothing edited" if each.saved is None else f"time saved {each.saved:.0%}"
+        lines.append(
+            f"{each.run} ({runs[each.run].result.result}), judge {each.judge}: {each.quality}, {each.edited} lines "
+            f"edited, {each.repaired} repaired, {saved}"
+        )
+    for arm in sorted({runs[each.run].arm for each in judgements}):
+        lines.append(f"{arm}: {_sums([each for each in judgements if runs[each.run].arm == arm])}")
+    return [*lines, f"all: {_sums(judgements)}", agreement(judgements)]
+
+
+def agreement(judgements: Sequence[Judgement]) -> str:
+    """On how many runs all judges gave one quality."""
+    by_run: dict[str, list[str]] = {}
+    for each in judgements:
+        by_run.setdefault(each.run, []).append(each.quality)
+    several = [qualities for qualities in by_run.values() if len(qualities) > 1]
+    same = sum(len(set(qualities)) == 1 for qualities in several)
+    return f"the judges agree on {same} of {len(several)} runs that several judged"
+
+
+def _sums(judgements: Sequence[Judgement]) -> str:
+    qualities = Counter(each.quality for each in judgements)
+    edited, repaired = sum(each.edited for each in judgements), sum(each.repaired for each in judgements)
+    counted = ", ".join(f"{name} {count}" for name, count in sorted(qualities.items()))
+    saved = f", time saved {1 - repaired / edited:.0%}" if edited else ""
+    return f"{counted}; {repaired} of {edited} edited lines were repaired{saved}"
+
+
+def _numbered(workspace: Workspace, edited: dict[str, frozenset[int]]) -> str:
+    blocks = []
+    for path, numbers in edited.items():
+        lines = workspace.text(path).splitlines()
+        blocks.append(f"## {path}\n" + "\n".join(f"{n:>5}  {lines[n - 1]}" for n in sorted(numbers)))
+    return "\n\n".join(blocks)

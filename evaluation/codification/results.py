@@ -1,0 +1,82 @@
+"""Runs that are over, and what they cost."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.task import Task
+from xkg.agents.codification.verdict import Class
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import LlmSettings
+from xkg.errors import InputError, UnknownIdError
+from xkg.llm.costs import Cost, costs
+
+PUBLISHED = (
+    "published, agent: A 25 %, B 21.9 %, C 43.8 %, D 9.4 %; S1 46.9 %; time saved 57.9 %. "
+    "Error-free (A + B): prescribed 0 + 31 %, single call 12.5 + 6.3 %"
+)
+CLASSES: tuple[Class, ...] = ("A", "B", "C", "D")
+
+
+class Run:
+    """A run that is over. `folder` is `<graph>/runs/<name>`; `arm` its mode, and whether it had the graph."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            self.result = CodificationResult.model_validate_json((folder / "result.json").read_bytes())
+            self.task = Task.model_validate_json((folder / "task.json").read_bytes())
+        except (OSError, ValueError) as error:
+            raise InputError(f"{folder} is no run that is over: give the folder `runs` of a graph") from error
+        self.folder = folder
+        alone = self.task.mode == "agent" and not self.task.graph
+        self.arm = f"{self.task.mode}{', no graph' if alone else ''}"
+
+    def tokens(self) -> Cost:
+        """The calls of the run; none where the ledger of its graph has none."""
+        name = f"run:{self.folder.name}"
+        try:
+            return costs(self.folder.parents[1], LlmSettings(), papers=[name]).total
+        except UnknownIdError:
+            return Cost(name=name)
+
+    def edited(self) -> dict[str, frozenset[int]]:
+        """The lines (1-based) that the run added or changed, without empty ones, by file."""
+        workspace = Workspace.open(self.folder)
+        return {
+            path: frozenset(n for n in lines if workspace.text(path).splitlines()[n - 1 : n] != [""])
+            for path, lines in workspace.changed_lines().items()
+        }
+
+
+def runs_in(folders: Iterable[Path]) -> list[Run]:
+    """The runs that are over, in order. Raises `InputError` for a folder without one."""
+    found: list[Run] = []
+    for folder in folders:
+        files = sorted(folder.glob("*/result.json"))
+        if not files:
+            raise InputError(f"{folder} holds no run that is over: give the folder `runs` of a graph")
+        found += [Run(file.parent) for file in files]
+    return found
+
+
+def by_mode(runs: Sequence[Run]) -> Table:
+    """Counts of classes, steps, edits, tokens and dollars, a row a mode."""
+    columns = ("mode", "runs", *CLASSES, "steps", "edits", "expert", "tokens in", "out", "dollars")
+    table = Table(*columns, title="Runs by class")
+    for arm in sorted({run.arm for run in runs}):
+        of = [run for run in runs if run.arm == arm]
+        counts = Counter(run.result.result for run in of)
+        dollars = [run.result.dollars for run in of]
+        cost = "unknown" if None in dollars else f"{sum(each for each in dollars if each is not None):.3f}"
+        sums = (
+            sum(run.result.steps for run in of),
+            sum(run.result.edits for run in of),
+            sum(run.result.expert_calls for run in of),
+        )
+        spent = [run.tokens() for run in of]
+        tokens = (sum(each.input_tokens for each in spent), sum(each.output_tokens for each in spent))
+        table.add_row(arm, str(len(of)), *(str(counts[name]) for name in CLASSES), *map(str, (*sums, *tokens)), cost)
+    return table
