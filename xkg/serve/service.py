@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xkg.model import Paper
     from xkg.serve.answers import types
     from xkg.serve.answers.measured import Ablations
-    from xkg.serve.answers.paper_list import PaperFilters
+    from xkg.serve.answers.paper_list import PaperFilters, PaperList
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
     from xkg.serve.search.filters import Filters
@@ -63,6 +63,8 @@ class Service:
         self._read = QueryEncoder(self._model)
         self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
         self._measured: tuple[int, Ablations] | None = None  # of a generation
+        self._listing = threading.Lock()
+        self._listed: PaperList | None = None
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
@@ -216,7 +218,17 @@ class Service:
         from xkg.serve.answers.paper_list import PaperFilters, papers_answer
 
         with self._snapshot() as snapshot:
-            return papers_answer(snapshot, k, filters or PaperFilters())
+            return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
+
+    def paper_list(self, snapshot: "Snapshot") -> "PaperList":
+        """All papers of an open snapshot, read once a generation."""
+        from xkg.serve.answers.paper_list import PaperList
+
+        with self._listing:
+            known = self._listed
+            if known is None or known.generation != snapshot.generation:
+                known = self._listed = PaperList(snapshot.generation, snapshot.paper_lines())
+            return known
 
     def snapshot(self) -> "AbstractContextManager[Snapshot]":
         """One state of the graph, without what answers may not hold."""

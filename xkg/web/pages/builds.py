@@ -41,7 +41,7 @@ def show(site: Site, request: Request) -> Response:
     newest: Sequence[Any] = ()
     # The first build of an empty graph may be under way.
     with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
-        lines = site.overviews.of(snapshot).lines
+        lines = site.service.paper_list(snapshot).lines
         newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
         causes = _causes(site, snapshot, [line.id for line in newest])
     return site.render(
