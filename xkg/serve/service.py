@@ -91,11 +91,11 @@ class Service:
         chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
-                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self._ablations(snapshot))
+                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
         from xkg.serve.verification import verifier
 
         with self._snapshot() as snapshot:
-            ablations = self._ablations(snapshot)
+            ablations = self.ablations(snapshot)
         questions = self._asking()
         begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
@@ -150,7 +150,7 @@ class Service:
         from xkg.serve.answers.measured import with_measured
 
         with self._snapshot() as snapshot:
-            return with_measured(technique_answer(snapshot, technique, full=full), self._ablations(snapshot), full=full)
+            return with_measured(technique_answer(snapshot, technique, full=full), self.ablations(snapshot), full=full)
 
     def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
         from xkg.serve.answers.lookup import code_answer
@@ -184,7 +184,7 @@ class Service:
                 graph=self.folder,
                 parsers=self.parsers,
                 repository=repository,
-                ablations=self._ablations(snapshot),
+                ablations=self.ablations(snapshot),
             )
 
     def locate(
@@ -339,7 +339,7 @@ class Service:
                 self._excluded = known
         return known[1]
 
-    def _ablations(self, snapshot: "Snapshot") -> "Ablations":
+    def ablations(self, snapshot: "Snapshot") -> "Ablations":
         """All measurements, read once a generation."""
         with self._turn:
             known = self._measured
