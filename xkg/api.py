@@ -96,19 +96,22 @@ class KnowledgeGraph:
         tested: bool = False,
         state: "State | None" = None,
     ) -> "PapersAnswer":
-        """The papers in the order of their titles, at most `k`: those whose title or id has the words of `text`, of
-        these `years` (first and last, either may be None; papers without a year are left out), with code, with tested
-        code, or of the `state` "complete" or "partial". The answer can be iterated and indexed as its rows can.
+        """The papers in the order of their titles, at most `k`: those whose title, id or authors have the words of
+        `text`, of these `years` (first and last, either may be None; papers without a year are left out), with code,
+        with tested code, or of the `state` "complete" or "partial". The answer can be iterated and indexed as its rows
+        can.
 
         >>> import xkg
         >>> with xkg.open("storage/default") as kg:
         ...     kg.papers("stein", with_code=True)[0].id
         'arxiv:1608.04471'
         """
+        from xkg.model import Level
         from xkg.serve.answers.paper_list import PaperFilters
 
+        level = Level.TESTED if tested else None
         return self._service.list_papers(
-            None if k is None else _number(k), PaperFilters(text, years, with_code, tested, state)
+            None if k is None else _number(k), PaperFilters(text, years, with_code, level, state)
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":

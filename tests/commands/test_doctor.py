@@ -72,6 +72,17 @@ def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.Monk
     assert "built on CPU" in gpu.cost
 
 
+def test_without_an_extra_what_it_brings_is_optional(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "missing_packages", lambda: ["jinja2", "matplotlib"])
+    monkeypatch.setattr(doctor, "_version", {}.get)
+    report = doctor.examine(Settings(kg=tmp_path))
+    pages = by_name(report, "pages")
+    assert (pages.ok, pages.optional, pages.remedy) == (False, True, "pip install 'xkg[web]'")
+    assert "jinja2, matplotlib" in pages.seen
+    assert "not ok" not in str(pages)
+    assert max(map(len, str(pages).splitlines())) < 100
+
+
 def test_the_language_model_is_named_with_what_it_lacks_and_never_its_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from xkg.serve.mcp_server import add_all
 from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 
-MOST_BYTES = 26_100
+MOST_BYTES = 25_000
 
 
 @pytest.fixture(scope="module")

@@ -75,8 +75,7 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             assert tool.output_schema is not None
             assert tool.annotations is not None
             hints = tool.annotations
-            assert (hints.read_only_hint, hints.destructive_hint) == (True, False)
-            assert (hints.idempotent_hint, hints.open_world_hint) == (True, False)
+            assert (hints.read_only_hint, hints.open_world_hint) == (True, False)
 
 
 async def test_everything_else_is_described_within_that_too(server: MCPServer) -> None:

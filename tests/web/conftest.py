@@ -15,12 +15,25 @@ from xkg.build.context import BuildContext
 from xkg.build.pipeline import build_paper
 from xkg.config import HttpSettings, LlmSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.model import Code, Evidence, Fidelity, Level, Paper, PaperBundle, Reference, Survivor, code_id
+from xkg.model import (
+    Ablation,
+    Code,
+    Evidence,
+    Fidelity,
+    Level,
+    Paper,
+    PaperBundle,
+    Reference,
+    Survivor,
+    ablation_id,
+    code_id,
+)
 from xkg.store.local.store import EmbeddedStore
 
 HOSTILE = "title:hostile"
 SCRIPT = "<script>document.title = 'owned'</script>"
 MUTANT = "0.5 became 1.5"
+WITHOUT = "the repulsive force is left out"
 
 
 def hostile() -> PaperBundle:
@@ -78,6 +91,22 @@ def tested(bundle: PaperBundle) -> PaperBundle:
     return bundle.model_copy(update={"code": code})
 
 
+def measured(bundle: PaperBundle) -> list[Ablation]:
+    """Ablations of a technique, of one with an interval and one without."""
+    technique = next(t.id for t in bundle.techniques if t.id.endswith("/repulsive-force"))
+    head = "--- a/stein.py\n+++ b/stein.py\n@@ -20,2 +20,2 @@\n"
+    diff = f"{head}-    return gradient / n\n+    return 0 * gradient  # {SCRIPT}\n"
+    return [
+        Ablation(
+            id=ablation_id(technique, "0" * 40, what, "python train.py", "mmd"), technique=technique, metric="mmd",
+            direction="min", baseline=0.02, value=0.02 * (1 + change), change=change, low=low, high=high, seeds=seeds,
+            kind="toggle", description=what, diff=diff, commit="0" * 40, command="python train.py",
+            measured_at="2026-01-01T00:00:00+00:00",
+        )
+        for what, change, low, high, seeds in ((WITHOUT, 0.83, 0.61, 1.05, 5), (f"halved {SCRIPT}", 0.1, None, None, 1))
+    ]  # fmt: skip
+
+
 @pytest.fixture(scope="session")
 def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example, built without a model and without running anything, and a hostile paper."""
@@ -88,6 +117,7 @@ def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context).bundle
     store = EmbeddedStore(folder, lambda: embedder)
     store.publish([tested(built), hostile()])
+    store.add_ablations(measured(built))
     store.close()
     return folder
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.http_server import Running, running
-from tests.web.conftest import HOSTILE, MUTANT, SCRIPT
+from tests.web.conftest import HOSTILE, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import NARROW, WIDE, looking
 from xkg.config import HttpSettings, LlmSettings, ServeBuildSettings
 from xkg.serve.jobs.table import JobTable
@@ -58,7 +58,7 @@ def test_a_walk_from_the_map_to_a_mutant_that_survived(browser: Browser, pages: 
         page.goto("/")
         page.get_by_role("link", name=re.compile("A Short Account of Stein")).first.click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("A Short Account of Stein"))
-        page.get_by_role("link", name="repulsive force").click()
+        page.locator(".tree").get_by_role("link", name="repulsive force").click()
         expect(page.locator("mark")).to_contain_text("pushes particles away from one another")
         expect(page.locator("#done .line").first).to_contain_text("def repulsive_force")
         expect(page.locator("#done .line.focus").first).to_be_visible()
@@ -104,6 +104,47 @@ def test_the_keyboard_alone_leads_everywhere(browser: Browser, pages: Running) -
         expect(page.get_by_role("dialog")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_be_hidden()
+
+
+def test_the_keyboard_alone_leads_from_the_map_to_a_mutant(browser: Browser, pages: Running) -> None:
+    with looking(browser, pages.base) as page:
+        page.goto("/")
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            if "Stein" in page.evaluate("document.activeElement.closest('.node')?.textContent ?? ''"):
+                break
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/paper/**")
+        for _ in range(10):
+            page.keyboard.press("j")
+            if page.evaluate("document.activeElement.textContent") == "repulsive force":
+                break
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/technique/**")
+        expect(page.locator("#ours .line.survivor + .note")).to_contain_text(MUTANT)
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.ariaLabel") == "Implementation":
+                break
+        expect(page.locator("#ours .code-box").first).to_be_focused()
+
+
+def test_what_was_measured_leads_to_what_was_changed(browser: Browser, pages: Running) -> None:
+    with looking(browser, pages.base) as page:
+        page.goto(f"/paper/{PAPER}")
+        table = page.locator(".importance")
+        expect(table.get_by_role("row")).to_have_count(2)
+        expect(table).to_contain_text("+61.0 % … +105.0 %")
+        table.get_by_role("link", name="repulsive force").click()
+        page.wait_for_url("**/technique/**#change-*")
+        rows = page.locator("#measured tbody tr")
+        expect(rows).to_have_count(2)
+        expect(rows.first).to_contain_text(WITHOUT)
+        expect(rows.first.locator(".line.removed")).to_have_text("-    return gradient / n\n")
+        expect(rows.first.locator(".line.added")).to_be_visible()
+        expect(rows.first).to_contain_text("stein.py:20–21")
+        expect(rows.nth(1).locator(".line.added")).to_be_hidden()
+        expect(rows.nth(1)).to_contain_text("run once")
 
 
 def test_arrows_lead_from_paper_to_paper_on_the_map(browser: Browser, pages: Running) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.web.conftest import HOSTILE, MUTANT, SCRIPT
+from tests.web.conftest import HOSTILE, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import looking
 from xkg.commands.pages import export_html, report
 from xkg.config import LlmSettings, Settings
@@ -19,7 +19,9 @@ def test_a_paper_as_one_file(browser: Browser, web_graph: Path, tmp_path: Path) 
     with looking(browser, "file://") as page:
         page.goto(f"file://{file}")
         expect(page.locator("h1")).to_have_text("A Short Account of Stein Variational Gradient Descent")
-        page.get_by_role("link", name="repulsive force").click()
+        page.locator(".importance").get_by_role("link", name="repulsive force").click()
+        expect(page.locator("tr:target")).to_contain_text(WITHOUT)
+        page.locator(".tree").get_by_role("link", name="repulsive force").click()
         article = page.locator("article.in-file", has=page.get_by_role("heading", name="repulsive force"))
         expect(article.locator("mark")).to_contain_text("pushes particles away")
         expect(article.locator(".note")).to_contain_text(MUTANT)

@@ -34,7 +34,7 @@ Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, techniqu
 
 def papers(
     context: typer.Context,
-    text: Annotated[list[str] | None, typer.Argument(help="Words that title or id have; none lists all.")] = None,
+    text: Annotated[list[str] | None, typer.Argument(help="Words of title, id or authors; none lists all.")] = None,
     first_year: FirstYear = None,
     last_year: LastYear = None,
     with_code: Annotated[bool, typer.Option("--with-code", help="Only papers with code.")] = False,
@@ -50,9 +50,12 @@ def papers(
     Every command takes the ids that stand there, titles, and names of techniques that only one paper has."""
     from xkg.cli.display.papers import paper_table
     from xkg.commands.graph.open import open_service
+    from xkg.model import Level
     from xkg.serve.answers.paper_list import PaperFilters
 
-    filters = PaperFilters(" ".join(text or ()), (first_year, last_year), with_code, tested, state)
+    filters = PaperFilters(
+        " ".join(text or ()), (first_year, last_year), with_code, Level.TESTED if tested else None, state
+    )
     with open_service(settings_of(context)) as service:
         answer = service.list_papers(k, filters)
         if as_json:

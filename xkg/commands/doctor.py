@@ -14,6 +14,7 @@ from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
+from xkg.web.extra import missing_packages
 
 _WIDTH = 88
 
@@ -73,6 +74,7 @@ def examine(settings: Settings) -> Report:
             _landlock(),
             _parsing(),
             _environments(settings),
+            _pages(),
             *_neo4j(settings),
             _graph(settings),
         )
@@ -151,6 +153,18 @@ def _language_model(settings: Settings) -> Check:
     )
 
 
+def _pages() -> Check:
+    missing = missing_packages()
+    return Check(
+        name="pages",
+        ok=not missing,
+        seen=f"not installed: {', '.join(missing)}" if missing else "installed",
+        cost="`xkg explore`, `xkg report`, `export --format html` and the pages of `xkg serve --http`",
+        remedy="pip install 'xkg[web]'",
+        optional=True,
+    )
+
+
 def _vectors() -> Check:
     def look() -> str:
         both = [name for name in ("faiss-cpu", "faiss-gpu") if _version(name)]
@@ -167,6 +181,7 @@ def _vectors() -> Check:
         look,
         cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
         remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
+        optional=_version("faiss-cpu") is None and _version("faiss-gpu") is None,
     )
 
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Heading,
         Hit,
         Link,
-        Overview,
         PaperLine,
         Snapshot,
         TechniqueView,
@@ -75,9 +74,6 @@ class WithoutExcluded:
 
     def paper_ids(self) -> Sequence[str]:
         return self._shown(self._inner.paper_ids())
-
-    def overviews(self, ids: Sequence[str]) -> "Mapping[str, Overview]":
-        return self._inner.overviews(self._shown(ids))
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
         return self._shown(self._inner.of_years(first, last))

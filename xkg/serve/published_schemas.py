@@ -9,21 +9,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mcp_types import Tool
+from mcp_types import Tool, ToolAnnotations
 
 Schema = dict[str, Any]
 _PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 _REF = "#/$defs/"
-_WORTH = 150
+_WORTH = 100
 """Characters of a definition from which on a name of its home is shorter and as plain."""
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
     """The tools with short schemas. An argument that may be left out has the type that it has where it is given. A
-    definition that several answers use is whole in one of them, and the others name that tool."""
+    definition that several answers use, or of whose fields another has more, is whole in one; others name that."""
     answers = {tool.name: _short(tool.output_schema or {}, nullable=False, described=False) for tool in tools}
     homes = {_fields(schema): name for name, schema in answers.items()}
     for name, schema in answers.items():
+        for definition in schema.get("$defs", {}).values():
+            if (home := _home_of_more(definition, homes)) is not None:
+                homes.setdefault(_fields(definition), home)
         _refer(schema, name, homes)
         for definition in schema.get("$defs", {}).values():
             homes.setdefault(_fields(definition), name)
@@ -33,11 +36,18 @@ def published(tools: Sequence[Tool]) -> list[Tool]:
                 "description": _flowing(tool.description or ""),
                 "input_schema": _inlined(_short(tool.input_schema, nullable=False, described=True)),
                 "output_schema": _inlined(answers[tool.name]) or None,
-                "annotations": tool.annotations and tool.annotations.model_copy(update={"title": None}),
+                "annotations": tool.annotations and _annotations(tool.annotations),
             }
         )
         for tool in tools
     ]
+
+
+def _annotations(of: ToolAnnotations) -> ToolAnnotations:
+    """Without what MCP gives no meaning: how a tool changes things that changes nothing."""
+    if not of.read_only_hint:
+        return of.model_copy(update={"title": None})
+    return ToolAnnotations(read_only_hint=True, open_world_hint=of.open_world_hint)
 
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
@@ -87,6 +97,12 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 def _fields(schema: Schema) -> str:
     """What two definitions of the same fields have in common."""
     return json.dumps(schema.get("properties", schema), sort_keys=True)
+
+
+def _home_of_more(definition: Schema, homes: Mapping[str, str]) -> str | None:
+    """The tool of a definition that has all fields of this one."""
+    own = definition.get("properties", {}).items()
+    return next((home for fields, home in homes.items() if own and own <= json.loads(fields).items()), None)
 
 
 def _refer(schema: Schema, tool: str, homes: Mapping[str, str]) -> None:

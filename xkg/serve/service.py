@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xkg.model import Paper
     from xkg.serve.answers import types
     from xkg.serve.answers.measured import Ablations
-    from xkg.serve.answers.paper_list import PaperFilters
+    from xkg.serve.answers.paper_list import PaperFilters, PaperList
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
     from xkg.serve.search.filters import Filters
@@ -63,6 +63,8 @@ class Service:
         self._read = QueryEncoder(self._model)
         self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
         self._measured: tuple[int, Ablations] | None = None  # of a generation
+        self._listing = threading.Lock()
+        self._listed: PaperList | None = None
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
@@ -89,11 +91,11 @@ class Service:
         chosen = filters or Filters()
         if not verify:
             with self._snapshot() as snapshot:
-                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self._ablations(snapshot))
+                return rows_with_measured(self._cached_search(snapshot, query, k, chosen), self.ablations(snapshot))
         from xkg.serve.verification import verifier
 
         with self._snapshot() as snapshot:
-            ablations = self._ablations(snapshot)
+            ablations = self.ablations(snapshot)
         questions = self._asking()
         begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
@@ -148,7 +150,7 @@ class Service:
         from xkg.serve.answers.measured import with_measured
 
         with self._snapshot() as snapshot:
-            return with_measured(technique_answer(snapshot, technique, full=full), self._ablations(snapshot), full=full)
+            return with_measured(technique_answer(snapshot, technique, full=full), self.ablations(snapshot), full=full)
 
     def code(self, code: str, *, full: bool = False) -> "types.CodeAnswer":
         from xkg.serve.answers.lookup import code_answer
@@ -182,7 +184,7 @@ class Service:
                 graph=self.folder,
                 parsers=self.parsers,
                 repository=repository,
-                ablations=self._ablations(snapshot),
+                ablations=self.ablations(snapshot),
             )
 
     def locate(
@@ -216,7 +218,17 @@ class Service:
         from xkg.serve.answers.paper_list import PaperFilters, papers_answer
 
         with self._snapshot() as snapshot:
-            return papers_answer(snapshot, k, filters or PaperFilters())
+            return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
+
+    def paper_list(self, snapshot: "Snapshot") -> "PaperList":
+        """All papers of an open snapshot, read once a generation."""
+        from xkg.serve.answers.paper_list import PaperList
+
+        with self._listing:
+            known = self._listed
+            if known is None or known.generation != snapshot.generation:
+                known = self._listed = PaperList(snapshot.generation, snapshot.paper_lines())
+            return known
 
     def snapshot(self) -> "AbstractContextManager[Snapshot]":
         """One state of the graph, without what answers may not hold."""
@@ -327,7 +339,7 @@ class Service:
                 self._excluded = known
         return known[1]
 
-    def _ablations(self, snapshot: "Snapshot") -> "Ablations":
+    def ablations(self, snapshot: "Snapshot") -> "Ablations":
         """All measurements, read once a generation."""
         with self._turn:
             known = self._measured

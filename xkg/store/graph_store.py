@@ -92,19 +92,6 @@ class Heading(NamedTuple):
     year: int | None
 
 
-class Overview(NamedTuple):
-    """A paper in a list: how many techniques it shows, how many of them have code, and how many have code that is
-    tested or better."""
-
-    title: str
-    year: int | None
-    origin: str
-    state: str
-    techniques: int
-    code: int
-    tested: int
-
-
 class PaperLine(NamedTuple):
     """A paper in a list. `techniques` are those that are not hidden, `levels` counts their code; `cost_usd` is what all
     its builds spent."""
@@ -167,10 +154,6 @@ class Snapshot(Protocol):
 
     def paper_ids(self) -> Sequence[str]:
         """The ids of all papers, in order."""
-        ...
-
-    def overviews(self, ids: Sequence[str]) -> Mapping[str, Overview]:
-        """Overviews of these papers, without unknown ones."""
         ...
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:

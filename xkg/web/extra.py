@@ -8,8 +8,12 @@ NEEDED = ("jinja2", "latex2mathml", "pygments")
 PLOTS = (*NEEDED, "matplotlib")
 
 
+def missing_packages(names: tuple[str, ...] = PLOTS) -> list[str]:
+    return [name for name in names if importlib.util.find_spec(name) is None]
+
+
 def has_extra(names: tuple[str, ...] = NEEDED) -> bool:
-    return all(importlib.util.find_spec(name) is not None for name in names)
+    return not missing_packages(names)
 
 
 def require_extra(names: tuple[str, ...] = NEEDED) -> None:

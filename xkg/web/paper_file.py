@@ -12,6 +12,7 @@ from xkg.serve.service import Service
 from xkg.web.pages.paper import paper_values, tree
 from xkg.web.pages.technique import columns
 from xkg.web.paper_sources import PaperSources
+from xkg.web.rendering.measured import shown
 from xkg.web.site import STATIC, environment
 
 
@@ -22,7 +23,8 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
         identity = paper_id(snapshot, paper)
         bundle = snapshot.bundle(identity)
         rows = list(tree(bundle))
-        values = paper_values(bundle, snapshot, 1, max(1, len(rows)))
+        ablations = service.ablations(snapshot)
+        values = paper_values(bundle, snapshot, ablations, 1, max(1, len(rows)))
     anchors = {row.technique.id: f"t{number}-" for number, row in enumerate(rows)}
 
     def technique_href(technique: str) -> str:
@@ -33,7 +35,12 @@ def paper_file(service: Service, paper: str) -> tuple[str, str]:
         return f"https://arxiv.org/abs/{arxiv}" if other.startswith("arxiv:") and other != identity else "#"
 
     techniques = [
-        {"row": row, "anchor": anchors[row.technique.id], **columns(sources, bundle, row.technique, row.code)}
+        {
+            "row": row,
+            "anchor": anchors[row.technique.id],
+            "measured": shown(ablations.get(row.technique.id, ())),
+            **columns(sources, bundle, row.technique, row.code),
+        }
         for row in rows
     ]
     return identity, page("paper-file.html", values | {

@@ -9,9 +9,9 @@ from xkg.config import LlmSettings
 from xkg.errors import XkgError
 from xkg.llm.costs import Costs, costs
 from xkg.model import Level
+from xkg.serve.answers.paper_list import PaperFilters
 from xkg.serve.service import Service
 from xkg.store.graph_store import PaperLine
-from xkg.web.overview import Choice, Overviews
 from xkg.web.pages.paper import Coverage, coverage, tree
 from xkg.web.paper_file import page
 
@@ -76,8 +76,8 @@ def report(service: Service, llm: LlmSettings) -> str:
 
 def _facts(service: Service) -> Facts:
     with service.snapshot() as snapshot:
-        overview = Overviews().of(snapshot)
-        chosen = overview.chosen(Choice())
+        papers = service.paper_list(snapshot)
+        chosen = papers.chosen(PaperFilters(order="proven"))
         lines = chosen[:PAPERS]
         covered: list[tuple[str, Coverage]] = []
         scores: list[float] = []
@@ -87,7 +87,7 @@ def _facts(service: Service) -> Facts:
             if number < PAPERS:
                 covered.append((line.title or line.id, coverage(rows)))
             scores += [row.mutation for row in rows if row.mutation is not None]
-        return Facts(lines, covered, scores, len(read), len(chosen), overview.techniques, overview.totals)
+        return Facts(lines, covered, scores, len(read), len(chosen), papers.techniques, papers.totals)
 
 
 def _levels(facts: Facts) -> Plot:

@@ -22,7 +22,6 @@ from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
 from xkg.version import __version__
 from xkg.web.access.guard import Guard
-from xkg.web.overview import Overviews
 from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import formulas, inline_formulas
 
@@ -51,7 +50,6 @@ class Site:
         self.service = service
         self.jobs = jobs
         self.guard = guard
-        self.overviews = Overviews()
         self.sources = PaperSources(service.folder, service.parsers)
         self._bundles: LRUCache[tuple[int, str], PaperBundle] = LRUCache(BUNDLES)
         self.drawings: LRUCache[object, Any] = LRUCache(64)

@@ -4,9 +4,11 @@ from pathlib import Path
 import pytest
 
 from xkg.config import EmbeddingSettings, Settings
+from xkg.model import Level
 from xkg.serve.answer_text import text
-from xkg.serve.answers.paper_list import PaperFilters
+from xkg.serve.answers.paper_list import PaperFilters, PaperList, proven
 from xkg.serve.service import Service
+from xkg.store.graph_store import PaperLine
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def test_what_a_limit_or_a_filter_leaves_out_is_said(service: Service) -> None:
     [
         (PaperFilters(text="OVENS bread"), lambda row: "ovens" in row.id),
         (PaperFilters(with_code=True), lambda row: row.code > 0),
-        (PaperFilters(tested=True), lambda row: row.tested > 0),
+        (PaperFilters(level=Level.TESTED), lambda row: row.tested > 0),
         (PaperFilters(state="partial"), lambda row: row.state == "partial"),
         (PaperFilters(state="complete"), lambda row: row.state == "complete"),
     ],
@@ -57,3 +59,45 @@ def test_what_a_limit_or_a_filter_leaves_out_is_said(service: Service) -> None:
 def test_filters_leave_what_fits(service: Service, filters: PaperFilters, fits: object) -> None:
     everything = service.list_papers(10).rows
     assert list(service.list_papers(10, filters).rows) == [row for row in everything if fits(row)]  # type: ignore[operator]
+
+
+def line(name: str, year: int | None, levels: dict[Level, int], *authors: str, origin: str = "build") -> PaperLine:
+    return PaperLine(f"title:{name}", name, authors, year, origin, "complete", None, 0.0, sum(levels.values()), levels)
+
+
+LINES = [
+    line("Alpha kernels", 2020, {Level.PARSED: 9}, "Ada Lovelace"),
+    line("Gamma", None, {}),
+    line("beta flows", 2022, {Level.TESTED: 2, Level.NONE: 1}, origin="import"),
+]
+PAPERS = PaperList(1, LINES)
+
+
+def names(**filters: object) -> list[str]:
+    return [each.title for each in PAPERS.chosen(PaperFilters(**filters))]  # type: ignore[arg-type]
+
+
+def test_what_runs_counts_more_than_what_is_only_there() -> None:
+    assert names(order="proven") == ["beta flows", "Alpha kernels", "Gamma"]
+    assert proven(LINES[2]) > proven(LINES[0]) > proven(LINES[1]) == 0
+
+
+def test_filters_hold_together() -> None:
+    assert names(text="LOVELACE alpha") == ["Alpha kernels"]
+    assert names(years=(2021, None)) == ["beta flows"]
+    assert names(years=(None, 2020)) == ["Alpha kernels"]
+    assert names(years=(None, None)) == names()
+    assert names(level=Level.EXECUTED) == ["beta flows"]
+    assert names(origin="import") == ["beta flows"]
+    assert names(text="kernels", years=(2021, None)) == []
+
+
+def test_orders() -> None:
+    assert names() == ["Alpha kernels", "beta flows", "Gamma"]
+    assert names(order="year") == ["beta flows", "Alpha kernels", "Gamma"]
+    assert names(order="techniques") == ["Alpha kernels", "beta flows", "Gamma"]
+
+
+def test_one_list_serves_until_the_graph_changes(service: Service) -> None:
+    with service.snapshot() as first, service.snapshot() as second:
+        assert service.paper_list(first) is service.paper_list(second)

@@ -170,7 +170,6 @@ def everything(replica: Replica, *, ranked: bool) -> object:
             snapshot.paper_count(),
             snapshot.headings(papers),
             snapshot.paper_ids(),
-            snapshot.overviews(papers),
             snapshot.paper_lines(),
             [snapshot.of_years(*years) for years in ((None, None), (2020, None), (None, 2019))],
             [snapshot.called(words) for paper in snapshot.papers() for words in (paper.id, paper.title.upper())],

@@ -372,6 +372,22 @@ def test_errors_are_the_servers_words_in_one_line(driver: neo4j.Driver, statemen
     assert not any(part in message for part in ("\n", "line 1", "offset", "EXPLAIN", "CREATE"))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("(t:Techniqe)", "no node or edge is called Techniqe; did you mean Technique?"),
+        ("()-[:CITED]->()", "no node or edge is called CITED; did you mean CITES?"),
+    ],
+)
+def test_a_name_that_is_not_there_is_answered_with_the_nearest(driver: neo4j.Driver, pattern: str, meant: str) -> None:
+    with pytest.raises(QueryFailedError) as failure:
+        read(driver, "neo4j", f"MATCH {pattern} RETURN count(*) AS n")
+    assert meant in str(failure.value)
+    # what the schema has, and this database none of, is no fault; nor is a label like no other, which may be meant
+    for label in ("Ablation", "Gargoyle"):
+        assert read(driver, "neo4j", f"MATCH (a:{label}) RETURN count(a) AS n").rows == ((0,),)
+
+
 @pytest.mark.parametrize("value", [{"a": 1}, [], [1, "a"], [[1]], [None], 2**70, b"x", "\ud800"])
 def test_parameters_are_those_of_the_embedded_engine(driver: neo4j.Driver, value: Any) -> None:
     with pytest.raises(QueryFailedError, match=r"parameter \$value must be"):

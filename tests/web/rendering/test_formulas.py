@@ -18,7 +18,7 @@ KNOWN = {"p", "code", "span", "div"}
     ],
 )
 def test_what_papers_write_becomes_mathml(tex: str) -> None:
-    assert mathml(tex).startswith("<math")
+    assert "<math" in mathml(tex)[:40]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ ClientName = Literal["claude-code", "cursor", "vscode", "codex"]
 
 @mcp_app.callback()
 def _group() -> None:
-    """A group of one command stays a group."""
+    """Configure agents and editors for this server."""  # a group of one command stays a group
 
 
 @mcp_app.command("install")

@@ -1,63 +1,138 @@
-"""The papers of a graph as a list, which filters narrow."""
+"""The papers of a generation as one list, filtered and ordered in memory: what the terminal, Python, MCP and the pages
+show of it."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Literal, get_args
 
+from xkg.model import Level
 from xkg.serve.answers.types import MORE_ROWS, PaperRow, PapersAnswer
-from xkg.store.graph_store import Heading, Overview, Snapshot
+from xkg.store.graph_store import PaperLine, Snapshot
 
 State = Literal["complete", "partial"]
+Order = Literal["title", "proven", "year", "techniques"]
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True)
 class PaperFilters:
-    """`text`: words that title or id have, in any case and order. `years`: first and last of publication, either may be
-    None; papers without a year are left out. `with_code`, `tested`: papers with such code. `state`: only these."""
+    """`text`: words that title, id or an author's name has, in any case and order. `years`: first and last of
+    publication, either may be None; papers without a year are left out. `with_code`: papers with any code. `level`:
+    papers with code of it or a higher one. `state`: only these. `origin`: `build` or `import`, empty for both."""
 
     text: str = ""
     years: tuple[int | None, int | None] = (None, None)
     with_code: bool = False
-    tested: bool = False
+    level: Level | None = None
     state: State | None = None
+    origin: str = ""
+    order: Order = "title"
 
     @property
-    def of_content(self) -> bool:
-        """Whether more than its heading has to be read of every paper."""
-        return self.with_code or self.tested or self.state is not None
+    def by_year(self) -> bool:
+        return self.years != (None, None)
 
-    def admit(self, overview: Overview) -> bool:
+    def admit(self, line: PaperLine) -> bool:
+        """Whether all hold but `text`."""
+        first, last = self.years
         return (
-            (not self.with_code or overview.code > 0)
-            and (not self.tested or overview.tested > 0)
-            and (self.state is None or overview.state == self.state)
+            (not self.by_year or line.year is not None)
+            and (first is None or (line.year or 0) >= first)
+            and (last is None or (line.year or 0) <= last)
+            and (not self.with_code or bool(line.levels))
+            and (self.level is None or at_least(line, self.level) > 0)
+            and (self.state is None or line.state == self.state)
+            and (not self.origin or line.origin == self.origin)
         )
 
     def describe(self) -> str:
         words = f"with {' and '.join(ascii(word) for word in self.text.split())}" if self.text.split() else ""
         first, last = self.years
-        years = f"from {first or 'the first'} to {last or 'the last'}" if first is not None or last is not None else ""
+        years = f"from {first or 'the first'} to {last or 'the last'}" if self.by_year else ""
+        origin = self.origin and f"of origin {self.origin}"
         state = self.state and f"that are {self.state}"
-        code = "with tested code" if self.tested else "with code" if self.with_code else ""
-        return " ".join(part for part in (words, years, state, code) if part)
+        code = f"with {self.level} code" if self.level is not None else "with code" if self.with_code else ""
+        return " ".join(part for part in (words, years, origin, state, code) if part)
 
 
-def papers_answer(snapshot: Snapshot, k: int | None, filters: PaperFilters) -> PapersAnswer:
-    """The first `k` papers by title, or all of them; none where the filters leave none."""
-    every = snapshot.paper_ids()
-    first, last = filters.years
-    by_year = first is not None or last is not None
-    ids = snapshot.of_years(first, last) if by_year else every
-    headings = _with_words(filters.text, snapshot.headings(list(ids)))
-    chosen = sorted(headings, key=lambda paper: (headings[paper].title.casefold(), paper))
-    if filters.of_content:
-        known = snapshot.overviews(chosen)
-        chosen = [paper for paper in chosen if paper in known and filters.admit(known[paper])]
-    found = snapshot.overviews(chosen[:k])
-    rows = [PaperRow(id=paper, **found[paper]._asdict()) for paper in chosen[:k] if paper in found]
-    narrowed = filters.describe()
-    searched = f"{len(chosen)} of {len(every)} papers: those {narrowed}" if narrowed else f"all {len(every)} papers"
-    undated = undated_papers(snapshot) if by_year else ""
+@dataclass(frozen=True)
+class PaperList:
+    """The papers of one generation, in id order."""
+
+    generation: int
+    lines: Sequence[PaperLine]
+
+    @cached_property
+    def by_id(self) -> dict[str, PaperLine]:
+        return {line.id: line for line in self.lines}
+
+    @cached_property
+    def totals(self) -> dict[Level, int]:
+        """How much code has each level, over all papers."""
+        return {level: sum(line.levels.get(level, 0) for line in self.lines) for level in Level}
+
+    @cached_property
+    def techniques(self) -> int:
+        return sum(line.techniques for line in self.lines)
+
+    @cached_property
+    def years(self) -> tuple[int, int] | None:
+        known = [line.year for line in self.lines if line.year is not None]
+        return (min(known), max(known)) if known else None
+
+    @cached_property
+    def undated(self) -> int:
+        return sum(line.year is None for line in self.lines)
+
+    def chosen(self, filters: PaperFilters) -> list[PaperLine]:
+        """The papers that fit, in the order asked for; where that says nothing, in id order."""
+        words = filters.text.casefold().split()
+        return [
+            self.lines[number]
+            for number in self._ordered(filters.order)
+            if all(word in self._words[number] for word in words) and filters.admit(self.lines[number])
+        ]
+
+    @cached_property
+    def _words(self) -> Sequence[str]:
+        return [" ".join((line.title, line.id, *line.authors)).casefold() for line in self.lines]
+
+    def _ordered(self, order: Order) -> Sequence[int]:
+        if order not in self._orders:
+            keys = {
+                "title": lambda n: (self.lines[n].title.casefold(), n),
+                "year": lambda n: (-(self.lines[n].year or 0), n),
+                "techniques": lambda n: (-self.lines[n].techniques, n),
+                "proven": lambda n: (-proven(self.lines[n]), -at_least(self.lines[n], Level.PARSED), n),
+            }
+            self._orders[order] = sorted(range(len(self.lines)), key=keys[order])
+        return self._orders[order]
+
+    @cached_property
+    def _orders(self) -> dict[Order, Sequence[int]]:
+        return {}
+
+
+def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
+    """The first `k` papers that fit, or all of them; none where the filters leave none."""
+    chosen = papers.chosen(filters)
+    rows = [
+        PaperRow(
+            id=line.id,
+            title=line.title,
+            year=line.year,
+            origin=line.origin,
+            state=line.state,
+            techniques=line.techniques,
+            code=sum(line.levels.values()),
+            tested=at_least(line, Level.TESTED),
+        )
+        for line in chosen[:k]
+    ]
+    narrowed, every = filters.describe(), len(papers.lines)
+    searched = f"{len(chosen)} of {every} papers: those {narrowed}" if narrowed else f"all {every} papers"
+    undated = left_out(papers.undated) if filters.by_year else ""
     more = len(chosen) - len(rows)
     return PapersAnswer(
         rows=tuple(rows),
@@ -68,16 +143,26 @@ def papers_answer(snapshot: Snapshot, k: int | None, filters: PaperFilters) -> P
 
 def undated_papers(snapshot: Snapshot) -> str:
     """How many papers a filter of years leaves out because their year is not known; empty for none."""
-    undated = snapshot.paper_count() - len(snapshot.of_years(None, None))
+    return left_out(snapshot.paper_count() - len(snapshot.of_years(None, None)))
+
+
+def left_out(undated: int) -> str:
     if undated == 0:
         return ""
     return "1 paper without a year is left out" if undated == 1 else f"{undated} papers without a year are left out"
 
 
-def _with_words(text: str, headings: Mapping[str, Heading]) -> dict[str, Heading]:
-    words = text.casefold().split()
-    return {
-        paper: heading
-        for paper, heading in headings.items()
-        if all(word in heading.title.casefold() or word in paper.casefold() for word in words)
-    }
+def at_least(line: PaperLine, level: Level) -> int:
+    """How many code nodes of a paper have this level or a higher one."""
+    return sum(count for own, count in line.levels.items() if own.rank >= level.rank)
+
+
+def proven(line: PaperLine) -> float:
+    """What is proven of a paper: its code nodes, each by the rung of its level, those that were run count most."""
+    return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
+
+
+_WEIGHTS = {
+    Level.NONE: 0.0, Level.PARSED: 0.05, Level.IMPORTED: 0.1, Level.EXECUTED: 0.6, Level.TESTED: 1.0,
+    Level.FAITHFUL: 1.2,
+}  # fmt: skip

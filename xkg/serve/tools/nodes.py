@@ -8,6 +8,7 @@ from mcp.server import MCPServer
 from pydantic import Field
 
 from xkg.llm.prices import tokens
+from xkg.model import Level
 from xkg.serve.answers.budget import TOKENS, fitted
 from xkg.serve.answers.concise import concise
 from xkg.serve.answers.paging import Page
@@ -23,7 +24,7 @@ def add(server: MCPServer, service: Service) -> None:
 
     @tool("List papers")
     def list_papers(
-        text: Annotated[str, Field(max_length=300, description="words that the title or the id has")] = "",
+        text: Annotated[str, Field(max_length=300, description="words that title, id or an author's name has")] = "",
         first_year: Annotated[int | None, Field(description="only of this year or later")] = None,
         last_year: Annotated[int | None, Field(description="only of this year or earlier")] = None,
         with_code: Annotated[bool, Field(description="only with code")] = False,
@@ -36,7 +37,7 @@ def add(server: MCPServer, service: Service) -> None:
         """The papers of the graph by title: id, title, year (null where it is not known: a filter of years leaves those
         out), origin, state, and how many techniques it shows, have code, have tested code. To find papers for a
         question use search_techniques."""
-        filters = PaperFilters(text, (first_year, last_year), with_code, tested, state)
+        filters = PaperFilters(text, (first_year, last_year), with_code, Level.TESTED if tested else None, state)
         page = Page(cursor, "list_papers", *astuple(filters))
         answer = service.list_papers(k + page.reached, filters)
         keys = [row.id for row in answer.rows]

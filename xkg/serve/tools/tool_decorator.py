@@ -23,13 +23,13 @@ Answer = TypeVar("Answer", bound=Value)
 
 Detail = Annotated[
     budget.Detail,
-    Field(description="concise: about 800 tokens; full: up to 8,000"),
+    Field(description="about 800 tokens; full: up to 8,000"),
 ]
 Cursor = Annotated[
     str | None,
     Field(
         max_length=paging.MOST_CHARACTERS,
-        description="of an answer, for what follows it; all else as asked before",
+        description="of an answer: what follows it, all else as asked",
     ),
 ]
 PAPER = "id such as arxiv:2006.10726, title or its start, or the name of the paper's method such as tent"

@@ -24,6 +24,14 @@ def suggestion(error: str) -> str:
     return ""
 
 
+def unknown_name(name: str) -> str:
+    """The whole error for a label or a type of edges that is all but one of the schema; empty for any other, which may
+    be meant."""
+    nodes, edges, _ = _names()
+    near = _near(name, (*nodes, *edges))
+    return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""
+
+
 @cache
 def _names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Nodes, edges, and the columns of both."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, Overview, PaperLine, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
@@ -43,13 +43,6 @@ _CHILDREN = (
     "LEFT JOIN code c ON c.technique = below.row GROUP BY below.child ORDER BY below.child"
 )
 """Each component, and how much code there is in it and below it."""
-_OVERVIEW = (
-    "SELECT p.id, p.title, p.year, json_extract(p.body, '$.origin'), json_extract(p.body, '$.state'), "
-    "count(CASE WHEN json_extract(t.body, '$.hidden') IS NULL THEN t.row END), count(c.technique), "
-    """count(CASE WHEN c.facts LIKE '["tested"%' OR c.facts LIKE '["faithful"%' THEN 1 END) """
-    "FROM paper p LEFT JOIN technique t ON t.paper = p.number LEFT JOIN code c ON c.technique = t.row "
-    "WHERE p.id IN ({}) GROUP BY p.number"
-)
 _COUNTS = (
     "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
     "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
@@ -138,10 +131,6 @@ class Catalogue:
             rows = self._among("SELECT id, title, year FROM paper WHERE id IN ({})", map(id_key, wanted))
         known = {id_of(key): Heading(json.loads(title), year) for key, title, year in rows}
         return {paper: known[paper] for paper in wanted if paper in known}
-
-    def overviews(self, ids: Iterable[str]) -> dict[str, Overview]:
-        rows = self._among(_OVERVIEW, map(id_key, ids))
-        return {id_of(key): Overview(json.loads(title), *rest) for key, title, *rest in rows}
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         """Ids of the papers that appeared from `first` to `last`, in order."""

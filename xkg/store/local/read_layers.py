@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from xkg.model import Code, Paper, paper_of
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, Overview, PaperLine, TechniqueView
+from xkg.store.graph_store import Facts, Heading, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.catalogue import Catalogue, name_key
 from xkg.store.indexes.vectors import EXACT, VectorIndex, VectorsInfo
@@ -75,11 +75,6 @@ class LayeredCatalogue:
         below = self._base.headings(paper for paper in wanted if paper not in self._dead)
         found = below | self._above.headings(wanted)
         return {paper: found[paper] for paper in wanted if paper in found}
-
-    def overviews(self, ids: Iterable[str]) -> dict[str, Overview]:
-        wanted = list(ids)
-        below = [paper for paper in wanted if paper not in self._dead]
-        return self._base.overviews(below) | self._above.overviews(wanted)
 
     def of_years(self, first: int | None, last: int | None) -> list[str]:
         base = [paper for paper in self._base.of_years(first, last) if paper not in self._dead]

@@ -12,7 +12,7 @@ from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, PaperLine, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
 from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.local.read_layers import open_catalogue, open_vectors
@@ -100,9 +100,6 @@ class EmbeddedSnapshot:
 
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
         return self._catalogue.headings(ids) if self._catalogue else {}
-
-    def overviews(self, ids: Sequence[str]) -> dict[str, Overview]:
-        return self._catalogue.overviews(ids) if self._catalogue else {}
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
         return self._catalogue.of_years(first, last) if self._catalogue else []

@@ -7,6 +7,7 @@ planner's classification of the statement prevent writes. A transaction's memory
 
 import json
 import logging
+import re
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, wait
@@ -21,6 +22,7 @@ from neo4j.time import Date, DateTime, Duration, Time
 from xkg.errors import QueryFailedError, QueryRefusedError
 from xkg.store.cypher.guard import guard
 from xkg.store.cypher.parameters import checked_parameters, failure, overran
+from xkg.store.cypher.suggestions import unknown_name
 from xkg.store.cypher.worker import plain
 from xkg.store.graph_store import Table
 from xkg.store.rows import EDGES, NODES
@@ -36,6 +38,10 @@ _OVERRAN = ("TransactionTimedOut", "TransactionTimedOutClientConfiguration", "Te
 _TOO_MUCH = ("MemoryPoolOutOfMemoryError", "TransactionOutOfMemoryError", "OutOfMemoryError")
 _NOT_OF_THE_QUERY = frozenset(["Security", "Database", "Cluster", "Request"])
 _LONGEST_MESSAGE = 240
+_OTHER_NOTIFICATIONS = [kind for kind in neo4j.NotificationDisabledClassification if kind.value != "UNRECOGNIZED"]
+_UNKNOWN_NAME = ("01N50", "01N51")
+"""The states of GQL that a database has no such label, or type of relationships."""
+_NAME = re.compile(r"`([^`]{1,200})`")
 _BEYOND_DATES = "the query gives a date or time outside of the years 1 to 9999; take toString(…) of it"
 _MORE_THAN_READS = "query refused: the server takes it for one that does more than read"
 
@@ -140,7 +146,9 @@ def _table(
             database=database,
             default_access_mode=neo4j.READ_ACCESS,
             fetch_size=max(1, min(rows + 1, _FETCHED)),
-            notifications_min_severity="OFF",
+            # names that the database does not have, and nothing else
+            notifications_min_severity="WARNING",
+            notifications_disabled_classifications=_OTHER_NOTIFICATIONS,
             # in a cluster, what this process has written is also seen by what it asks
             bookmark_manager=driver.execute_query_bookmark_manager,
         ) as session,
@@ -149,6 +157,10 @@ def _table(
         planned = transaction.run(f"EXPLAIN {statement}", parameters).consume()
         if planned.query_type != "r":
             raise QueryRefusedError(_MORE_THAN_READS)
+        for status in planned.gql_status_objects:
+            found = _NAME.search(status.status_description) if status.gql_status in _UNKNOWN_NAME else None
+            if found and (reason := unknown_name(found[1])):
+                raise failure(reason)
         result = transaction.run(statement, parameters)
         fetched: list[tuple[Any, ...]] = []
         size = 0

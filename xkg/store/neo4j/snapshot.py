@@ -14,7 +14,7 @@ from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, Overview, PaperLine, TechniqueView
+from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import encodable, searched_entries
 from xkg.store.indexes.catalogue import begins_with, name_key
 from xkg.store.neo4j import name_lookup
@@ -106,9 +106,6 @@ class RemoteSnapshot:
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
         known = {paper.id: paper for paper in self.papers()}
         return {paper: Heading(known[paper].title, known[paper].year) for paper in ids if paper in known}
-
-    def overviews(self, ids: Sequence[str]) -> dict[str, Overview]:
-        return {paper: views.overview() for paper, views in self._views(ids).items() if views is not None}
 
     def of_years(self, first: int | None, last: int | None) -> Sequence[str]:
         years = [(paper.id, paper.year) for paper in self.papers() if paper.year is not None]
@@ -276,13 +273,6 @@ class _PaperViews:
             )
             for entry in searched
         }
-
-    def overview(self) -> Overview:
-        paper = self.bundle.paper
-        levels = [view.code.level for view in self.of.values() if view.code is not None]
-        tested = sum(level.rank >= Level.TESTED.rank for level in levels)
-        shown = sum(view.technique.hidden is None for view in self.of.values())
-        return Overview(paper.title, paper.year, paper.origin, paper.state, shown, len(levels), tested)
 
 
 def _paper(own: str, node: dict[str, Any]) -> Paper:

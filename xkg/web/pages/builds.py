@@ -39,16 +39,21 @@ def show(site: Site, request: Request) -> Response:
         raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
     causes: Sequence[Cause] = ()
     newest: Sequence[Any] = ()
+    bill, titles = _bill(site, by), {}
     # The first build of an empty graph may be under way.
     with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
-        lines = site.overviews.of(snapshot).lines
+        papers = site.service.paper_list(snapshot)
+        lines = papers.lines
+        if bill is not None and by == "paper":
+            titles = {row.name: papers.by_id[row.name].title for row in bill.rows if row.name in papers.by_id}
         newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
         causes = _causes(site, snapshot, [line.id for line in newest])
     return site.render(
         request,
         "builds.html",
         jobs=jobs_answer(site.jobs, JOBS).jobs if site.jobs else None,
-        bill=_bill(site, by),
+        bill=bill,
+        titles=titles,
         by=by,
         bills=_BILLS,
         causes=causes,

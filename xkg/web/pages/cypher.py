@@ -71,7 +71,7 @@ def show(site: Site, request: Request) -> Response:
     table, drawing = None, None
     if answer is not None:
         with site.service.snapshot() as snapshot:
-            papers = site.overviews.of(snapshot).by_id
+            papers = site.service.paper_list(snapshot).by_id
         cells = [[_cell(value, papers) for value in row] for row in answer.rows]
         table = paged(cells, integer(request, "page", 1) or 1, SHOWN)
         drawing = _drawing(cells, {paper: line.title for paper, line in papers.items()})

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xkg.model import Level, paper_of
+from xkg.serve.answers.paper_list import PaperFilters, at_least, proven
 from xkg.store.graph_store import PaperLine, Snapshot
-from xkg.web.overview import RUNS, Choice, at_least, proven
 from xkg.web.pages.papers import choice_of, parameters, totals
 from xkg.web.rendering.layout import Edge, apart, clusters, label_sides, positions
 from xkg.web.site import Page, Site, integer, paged, shortened
@@ -82,22 +82,23 @@ class Drawing(NamedTuple):
 
 def show(site: Site, request: Request) -> Response:
     with site.service.snapshot() as snapshot:
-        overview = site.overviews.of(snapshot)
+        papers = site.service.paper_list(snapshot)
         choice = choice_of(request)
-        page = paged(overview.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
+        page = paged(papers.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
         drawing = _drawn(site, snapshot, choice, page)
         return site.render(
             request, "map.html", rows=page, choice=choice, parameters=parameters(choice), drawing=drawing,
-            width=WIDTH, height=HEIGHT, **totals(overview),
+            width=WIDTH, height=HEIGHT, **totals(papers),
         )  # fmt: skip
 
 
 def first_drawing(site: Site, snapshot: Snapshot) -> None:
     """Makes what the first map shows."""
-    _drawn(site, snapshot, Choice(), paged(site.overviews.of(snapshot).chosen(Choice()), 1, PAPERS))
+    first = PaperFilters(order="proven")
+    _drawn(site, snapshot, first, paged(site.service.paper_list(snapshot).chosen(first), 1, PAPERS))
 
 
-def _drawn(site: Site, snapshot: Snapshot, choice: Choice, page: Page) -> Drawing:
+def _drawn(site: Site, snapshot: Snapshot, choice: PaperFilters, page: Page) -> Drawing:
     key = (snapshot.generation, choice, page.number)
     drawing: Drawing | None = site.drawings.get(key)
     if drawing is None:
@@ -277,4 +278,6 @@ def _words(technique: str) -> str:
 
 def _about(line: PaperLine) -> str:
     year = f" ({line.year})" if line.year else ""
-    return f"{line.title}{year}: {line.techniques} techniques, {at_least(line, RUNS)} of them with code that ran"
+    return (
+        f"{line.title}{year}: {line.techniques} techniques, {at_least(line, Level.EXECUTED)} of them with code that ran"
+    )

@@ -9,12 +9,17 @@ from starlette.responses import Response
 from xkg.errors import XkgError
 from xkg.llm.costs import Costs, costs
 from xkg.model import Code, Level, PaperBundle, Technique
+from xkg.serve.answers.measured import Ablations
 from xkg.serve.answers.references import paper_id
 from xkg.store.graph_store import Snapshot
+from xkg.web.rendering.measured import shown
 from xkg.web.site import Page, Site, integer, paged
 
 ROWS = 150
 RELATED = 6
+MEASURED = 20
+"""Techniques of whose ablations the largest is shown."""
+CITATIONS = 30
 REFERENCES = 200
 
 
@@ -46,7 +51,9 @@ def show(site: Site, request: Request) -> Response:
         if request.query_params.get("part") == "related":
             found = site.service.related(identity, RELATED)
             return site.render(request, "related.html", related=found.rows)
-        values = paper_values(site.bundle(snapshot, identity), snapshot, integer(request, "page", 1) or 1, ROWS)
+        number = integer(request, "page", 1) or 1
+        ablations = site.service.ablations(snapshot)
+        values = paper_values(site.bundle(snapshot, identity), snapshot, ablations, number, ROWS)
         return site.render(request, "paper.html", costs=_costs(site, identity), **values)
 
 
@@ -58,10 +65,14 @@ def _costs(site: Site, paper: str) -> Costs | None:
         return None
 
 
-def paper_values(bundle: PaperBundle, snapshot: Snapshot, number: int, size: int) -> dict[str, Any]:
+def paper_values(
+    bundle: PaperBundle, snapshot: Snapshot, ablations: Ablations, number: int, size: int
+) -> dict[str, Any]:
     """What the page of a paper shows, with one stretch of its tree."""
     rows = list(tree(bundle))
     visible = {row.technique.id for row in rows}
+    largest = (ablations[row.technique.id][0] for row in rows if row.technique.id in ablations)
+    measured = shown(sorted(largest, key=lambda ablation: -abs(ablation.change)))
     cites, cited = snapshot.citations_of(bundle.paper.id)
     references = bundle.paper.references or ()
     page: Page = paged(rows, number, size)
@@ -72,10 +83,15 @@ def paper_values(bundle: PaperBundle, snapshot: Snapshot, number: int, size: int
         "coverage": coverage(rows),
         "hidden": [t for t in bundle.techniques if t.id not in visible],
         "levels": _levels(rows),
+        "measured": measured[:MEASURED],
+        "more_measured": max(0, len(measured) - MEASURED),
+        "names": {row.technique.id: row.technique.name for row in rows},
         "references": references[:REFERENCES],
         "more_references": max(0, len(references) - REFERENCES),
-        "cites": snapshot.headings(sorted(cites)),
-        "cited": snapshot.headings(sorted(cited)),
+        "cites": snapshot.headings(sorted(cites)[:CITATIONS]),
+        "cited": snapshot.headings(sorted(cited)[:CITATIONS]),
+        "more_cites": max(0, len(cites) - CITATIONS),
+        "more_cited": max(0, len(cited) - CITATIONS),
     }
 
 

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xkg.errors import InputError
-from xkg.web.overview import ORDERS, Choice, Overview
+from xkg.serve.answers.paper_list import ORDERS, PaperFilters, PaperList
 from xkg.web.site import Site, integer, level_of, paged
 
 ROWS = 50
@@ -16,15 +16,15 @@ _LONGEST_TEXT = 200
 
 def show(site: Site, request: Request) -> Response:
     with site.service.snapshot() as snapshot:
-        overview = site.overviews.of(snapshot)
+        papers = site.service.paper_list(snapshot)
         choice = choice_of(request)
-        page = paged(overview.chosen(choice), integer(request, "page", 1) or 1, ROWS)
+        page = paged(papers.chosen(choice), integer(request, "page", 1) or 1, ROWS)
         return site.render(
-            request, "papers.html", rows=page, choice=choice, parameters=parameters(choice), **totals(overview)
+            request, "papers.html", rows=page, choice=choice, parameters=parameters(choice), **totals(papers)
         )
 
 
-def choice_of(request: Request) -> Choice:
+def choice_of(request: Request) -> PaperFilters:
     """The papers that an address chooses. Raises `InputError`."""
     asked = request.query_params
     order = asked.get("order", "proven")
@@ -33,32 +33,31 @@ def choice_of(request: Request) -> Choice:
     origin = asked.get("origin", "")
     if origin not in ("", "build", "import"):
         raise InputError(f"origin is build or import, not {origin[:40]!r}")
-    return Choice(
+    return PaperFilters(
         text=asked.get("q", "").strip()[:_LONGEST_TEXT],
-        first=integer(request, "from"),
-        last=integer(request, "to"),
+        years=(integer(request, "from"), integer(request, "to")),
         level=level_of(request),
         origin=origin,
         order=order,
     )
 
 
-def parameters(choice: Choice) -> Mapping[str, Any]:
+def parameters(choice: PaperFilters) -> Mapping[str, Any]:
     """What says the same choice in an address."""
     return {
         "q": choice.text,
-        "from": choice.first,
-        "to": choice.last,
+        "from": choice.years[0],
+        "to": choice.years[1],
         "level": choice.level.value if choice.level else "",
         "origin": choice.origin,
         "order": "" if choice.order == "proven" else choice.order,
     }
 
 
-def totals(overview: Overview) -> dict[str, Any]:
+def totals(papers: PaperList) -> dict[str, Any]:
     return {
-        "papers": len(overview.lines),
-        "techniques": overview.techniques,
-        "levels": overview.totals,
-        "years": overview.years,
+        "papers": len(papers.lines),
+        "techniques": papers.techniques,
+        "levels": papers.totals,
+        "years": papers.years,
     }

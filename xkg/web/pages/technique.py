@@ -14,6 +14,7 @@ from xkg.model import Code, Evidence, Location, PaperBundle, Repository, Symbol,
 from xkg.serve.answers.references import technique_id
 from xkg.store.graph_store import Snapshot, TechniqueView
 from xkg.web.paper_sources import PaperSources
+from xkg.web.rendering.measured import shown
 from xkg.web.rendering.source_lines import Line, highlighted, lines
 from xkg.web.site import Site
 
@@ -69,6 +70,7 @@ def show(site: Site, request: Request) -> Response:
             same=same,
             other=other,
             difference=_difference(view.code, other.view.code) if other else (),
+            measured=shown(site.service.ablations(snapshot).get(own.id, ())),
             **columns(site.sources, bundle, own, view.code),
         )
 

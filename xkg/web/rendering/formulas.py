@@ -7,6 +7,8 @@ from lxml import etree
 from markupsafe import Markup, escape
 
 LONGEST_FORMULA = 2000
+LONG_FORMULA = 48
+"""Within a line, from so many characters on, a formula scrolls by itself where its column is narrower."""
 MOST_CHARACTERS = 20_000
 """Of formulas in one text, a quarter of a second; those beyond stay as they are written."""
 
@@ -69,7 +71,8 @@ def mathml(tex: str, *, display: bool = False) -> Markup:
     if not _clean(root):
         return source
     root.set("alttext", _CONTROL.sub("", tex))
-    return Markup(etree.tostring(root, encoding="unicode"))
+    made = Markup(etree.tostring(root, encoding="unicode"))
+    return made if display or len(tex) < LONG_FORMULA else Markup('<span class="tex-line">{}</span>').format(made)
 
 
 def _clean(root: etree._Element) -> bool:

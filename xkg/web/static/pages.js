@@ -75,6 +75,16 @@ for (const field of document.querySelectorAll("[data-filter]")) {
   });
 }
 
+// --- an address that names what is folded in opens it
+
+function unfold() {
+  const place = location.hash && document.getElementById(location.hash.slice(1));
+  const folded = place && (place.closest("details") ?? place.querySelector("details"));
+  if (folded && place.matches("tr, details")) folded.open = true;
+}
+
+addEventListener("hashchange", unfold);
+
 // --- jobs at work
 
 (function live() {
@@ -184,3 +194,4 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 
 wire();
+unfold();

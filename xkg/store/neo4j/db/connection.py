@@ -31,6 +31,8 @@ _BOTH_WAYS = "set NEO4J_PASSWORD (and NEO4J_USERNAME), or name a file that holds
 
 # What goes wrong is raised; without a handler of its own the driver says it on stderr too.
 logging.getLogger("neo4j").addHandler(logging.NullHandler())
+# notifications quote queries; those that matter are errors of the query
+logging.getLogger("neo4j.notifications").propagate = False
 
 T = TypeVar("T")
 

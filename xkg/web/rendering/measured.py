@@ -1,0 +1,109 @@
+"""What ablations measured, as pages show it: how much a metric changed with its interval, and the change itself."""
+
+import hashlib
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import escape
+
+from xkg.model import Ablation
+from xkg.web.rendering.source_lines import Line
+
+WIDTH = 160.0
+"""Of a bar, in units of its drawing."""
+_MARGIN = 6.0
+_MOST_LINES = 400
+_LEAST = 0.01
+"""The smallest change that fills a bar: noise is not blown up."""
+_FILE = re.compile(r"--- (?:a/)?([^\t\n]{1,400})")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
+
+
+class Bar(NamedTuple):
+    """Where no change, the measured one and its 95 % interval stand in 0..WIDTH; `low` and `high` are None where the
+    spread is not known. `verdict` is `worse` or `better` for the metric, `open` where the interval holds no change."""
+
+    zero: float
+    at: float
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+class Shown(NamedTuple):
+    """An ablation with its bar. `anchor` is its place on the page of its technique, `diff` the change line by line,
+    `cut` how many lines more it has, and `files` where it is: paths with the first and last line at the commit."""
+
+    ablation: Ablation
+    bar: Bar
+    anchor: str
+    diff: Sequence[Line]
+    cut: int
+    files: Sequence[tuple[str, int, int]]
+
+
+def shown(ablations: Sequence[Ablation]) -> list[Shown]:
+    """These ablations, their bars on one scale."""
+    ends = [end for a in ablations for end in (a.change, a.low, a.high) if end is not None and math.isfinite(end)]
+    least, most = min([0.0, *ends]), max([_LEAST, *ends])
+    scale = (WIDTH - 2 * _MARGIN) / (most - least)
+    found = []
+    for ablation in ablations:
+        lines = ablation.diff.rstrip("\n").split("\n")
+        found.append(
+            Shown(
+                ablation,
+                _bar(ablation, least, scale),
+                anchor(ablation),
+                _lines(lines[:_MOST_LINES]),
+                max(0, len(lines) - _MOST_LINES),
+                _files(lines),
+            )
+        )
+    return found
+
+
+def anchor(ablation: Ablation) -> str:
+    """The same wherever a page names this ablation."""
+    return f"change-{hashlib.sha256(ablation.id.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def _bar(ablation: Ablation, least: float, scale: float) -> Bar:
+    def place(change: float | None) -> float | None:
+        if change is None or math.isnan(change):
+            return None
+        return round(min(max(_MARGIN + (change - least) * scale, 0.0), WIDTH), 1)
+
+    low, high = ablation.low, ablation.high
+    holds_none = low is not None and high is not None and low <= 0 <= high
+    verdict = "worse" if (ablation.change > 0) == (ablation.direction == "min") else "better"
+    return Bar(
+        place(0.0) or 0.0,
+        place(ablation.change) or 0.0,
+        place(low),
+        place(high),
+        "open" if holds_none or ablation.change == 0 else verdict,
+    )
+
+
+def _lines(diff: Sequence[str]) -> list[Line]:
+    marks = {"+": "added", "-": "removed"}
+    found = []
+    for line in diff:
+        is_head = line.startswith(("+++", "---", "@@", "diff ", "index "))
+        found.append(Line(None, escape(line), "head" if is_head else marks.get(line[:1], "")))
+    return found
+
+
+def _files(diff: Sequence[str]) -> list[tuple[str, int, int]]:
+    found: list[tuple[str, int, int]] = []
+    path = ""
+    for line in diff:
+        if match := _FILE.match(line):
+            path = "" if match[1] == "/dev/null" else match[1]
+        elif path and (match := _HUNK.match(line)):
+            first = int(match[1])
+            found.append((path, first, first + max(1, int(match[2] or 1)) - 1))
+    return found
