@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, print_result, print_text, settings_of
+from xkg.cli.display.output import Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
@@ -43,13 +43,20 @@ def ablate(
     memory_mb: Annotated[int | None, typer.Option(help="Memory of one run (4096).")] = None,
     disk_mb: Annotated[int | None, typer.Option(help="Scratch disk of one run (1024).")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    llm: Annotated[
+        str | None,
+        typer.Option(help="Language model that plans, repairs, writes and judges (llm.model); none without."),
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
     as_json: Json = False,
 ) -> None:
     """Reproduce an experiment, then measure how much each component matters.
 
     The repository is read once and never written to; every run is in the sandbox, without network. A run that was
-    stopped goes on where it was when the same command is given again."""
+    stopped goes on where it was when the same command is given again. Without a model --run and --metric are needed,
+    and the code alone says what can be changed. With one (--llm, or llm.model in the settings) it finds out what to
+    run, repairs what keeps that from running, writes candidates, and words the report."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.ablation.task import read_task
@@ -74,8 +81,9 @@ def ablate(
         "memory_mb": memory_mb,
         "disk_mb": disk_mb,
     }
-    wanted = read_task(task, flags)
-    result = command.ablate(settings_of(context), wanted, out, jobs, lambda line: print_text(line, err=True))
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    wanted = read_task(task, flags, planned=command.has_model(settings))
+    result = command.ablate(settings, wanted, out, jobs, lambda line: print_text(line, err=True))
     print_result(result, as_json)
 
 
@@ -95,7 +103,9 @@ def report(
 def apply(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
-    candidate: Annotated[str, typer.Argument(help="Id of a candidate, as the report lists it.")],
+    candidate: Annotated[
+        str, typer.Argument(help="Id of a candidate, as the report lists it; or baseline: its repairs.")
+    ],
     to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, where it is another clone.")] = None,
     patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
 ) -> None:
