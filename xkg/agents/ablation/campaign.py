@@ -16,6 +16,7 @@ from xkg.agents.ablation.operations import Operations, digest
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
 from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.questions import Questions
+from xkg.agents.ablation.report.rows import percent
 from xkg.agents.ablation.reproduction.baseline import baseline_of, notes_on
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
@@ -232,6 +233,8 @@ class _Runner:
             executed=self._executed,
         )
         space, self._protected = found.space, found.protected
+        if not self._protected:
+            notes.append("no code was recognised as computing the metric: none is kept from being changed")
         notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
         options = sorted({f"--{o.name}" for o in space.left_out if o.reason == "the random seed"})
         notes.extend(notes_on(self._task, baseline, options))
@@ -419,7 +422,7 @@ def _line(outcome: CandidateOutcome, mean: float) -> str:
         return f"{what}: failed ({outcome.failure}: {outcome.problem})"
     values = [run.value for run in outcome.runs if run.value is not None]
     value = sum(values) / len(values)
-    return f"{what}: {value:.6g} ({(value - mean) / (abs(mean) or 1.0):+.1%})"
+    return f"{what}: {value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
 
 
 def _workspace(folder: Path, starter: Starter) -> Workspace:

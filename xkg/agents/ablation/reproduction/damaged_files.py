@@ -1,7 +1,9 @@
 """Files of data and checkpoints that are not whole: pointers of Git LFS, archives and arrays that were cut off. Only
 the first and last bytes are looked at; nothing is unpacked."""
 
+import math
 import os
+import re
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,6 +13,7 @@ from xkg.agents.workspace.workspace import Workspace
 _LFS = b"version https://git-lfs.github.com/spec/"
 _END = 66_000  # the end of a zip archive stands within so many bytes
 _MOST_FILES = 2000
+_ARRAY = re.compile(rb"'descr': '[<>|=]?[biufc](\d{1,2})'[^}]{0,60}'shape': \(([\d, ]{0,80})\)")
 _PICKLED = (".pkl", ".pickle")
 _ZIPPED = (".zip", ".npz", ".pt", ".pth", ".ckpt", ".keras", ".whl")
 
@@ -61,7 +64,16 @@ def _array_fault(head: bytes, size: int) -> str | None:
     if len(head) < (12 if wide else 10):
         return "an array without its header"
     (length,) = struct.unpack_from("<I" if wide else "<H", head, 8)
-    return "an array that was cut off in its header" if size < (12 if wide else 10) + length else None
+    start = (12 if wide else 10) + length
+    if size < start:
+        return "an array that was cut off in its header"
+    described = _ARRAY.search(head[:start][:4000])
+    if described is None:
+        return None
+    expected = int(described[1]) * math.prod(int(n) for n in described[2].replace(b",", b" ").split())
+    return (
+        f"an array of {expected:,} bytes that was cut off after {size - start:,}" if size < start + expected else None
+    )
 
 
 def _hdf5_fault(head: bytes, size: int) -> str | None:

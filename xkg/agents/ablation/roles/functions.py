@@ -109,14 +109,15 @@ class FunctionIndex:
         return found
 
     def search(self, words: str, count: int = 3) -> list[Function]:
-        """The functions of that name, then those nearest to the words."""
+        """The functions of that name, or else those nearest to the words."""
         bare = words.strip().removesuffix("()")
         named = [f for f in self.functions if bare in (f.name, f.name.rpartition(".")[2], f"{f.path}:{f.name}")]
+        if named:
+            return named[:count]
         wanted = dict.fromkeys(query_terms(words), 1.0)
         scores = nearness(self._texts, wanted) if wanted and self._texts else [0.0] * len(self._texts)
         order = sorted(range(len(scores)), key=lambda n: (-scores[n], n))
-        near = [self.functions[n] for n in order if scores[n] > 0]
-        return list(dict.fromkeys([*named, *near]))[:count]
+        return [self.functions[n] for n in order if scores[n] > 0][:count]
 
     def _searched(self, function: Function) -> str:
         known = self._known.get(key_of(function))

@@ -96,7 +96,13 @@ def joined(space: Space, answer: Hypotheses, code: Code, techniques: Sequence[Co
         known += [c for c in space.components if c.id == id]
         for each in known:
             owner.setdefault(each.id, id)
-        absorbed = [place for each in known if owner[each.id] == id for place in each.places]
+        absorbed = [
+            place
+            for each in known
+            if owner[each.id] == id
+            for place in each.places
+            if not any(own.holds(place) for own in places)
+        ]
         components.append(
             Component(
                 id=id, name=name, places=tuple(dict.fromkeys([*places, *absorbed])), technique=technique,

@@ -36,33 +36,36 @@ def component(part: Component) -> str:
     return f"{part.name}" + (f" ({why})" if why else "") + f"\n{places}"
 
 
-def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str]) -> str:
-    """A line for each, the newest last."""
+def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
+    """A line for each, the newest last; `mean` is that of the baseline."""
     lines = [
         f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
-        f"{o.candidate.description}: {result(o)}"
+        f"{o.candidate.description}: {result(o, mean)}"
         for o in outcomes[-_MOST_TRIED:]
     ]
     left = len(outcomes) - len(lines)
     return "\n".join([*([f"({left} earlier ones)"] if left else []), *lines])
 
 
-def result(outcome: CandidateOutcome) -> str:
+def result(outcome: CandidateOutcome, mean: float) -> str:
     if outcome.failure:
         return f"failed ({outcome.failure}: {(outcome.problem or '')[:200]})"
     values = [run.value for run in outcome.runs if run.value is not None]
     if outcome.effect is None:
-        return ", ".join(f"{value:.6g}" for value in values)
+        changes = (f"{value:.6g} ({rows.percent((value - mean) / (abs(mean) or 1.0))})" for value in values)
+        return ", ".join(changes)
     held = f"{rows.change(outcome.effect)} {rows.interval(outcome.effect)}".strip()
     return f"{outcome.effect.value:.6g}, {held}, {len(values)} seed{'s' * (len(values) > 1)}"
 
 
-def evidence(number: int, found: Importance) -> str:
+def evidence(number: int, found: Importance, mean: float) -> str:
     """A row of the table of importances."""
     best = found.best
     if best is None or best.effect is None:
         return f"{number}. {found.component.name}: {rows.verdict(found)}"
-    return f"{number}. {found.component.name}: {best.candidate.description}: {result(best)}; {rows.verdict(found)}"
+    return (
+        f"{number}. {found.component.name}: {best.candidate.description}: {result(best, mean)}; {rows.verdict(found)}"
+    )
 
 
 def holds(found: Importance) -> bool:

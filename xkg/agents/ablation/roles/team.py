@@ -82,6 +82,8 @@ class Team:
         self._experiment = material.experiment(scene.task, scene.baseline, scene.readme)
         self._functions = self._executed_functions()
         self._index = FunctionIndex(self._functions, {})
+        self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
+        self._names: dict[str, str] = {}
         self._lock = threading.Lock()
         self._lost = False
         self._used: set[str] = set()
@@ -90,6 +92,11 @@ class Team:
 
     def hypothesised(self, space: Space) -> Space:
         """The space with the model's hypotheses."""
+        joint = self._hypothesised(space)
+        self._names = {component.id: component.name for component in joint.components}
+        return joint
+
+    def _hypothesised(self, space: Space) -> Space:
         self._describe()
         scene = self._scene
         code = Code(scene.texts, self._functions, scene.executed, scene.protected)
@@ -136,7 +143,7 @@ class Team:
             "experiment": self._experiment,
             "component": material.component(component),
             "source": material.source(component.places, self._functions, self._scene.texts),
-            "tried": material.tried(own, {component.id: component.name}),
+            "tried": material.tried(own, self._names, self._mean),
             "untried": "\n".join(f"- {c.kind}, {c.description}" for c in untried[:12]),
             "advice": "\n".join(advice),
             "count": str(count),
@@ -173,7 +180,7 @@ class Team:
                 lines.append(f"  {material.candidate_line(number, candidate)}")
         inputs = {
             "experiment": self._experiment,
-            "tried": material.tried(outcomes, {part.id: part.name for part, _ in pools}),
+            "tried": material.tried(outcomes, self._names, self._mean),
             "candidates": "\n".join(lines),
         }
 
@@ -218,7 +225,8 @@ class Team:
             if made.id in self._used or made.id == outcome.id:
                 return None
             self._used.add(made.id)
-        return made
+        why = " ".join(answer.why.split()) if answer else ""
+        return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
 
     def use(self, candidates: Sequence[Candidate]) -> None:
         """Says that these are run: no other candidate is the same."""
@@ -235,7 +243,7 @@ class Team:
             "components": "\n".join(
                 f"{n}. {c.name}: {c.weight:.2f}, tried {visits[c.id]} times" for n, c in enumerate(components, 1)
             ),
-            "tried": material.tried(outcomes, {c.id: c.name for c in components}),
+            "tried": material.tried(outcomes, self._names, self._mean),
         }
 
         def check(answer: Reflection) -> str | None:
@@ -256,11 +264,10 @@ class Team:
     def analysed(self, campaign: Campaign) -> Analysis | None:
         """The words of the report. What the numbers do not hold is not among the strong evidence."""
         found = campaign.importances()
-        tried = material.tried(campaign.outcomes, {i.component.id: i.component.name for i in found})
         inputs = {
             "experiment": self._experiment,
-            "components": "\n".join(material.evidence(n, each) for n, each in enumerate(found, 1)),
-            "tried": tried,
+            "components": "\n".join(material.evidence(n, each, self._mean) for n, each in enumerate(found, 1)),
+            "tried": material.tried(campaign.outcomes, self._names, self._mean),
             "notes": "\n".join(campaign.notes),
         }
 
