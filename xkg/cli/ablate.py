@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Address, AllowPublic, Engine, Json, print_result, print_text, settings_of
+from xkg.cli.display.output import Address, AllowPublic, Engine, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
@@ -49,13 +49,20 @@ def ablate(
     engine: Engine = "local",
     address: Address = None,
     allow_public: AllowPublic = False,
+    llm: Annotated[
+        str | None,
+        typer.Option(help="Language model that plans, repairs, writes and judges (llm.model); none without."),
+    ] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
     as_json: Json = False,
 ) -> None:
     """Reproduce an experiment, then measure how much each component matters.
 
     The repository is read once and never written to; every run is in the sandbox, without network. A run that was
-    stopped goes on where it was when the same command is given again."""
+    stopped goes on where it was when the same command is given again. Without a model --run and --metric are needed,
+    and the code alone says what can be changed. With one (--llm, or llm.model in the settings) it finds out what to
+    run, repairs what keeps that from running, writes candidates, and words the report."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.ablation.task import read_task
@@ -81,11 +88,12 @@ def ablate(
         "memory_mb": memory_mb,
         "disk_mb": disk_mb,
     }
-    wanted = read_task(task, flags)
+    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    wanted = read_task(task, flags, planned=command.has_model(settings))
     with engine_for(engine, jobs, address, allow_public=allow_public) as opened:
         cluster = None if engine == "local" else opened
         notify = partial(print_text, err=True)
-        result = command.ablate(settings_of(context), wanted, out, jobs or 1, notify, cluster)
+        result = command.ablate(settings, wanted, out, jobs or 1, notify, cluster)
     print_result(result, as_json)
 
 
@@ -105,7 +113,9 @@ def report(
 def apply(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
-    candidate: Annotated[str, typer.Argument(help="Id of a candidate, as the report lists it.")],
+    candidate: Annotated[
+        str, typer.Argument(help="Id of a candidate, as the report lists it; or baseline: its repairs.")
+    ],
     to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, where it is another clone.")] = None,
     patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
 ) -> None:

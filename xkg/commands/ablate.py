@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 from xkg.config import Settings
 from xkg.errors import InputError, StoreBusyError
+from xkg.files import private_folder
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.agents.ablation.candidates import Component
-    from xkg.agents.ablation.outcomes import Campaign
+    from xkg.agents.ablation.outcomes import Campaign, ModelUse
     from xkg.agents.ablation.task import Task
+    from xkg.agents.workspace.workspace import Workspace
     from xkg.build.code.settings import Setting
     from xkg.engine.engine import Engine
+    from xkg.llm.client import LanguageModel
 
 RESULTS = "results.json"
 REPORTS = ("report.md", "report.html", "table.tex")
@@ -41,7 +44,8 @@ class ComponentResult(Value):
 
 class AblateResult(Value):
     """A finished run: `run` is its folder, `candidates` were tried, `failures` count by cause; `stored` ablations went
-    into the graph."""
+    into the graph. `summary` are the words of a model, `model_calls` what it was asked for all of the run and `dollars`
+    what that cost, None where a price is unknown."""
 
     run: str
     verdict: str
@@ -52,6 +56,9 @@ class AblateResult(Value):
     components: tuple[ComponentResult, ...]
     stored: int
     notes: tuple[str, ...]
+    summary: str = ""
+    model_calls: int = 0
+    dollars: float | None = None
 
     def __str__(self) -> str:
         lines = [f"baseline: {self.verdict}", f"{self.candidates} candidates tried"]
@@ -59,7 +66,11 @@ class AblateResult(Value):
         for part in self.components:
             if part.change is not None:
                 lines.append(f"  {part.interval:<30} {part.name}: {part.description} ({part.evidence})")
+        lines += [self.summary] if self.summary else []
         lines += [f"note: {note}" for note in self.notes]
+        if self.model_calls:
+            cost = "price unknown" if self.dollars is None else f"${self.dollars:.4f}"
+            lines.append(f"{self.model_calls} calls of the model, {cost}")
         if self.stored:
             lines.append(f"{self.stored} measurements of techniques are in the graph")
         return "\n".join([*lines, f"report: {self.run}/{REPORTS[0]}, {self.run}/{REPORTS[1]}"])
@@ -77,11 +88,13 @@ def ablate(
     `engine` its machines run the code, as many `jobs` at a time as they have.
 
     Raises `BaselineError`, `InputError`, `SandboxUnavailableError`, and `StoreBusyError` where another process works on
-    the same run."""
-    from xkg.agents.ablation.campaign import Start, run_campaign
+    the same run; where a model has to plan or repair, and cannot be asked, `LanguageModelError`."""
+    from contextlib import ExitStack
+
+    from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.spread import spread_over
     from xkg.agents.workspace.starter import read_starter
-    from xkg.files import file_lock, private_folder, write_whole
+    from xkg.files import file_lock, write_whole
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
@@ -92,6 +105,7 @@ def ablate(
     with ExitStack() as opened:
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
+        model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
         starter = read_starter(task.repo, settings.kg / "repositories")
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         start = Start(
@@ -101,16 +115,52 @@ def ablate(
             runner=runner,
             packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
             jobs=engine.jobs if engine else jobs,
-            elsewhere=opened.enter_context(spread_over(engine, settings, task)) if engine else None,
+            elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values())) if engine else None,
             techniques=lambda tree: _techniques(settings, task, tree),
             settings=_settings_of,
             notify=notify,
+            model=model,
+            functions=settings.kg / "functions",
         )
         campaign = run_campaign(start)
+        if model is not None:
+            campaign = campaign.model_copy(update={"model": _use(settings, ledger_name(folder))})
         write_whole(folder / RESULTS, campaign.model_dump_json(indent=1).encode())
         write_reports(folder, campaign)
         stored = _store(settings, campaign)
     return result_of(folder, campaign, stored)
+
+
+def has_model(settings: Settings) -> bool:
+    """Whether a language model was named: unlike a build, an ablation asks none by default."""
+    return "model" in settings.llm.model_fields_set and settings.llm.model != "none"
+
+
+def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel":
+    from xkg.llm.client import Call, LanguageModel
+    from xkg.text.unicode import printable_line
+
+    def tell(call: Call) -> None:
+        if not call.cached:
+            cost = "" if call.dollars is None else f", ${call.dollars:.4f}"
+            notify(f"{call.model} answered on {printable_line(call.about)[:60]} in {call.seconds:.1f} s{cost}")
+
+    private_folder(settings.kg)
+    return LanguageModel(settings.llm, settings.kg, tell)
+
+
+def _use(settings: Settings, run: str) -> "ModelUse | None":
+    """What the run asked of language models, from the ledger; None where it asked nothing."""
+    from xkg.agents.ablation.outcomes import ModelUse
+    from xkg.errors import UnknownIdError
+    from xkg.llm.costs import costs
+
+    try:
+        total = costs(settings.kg, settings.llm, (run,)).total
+    except UnknownIdError:
+        return None
+    dollars = None if total.unpriced else total.dollars
+    return ModelUse(model=settings.llm.model, calls=total.calls, dollars=dollars)
 
 
 def report(settings: Settings, run: str) -> AblateResult:
@@ -122,20 +172,25 @@ def report(settings: Settings, run: str) -> AblateResult:
 
 
 def apply(settings: Settings, run: str, candidate: str, to: Path | None, as_patch: bool) -> str:
-    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`, or gives its patch.
-    Raises `InputError`."""
-    from xkg.agents.workspace import apply as bring
+    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`, or gives its patch;
+    `baseline` brings the repairs that the baseline needed. Raises `InputError`."""
     from xkg.agents.workspace.workspace import Workspace
 
     folder = run_folder(settings, run)
+    if candidate == "baseline":
+        return _brought(Workspace.open(folder / "baseline"), "xkg/baseline-repairs", to, as_patch)
     known = [outcome.id for outcome in read_campaign(folder).outcomes if outcome.commit]
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
         raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({', '.join(known[:8])} …)")
-    workspace = Workspace.open(folder / "candidates" / found[0])
+    return _brought(Workspace.open(folder / "candidates" / found[0]), f"xkg/ablate-{found[0]}", to, as_patch)
+
+
+def _brought(workspace: "Workspace", name: str, to: Path | None, as_patch: bool) -> str:
+    from xkg.agents.workspace import apply as bring
+
     if as_patch:
         return bring.patch(workspace)
-    name = f"xkg/ablate-{found[0]}"
     commit = bring.branch(workspace, name, to)
     return f"branch {name} at {commit[:12]}; see it with `git diff {commit[:12]}^ {commit[:12]}`"
 
@@ -216,6 +271,9 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
         components=tuple(parts),
         stored=stored,
         notes=campaign.notes,
+        summary=campaign.analysis.summary if campaign.analysis else "",
+        model_calls=campaign.model.calls if campaign.model else 0,
+        dollars=campaign.model.dollars if campaign.model else None,
     )
 
 

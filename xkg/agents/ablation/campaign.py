@@ -1,6 +1,5 @@
 """A whole run: the baseline, the candidate space, rounds of candidates, and what they showed."""
 
-import re
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,28 +10,42 @@ from pathlib import Path
 
 from xkg.agents.ablation.bench import Bench
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.effects import CRITICAL, effect, pooled_deviation
 from xkg.agents.ablation.failures import Failure
-from xkg.agents.ablation.mutation import MutationError, apply, unified_diff
 from xkg.agents.ablation.operations import Operations, digest
-from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, RunOutcome
-from xkg.agents.ablation.reproduce import baseline_of, notes_on
-from xkg.agents.ablation.selection.bandit import Bandit
-from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
-from xkg.agents.ablation.selection.history import Arm, Policy, Pull, Trial
-from xkg.agents.ablation.task import PolicyName, Task
+from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
+from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.questions import Questions
+from xkg.agents.ablation.report.rows import percent
+from xkg.agents.ablation.reproduction.baseline import baseline_of, notes_on
+from xkg.agents.ablation.reproduction.executor import Executor
+from xkg.agents.ablation.reproduction.plan import planned_task
+from xkg.agents.ablation.reproduction.planner import plan, readme
+from xkg.agents.ablation.roles.functions import FunctionStore
+from xkg.agents.ablation.roles.proposals import Written
+from xkg.agents.ablation.roles.team import Scene, Team
+from xkg.agents.ablation.rounds.fill import fill, make_policy
+from xkg.agents.ablation.rounds.listed import Listed, Picked, Proposals
+from xkg.agents.ablation.selection.history import Pull, Trial
+from xkg.agents.ablation.space.given import metric_keys, only, options_of
+from xkg.agents.ablation.spread import Elsewhere
+from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.errors import InputError
 from xkg.files import private_folder
-from xkg.sandbox.runner import EnvironmentMaker, Runner
+from xkg.llm.client import LanguageModel
+from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 from xkg.value import Value
 
 _HOUR = 3600.0
 _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
+_MENDABLE: frozenset[Failure] = frozenset(
+    {"does not apply", "refused", "shape", "empty data", "missing data", "missing package", "removed API", "error"}
+)
+"""Failures that say that the change was made badly, and nothing of the component."""
 
 
 class Mutated(Value):
@@ -47,8 +60,8 @@ class Mutated(Value):
 @dataclass(frozen=True)
 class Start:
     """What a campaign begins with. `techniques` gives components with places in the folder of the starter's files,
-    `settings` the entries of its configuration files; `jobs` runs at a time, `elsewhere` on other machines. `notify`
-    may be called from any thread."""
+    `settings` the entries of its configuration files; `jobs` runs at a time, `elsewhere` on other machines. With a
+    `model`, what it describes of functions is stored under `functions`. `notify` may be called from any thread."""
 
     task: Task
     starter: Starter
@@ -59,7 +72,14 @@ class Start:
     techniques: Callable[[Path], Sequence[Component]] = lambda _: ()
     settings: Callable[[Path], Sequence[Setting]] = lambda _: ()
     notify: Callable[[str], None] = lambda _: None
-    elsewhere: Callable[[Workspace, int], RunOutcome] | None = None
+    elsewhere: Elsewhere | None = None
+    model: LanguageModel | None = None
+    functions: Path | None = None
+
+
+def ledger_name(folder: Path) -> str:
+    """What the ledger of the language model calls a run."""
+    return f"run:{folder.name}"
 
 
 def run_campaign(start: Start) -> Campaign:
@@ -67,7 +87,11 @@ def run_campaign(start: Start) -> Campaign:
 
     Raises `BaselineError` where the baseline does not run, `InputError` where nothing can be ablated, and what
     workspaces and commands raise."""
-    return _Runner(start).campaign()
+    runner = _Runner(start)
+    try:
+        return runner.campaign()
+    finally:
+        runner.close()
 
 
 class _Runner:
@@ -76,16 +100,33 @@ class _Runner:
         self._began = time.monotonic()
         private_folder(start.folder)
         self._operations = Operations(start.folder)
+        self._parser = SourceParser()
+        self._questions = (
+            Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
+        )
         self._base = _workspace(start.folder / "baseline", start.starter)
-        self._environment = packages_for(self._base, start.packages, None)
-        self._bench = Bench(start.task, start.runner, self._environment)
+        self._base.rewind(0)  # repairs are made again, from what is stored
+        self._use(Environment(site=None, hash=""))
+        self._protected: Sequence[Place] = ()
+        self._repairs: Sequence[Repair] = ()
+        self._causes: Sequence[str] = ()
+        self._executed: Mapping[str, Sequence[int]] | None = None
+        self._team: Team | None = None
+        self._day: str | None = None
+
+    def close(self) -> None:
+        self._parser.close()
+
+    def _use(self, environment: Environment) -> None:
+        """Goes on with these packages and the present files of the baseline."""
+        self._environment = environment
+        self._bench = Bench(self._task, self._start.runner, environment)
         self._texts = _texts(self._base)
         self._files = digest(self._texts)
-        self._protected: list[Place] = []
 
     def campaign(self) -> Campaign:
-        start, task = self._start, self._task
-        notes = list(start.starter.notes)
+        start, notes = self._start, list(self._start.starter.notes)
+        self._reproduce(notes)
         if self._environment.missing:
             missing = "; ".join(f"{name}: {why}" for name, why in list(self._environment.missing.items())[:5])
             notes.append(f"packages that could not be had: {missing}")
@@ -93,16 +134,16 @@ class _Runner:
         start.notify(f"baseline: {baseline.verdict}")
         space = self._space(baseline, notes)
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
-        if not space.candidates:
+        if not space.candidates and self._team is None:
             raise InputError("nothing in this code can be ablated without a model: see what was left out, and why")
         outcomes = self._rounds(space, baseline)
         outcomes = self._confirm(outcomes, baseline)
         outcomes = self._with_effects(outcomes, baseline)
         for outcome in outcomes:
             shutil.rmtree(self._folder_of(outcome.candidate) / "tree", ignore_errors=True)
-        return Campaign(
+        campaign = Campaign(
             id=start.folder.name,
-            task=task,
+            task=self._task,
             repository=start.starter.identity,
             commit=start.starter.base,
             baseline=baseline,
@@ -114,7 +155,58 @@ class _Runner:
             wall_seconds=time.monotonic() - self._began,
             jobs=start.jobs,
             notes=tuple(notes),
+            repairs=tuple(self._repairs),
         )
+        return self._analysed(campaign)
+
+    def _analysed(self, campaign: Campaign) -> Campaign:
+        if self._team is None:
+            return campaign
+        analysis = self._team.analysed(campaign)
+        self._team.remember(campaign)
+        return campaign.model_copy(
+            update={
+                "analysis": analysis,
+                "lessons": tuple(self._team.lessons),
+                "notes": (*campaign.notes, *self._team.notes),
+                "wall_seconds": time.monotonic() - self._began,
+            }
+        )
+
+    def _reproduce(self, notes: list[str]) -> None:
+        """Finds out what to run where that was not said, and makes it run."""
+        start = self._start
+        if not self._task.is_whole:
+            if self._questions is None:
+                raise InputError("what to run and to measure was not said: give --run and --metric, or a model (--llm)")
+            planned = plan(self._questions, self._task, self._base, self._texts)
+            self._task = planned_task(self._task, planned)
+            notes.append(f"planned by the model: {' '.join(planned.summary.split())[:400]}")
+            notes += [f"not in the repository, says the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
+            start.notify(f"plan: {self._task.command(self._task.seeds[0])}, {', '.join(self._task.metrics)}")
+
+        def run(environment: Environment) -> RunOutcome:
+            self._use(environment)
+            self._day = executor.day
+            return self._run(None, self._base, self._task.seeds[0])
+
+        executor = Executor(
+            task=self._task,
+            workspace=self._base,
+            run=run,
+            packages=lambda day: packages_for(self._base, start.packages, day),
+            texts=lambda: self._texts,
+            parser=self._parser,
+            committed=start.starter.committed,
+            questions=self._questions,
+            notify=start.notify,
+        )
+        self._use(executor.reproduce())
+        self._day = executor.day
+        self._repairs, self._causes = executor.repairs, executor.causes
+        notes += executor.notes
+        if self._repairs:
+            notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 
     def _baseline(self) -> Baseline:
         seeds = self._task.seeds
@@ -125,55 +217,83 @@ class _Runner:
             self._start.notify(f"baseline, seed {run.seed}: {value} in {run.seconds:.1f} s")
             return run
 
+        first = work(seeds[0])
+        if first.value is None:  # no other seed would tell more
+            return baseline_of(self._task, [first], self._environment.missing, self._causes)
         with ThreadPoolExecutor(self._start.jobs) as pool:
-            runs = list(pool.map(work, seeds))
+            runs = [first, *pool.map(work, seeds[1:])]
         return baseline_of(self._task, runs, self._environment.missing)
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
-        from xkg.agents.ablation.space.python_source import PythonSource
-        from xkg.agents.ablation.space.space import find_space
+        self._executed = self._trace(baseline)
+        if self._executed is None:
+            notes.append("which lines the baseline runs is not known: the traced run did not end")
+        techniques = self._start.techniques(self._base.tree)
+        found = self._parser.space(
+            self._texts,
+            self._start.settings(self._base.tree),
+            techniques,
+            given=options_of(self._task),
+            metric_keys=metric_keys(self._task),
+            executed=self._executed,
+        )
+        space, self._protected = found.space, found.protected
+        if not self._protected:
+            notes.append("no code was recognised as computing the metric: none is kept from being changed")
+        notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
+        options = sorted({f"--{o.name}" for o in space.left_out if o.reason == "the random seed"})
+        notes.extend(notes_on(self._task, baseline, options))
+        self._repairs = [self._in_metric(repair) for repair in self._repairs]
+        notes += [
+            f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}): read its diff"
+            for repair in self._repairs
+            if repair.in_metric
+        ]
+        if self._questions is not None:
+            space = self._hypothesised(space, baseline, techniques)
+        return only(space, self._task.only) if self._task.only else space
 
-        sources = []
-        for path, text in sorted(self._texts.items()):
-            if path.endswith(".py"):
-                try:
-                    sources.append(PythonSource(path, text))
-                except SyntaxError:
-                    notes.append(f"{path} does not parse as Python 3, and was left out")
-        paths = [source.path for source in sources]
+    def _trace(self, baseline: Baseline) -> Mapping[str, Sequence[int]] | None:
+        """The lines that the baseline runs, by file; None where the traced run did not end."""
+        paths = [path for path in sorted(self._texts) if path.endswith(".py")]
         seed = self._task.seeds[0]
         # Counting lines slows loops in Python tenfold; others hardly.
         limit = min(self._task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * baseline.seconds)
         traced = self._operations.do(
             "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths, limit)
         )
-        executed = None
-        if traced.executed and traced.value is not None:
-            executed = {path: frozenset(lines) for path, lines in traced.executed.items()}
-        else:
-            notes.append("which lines the baseline runs is not known: the traced run did not end")
-        space, self._protected = find_space(
-            sources,
-            self._start.settings(self._base.tree),
-            self._texts,
-            self._start.techniques(self._base.tree),
-            given=_options(self._task),
-            metric_keys=_metric_keys(self._task),
-            executed=executed,
+        return traced.executed if traced.executed and traced.value is not None else None
+
+    def _in_metric(self, repair: Repair) -> Repair:
+        """The repair with its lines that compute the metric."""
+        touched = [
+            str(place)
+            for path, lines in self._base.changed_lines().items()
+            for place in self._protected
+            if place.path == path and any(place.start_line <= line <= place.end_line for line in lines)
+        ]
+        own = [line for line in touched if f"+++ b/{line.rpartition(':')[0]}" in repair.diff]
+        return repair.model_copy(update={"in_metric": tuple(own)})
+
+    def _hypothesised(self, space: Space, baseline: Baseline, techniques: Sequence[Component]) -> Space:
+        assert self._questions is not None
+        scene = Scene(
+            task=self._task,
+            baseline=baseline,
+            texts=self._texts,
+            readme=readme(self._texts),
+            executed=self._executed,
+            protected=self._protected,
+            techniques=techniques,
         )
-        options = sorted({f"--{o.name}" for o in space.left_out if o.reason == "the random seed"})
-        notes.extend(notes_on(self._task, baseline, options))
-        if self._task.only:
-            space = _only(space, self._task.only)
-        return space
+        store = FunctionStore(self._start.functions or self._start.folder / "functions")
+        self._team = Team(self._questions, self._parser, self._operations, store, scene, self._start.notify)
+        return self._team.hypothesised(space)
 
     def _rounds(self, space: Space, baseline: Baseline) -> list[CandidateOutcome]:
         task = self._task
-        arms = [
-            Arm(id=c.id, candidates=tuple(k.id for k in space.of(c.id)), weight=c.weight, order=c.order)
-            for c in space.components
-        ]
-        by_id = {candidate.id: candidate for candidate in space.candidates}
+        self._components = {component.id: component for component in space.components}
+        proposals: Proposals = Listed(space) if self._team is None else Written(space, self._team, task.budget)
         policy = make_policy(task.policy, task)
         mean = sum(baseline.values) / len(baseline.values)
         rounds = -(-task.budget // task.places)
@@ -182,21 +302,34 @@ class _Runner:
         with ThreadPoolExecutor(self._start.jobs) as pool:
             for i in range(rounds):
                 places = min(task.places, task.budget - len(trials))
-                pulls = policy.choose(arms, trials, places, i / rounds)
-                if not pulls:
+                picked = fill(policy, proposals, trials, outcomes, places, i / rounds)
+                if not picked:
                     break
 
-                def work(pull: Pull, number: int = i + 1) -> CandidateOutcome:
-                    outcome = self._try(by_id[pull.candidate], number)
+                def work(each: Picked, number: int = i + 1) -> CandidateOutcome:
+                    outcome = self._try(each.candidate, number).model_copy(update={"why": each.why})
                     self._start.notify(f"round {number}/{rounds}: {_line(outcome, mean)}")
                     return outcome
 
-                made = list(pool.map(work, pulls))
-                trials += [_trial(pull, outcome, mean) for pull, outcome in zip(pulls, made, strict=True)]
+                made = list(pool.map(work, picked))
+                trials += [_trial(each.pull, outcome, mean) for each, outcome in zip(picked, made, strict=True)]
                 outcomes += made
+                if i + 1 < rounds:
+                    proposals.learn(i + 1, outcomes)
         return outcomes
 
     def _try(self, candidate: Candidate, number: int) -> CandidateOutcome:
+        """The outcome of a candidate; with a model a failed one gets one fix round."""
+        outcome = self._tried(candidate, number)
+        if self._team is None or outcome.failure not in _MENDABLE:
+            return outcome
+        mended = self._team.mended(outcome, self._components[candidate.component])
+        if mended is None:
+            return outcome
+        again = self._tried(mended, number)
+        return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
+
+    def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
         mutated = self._operations.do(
             "mutate", {**self._identity(), "candidate": candidate.id}, Mutated, lambda: self._mutate(candidate)
         )
@@ -212,20 +345,18 @@ class _Runner:
         return outcome.model_copy(update={"runs": (*outcome.runs, run), **failed})
 
     def _mutate(self, candidate: Candidate) -> Mutated:
-        before = {r.path: self._texts[r.path] for r in candidate.replacements if r.path in self._texts}
-        try:
-            after = apply(candidate.replacements, self._texts)
-        except MutationError as error:
-            return Mutated(failure="does not apply", problem=str(error))
-        diff = unified_diff(before, after)
-        problem = refusal(candidate, before, after, self._protected)
-        if problem is not None:
-            return Mutated(diff=diff, failure="refused", problem=problem)
+        made = self._parser.mutated(candidate, self._texts, self._protected)
+        if made.failure is not None:
+            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
         folder = self._folder_of(candidate)
         shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed here
         workspace = _workspace(folder, self._start.starter)
-        version = workspace.edit(after, f"Ablate: {candidate.description}")
-        return Mutated(commit=version.commit, diff=diff)
+        for version in self._base.versions[1:]:  # repairs, each a commit here too
+            before, after = self._base.files_of(version.number - 1), self._base.files_of(version.number)
+            changes = {path: file.content for path, file in after.items() if before.get(path) != file}
+            workspace.edit({**dict.fromkeys(before.keys() - after.keys()), **changes}, version.reason)
+        version = workspace.edit(made.after, f"Ablate: {candidate.description}")
+        return Mutated(commit=version.commit, diff=made.diff)
 
     def _confirm(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
         """What changed the metric by 5 % or more with the first seed is run with the others too."""
@@ -259,7 +390,9 @@ class _Runner:
         def work() -> RunOutcome:
             assert workspace is not None or candidate is not None
             opened = workspace or Workspace.open(self._folder_of(candidate))  # type: ignore[arg-type]
-            return (self._start.elsewhere or self._bench.run)(opened, seed)
+            if self._start.elsewhere is None:
+                return self._bench.run(opened, seed)
+            return self._start.elsewhere(self._task, opened, seed, self._day)
 
         return self._operations.do("run", self._inputs(candidate, seed), RunOutcome, work)
 
@@ -284,17 +417,6 @@ class _Runner:
         return self._start.folder / "candidates" / candidate.id
 
 
-def make_policy(name: PolicyName, task: Task) -> Policy:
-    policies: Mapping[PolicyName, Callable[[], Policy]] = {
-        "bandit": lambda: Bandit(task.bandit),
-        "uniform": Uniform,
-        "heuristic": Heuristic,
-        "random": Random,
-        "exhaustive": Exhaustive,
-    }
-    return policies[name]()
-
-
 def _trial(pull: Pull, outcome: CandidateOutcome, mean: float) -> Trial:
     value = outcome.runs[0].value if outcome.runs else None
     change = None if value is None else (value - mean) / (abs(mean) or 1.0)
@@ -307,7 +429,7 @@ def _line(outcome: CandidateOutcome, mean: float) -> str:
         return f"{what}: failed ({outcome.failure}: {outcome.problem})"
     values = [run.value for run in outcome.runs if run.value is not None]
     value = sum(values) / len(values)
-    return f"{what}: {value:.6g} ({(value - mean) / (abs(mean) or 1.0):+.1%})"
+    return f"{what}: {value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
 
 
 def _workspace(folder: Path, starter: Starter) -> Workspace:
@@ -328,37 +450,3 @@ def _texts(workspace: Workspace) -> dict[str, str]:
         except UnicodeDecodeError:
             continue
     return texts
-
-
-def _options(task: Task) -> list[str]:
-    words = " ".join(filter(None, (task.setup, task.run, task.evaluate))).split()
-    return [word.partition("=")[0] for word in words if word.startswith("-")]
-
-
-def _metric_keys(task: Task) -> list[str]:
-    """Texts that only the code of the metric holds: the file's name, the name of the value, the words of a pattern."""
-    keys: list[str] = []
-    for metric in (task.metric,):
-        if metric.path is not None:
-            keys += [metric.path.rpartition("/")[2], metric.key.rpartition(".")[2]]
-        else:
-            words = max(_plain_words(metric.key), key=len, default="")
-            keys.append(words)
-    return [key for key in keys if len(key) > 2]
-
-
-def _plain_words(pattern: str) -> list[str]:
-    return [run.strip() for run in re.findall(r"[A-Za-z][A-Za-z0-9 _@-]*+", pattern)]
-
-
-def _only(space: Space, names: Sequence[str]) -> Space:
-    wanted = [name.casefold() for name in names]
-    components = tuple(
-        c for c in space.components if any(w in c.name.casefold() or w == c.id.casefold() for w in wanted)
-    )
-    ids = {c.id for c in components}
-    if not ids:
-        raise InputError(f"no component is named {', '.join(names)}; the report of a run without --only lists them")
-    return space.model_copy(
-        update={"components": components, "candidates": tuple(c for c in space.candidates if c.component in ids)}
-    )

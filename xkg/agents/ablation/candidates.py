@@ -43,7 +43,7 @@ class Replacement(Value):
 
 class Candidate(Value):
     """A specification of one ablation. `value` is what the mutation sets, as written; `replacements` carry it out, and
-    lie in `places`. `baseline_value` is what stands there."""
+    lie in `places`. `baseline_value` is what stands there. `by_model`: a language model wrote it."""
 
     component: str
     kind: Kind
@@ -52,6 +52,7 @@ class Candidate(Value):
     places: tuple[Place, ...]
     description: str
     replacements: tuple[Replacement, ...]
+    by_model: bool = False
 
     @property
     def id(self) -> str:
@@ -63,7 +64,7 @@ class Candidate(Value):
 class Component(Value):
     """A part of the method that can be ablated. `technique` is its id in the graph, None for one that only the code
     shows; `weight` (0..1) is how much it is expected to matter before anything is run, `reasons` say why; `order` is
-    its position in the hierarchy."""
+    its position in the hierarchy, `about` its definition."""
 
     id: str
     name: str
@@ -72,6 +73,7 @@ class Component(Value):
     weight: float = 0.5
     order: int = 0
     reasons: tuple[str, ...] = ()
+    about: str = ""
 
 
 class LeftOut(Value):

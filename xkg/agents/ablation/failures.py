@@ -12,6 +12,22 @@ Failure = Literal[
     "not a number", "killed", "error",
 ]  # fmt: skip
 
+ADVICE: dict[Failure, str] = {
+    "missing package": "name it in the repository's requirements, or raise environment.max_mb where it is too large",
+    "Python 2": "convert it to Python 3 first",
+    "removed API": "pin the dependency to a version of the repository's time in its requirements",
+    "missing data": "mount its folder with --data PATH=FOLDER",
+    "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
+    "empty data": "check the folder that --data names: the loader found nothing in it",
+    "needs the network": "fetch what it downloads beforehand, and name the folder with --data",
+    "needs a terminal": "give a command that asks nothing",
+    "time": "raise --seconds, or train for fewer epochs",
+    "memory": "raise --memory-mb, or take a smaller batch",
+    "disk": "raise --disk-mb, or write less",
+    "no metric": "check --metric against the file or the output that the command leaves",
+    "not a number": "training diverges, or the metric's pattern matches something else",
+}
+
 _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("needs a terminal", re.compile(r"EOFError|not a tty|Inappropriate ioctl|termios\.error|no stdin", re.I)),
     (

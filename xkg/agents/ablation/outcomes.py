@@ -46,9 +46,55 @@ class Baseline(Value):
         return sum(run.seconds for run in self.runs) / len(self.runs)
 
 
+class Repair(Value):
+    """A change that makes the baseline run: a commit of its workspace, with the failure that it answers. `in_metric`
+    are the lines of it in code that computes the metric."""
+
+    commit: str
+    cause: str
+    reason: str
+    diff: str
+    failure: Failure
+    problem: str
+    in_metric: tuple[str, ...] = ()
+
+
+class Statement(Value):
+    """What an experiment says of one component, in words."""
+
+    component: str
+    text: str
+
+
+class Analysis(Value):
+    """A model's words on what was measured. `strong` rests on evidence that holds, `weak` does not."""
+
+    summary: str
+    strong: tuple[Statement, ...]
+    weak: tuple[Statement, ...]
+    caveats: tuple[str, ...]
+
+
+class Lesson(Value):
+    """What a model made of a round, and what the next one should change."""
+
+    round: int
+    lessons: tuple[str, ...]
+    advice: tuple[Statement, ...]
+
+
+class ModelUse(Value):
+    """What a run asked of language models: `dollars` None where a price is unknown."""
+
+    model: str
+    calls: int
+    dollars: float | None
+
+
 class CandidateOutcome(Value):
     """`round` counts from 1, `commit` is that of the mutation in the run's own repository. Where `failure` is set there
-    is no effect. `no_effect` says that the mutation changes nothing that is measured."""
+    is no effect. `no_effect` says that the mutation changes nothing that is measured. `why` it was chosen; `mended` is
+    the failure of the candidate that this one replaces."""
 
     candidate: Candidate
     round: int
@@ -58,6 +104,8 @@ class CandidateOutcome(Value):
     failure: Failure | None = None
     problem: str | None = None
     effect: Effect | None = None
+    why: str = ""
+    mended: str = ""
 
     @property
     def id(self) -> str:
@@ -100,6 +148,10 @@ class Campaign(Value):
     wall_seconds: float
     jobs: int
     notes: tuple[str, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
+    analysis: Analysis | None = None
+    model: ModelUse | None = None
 
     def importances(self) -> list[Importance]:
         """By component, the most important first; those without an effect last."""

@@ -2,7 +2,7 @@
 
 import queue
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,19 +23,22 @@ from xkg.files import private_folder
 
 @dataclass(frozen=True)
 class CandidateRun:
-    """One run of a version of the code: all its files, and the seed."""
+    """One run of a task over a version of the code: all its files, the seed, and the `day` whose packages it has (None:
+    the newest that its requirements allow)."""
 
+    task: Task
     files: Mapping[str, TreeFile]
     seed: int
+    day: str | None
 
 
 @dataclass(frozen=True)
 class RunCandidates:
-    """Runs the command of a task over versions of its code. Folders of data are not sent: they must lie where they lie
-    on the machine that began."""
+    """Runs commands over versions of code. Folders of `data` are not sent: they must lie where they lie on the machine
+    that began."""
 
     settings: Settings
-    task: Task
+    data: tuple[Path, ...]
     name: str = "ablations"
 
     @property
@@ -52,7 +55,7 @@ class RunCandidates:
         from xkg.sandbox.packages.environments import UvEnvironments
         from xkg.sandbox.select import runner_for
 
-        for place in self.task.data.values():
+        for place in self.data:
             if not place.is_dir():
                 raise InputError(f"the folder of data {place} is not there: put it at the same path on every node")
         folder = site.folder or self.settings.kg
@@ -65,23 +68,27 @@ class RunCandidates:
                 identity = digest({path: file.content.hex() for path, file in candidate.files.items()})
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
-                environment = packages_for(workspace, maker, None)
-                return Bench(self.task, runner, environment).run(workspace, candidate.seed)
+                environment = packages_for(workspace, maker, candidate.day)
+                return Bench(candidate.task, runner, environment).run(workspace, candidate.seed)
 
         yield run
 
 
+Elsewhere = Callable[[Task, Workspace, int, str | None], RunOutcome]
+"""Runs a task over a workspace with a seed and the packages of a day, on any machine."""
+
+
 @contextmanager
-def spread_over(engine: Engine, settings: Settings, task: Task) -> Iterator[Callable[[Workspace, int], RunOutcome]]:
-    """A function that runs a workspace with a seed wherever the engine has room, for as many threads as it has jobs.
+def spread_over(engine: Engine, settings: Settings, data: Iterable[Path]) -> Iterator[Elsewhere]:
+    """A function that runs a task over a workspace wherever the engine has room, for as many threads as it has jobs.
     Raises as `Worker.run` does."""
-    workers = engine.workers(RunCandidates(settings, task), engine.jobs)
+    workers = engine.workers(RunCandidates(settings, tuple(data)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 
-    def run(workspace: Workspace, seed: int) -> RunOutcome:
+    def run(task: Task, workspace: Workspace, seed: int, day: str | None) -> RunOutcome:
         worker = idle.get()
         try:
-            return worker.run(CandidateRun(workspace.files, seed), lambda _: None)
+            return worker.run(CandidateRun(task, workspace.files, seed, day), lambda _: None)
         finally:
             idle.put(worker)
 

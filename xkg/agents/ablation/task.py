@@ -18,18 +18,20 @@ PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
 _FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
 _LARGEST = 100_000
 SEED = "{seed}"
+_IN_FOLDER = "(cd "
 
 
 class Task(Value):
     """`run` trains and evaluates; `{seed}` in it is replaced by each seed, and `setup` and `evaluate` run before and
     after it in the same sandbox. The first of `metrics` is the primary one: `results.json:test_mse:min`,
-    `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. `claimed` is what the paper reports of it, met within
-    `tolerance` (relative). `data` maps paths in the repository to folders of this machine, for reading alone. `budget`
-    is the most candidates, in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run."""
+    `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. Where `run` or `metrics` is empty, a model has to
+    find it. `claimed` is what the paper reports of the metric, met within `tolerance` (relative). `data` maps paths in
+    the repository to folders of this machine, for reading alone. `budget` is the most candidates, in `rounds` of
+    `places`; `seconds`, `memory_mb` and `disk_mb` bound one run."""
 
     repo: str
-    run: str
-    metrics: tuple[str, ...] = Field(min_length=1)
+    run: str = ""
+    metrics: tuple[str, ...] = ()
     paper: str | None = None
     setup: str | None = None
     evaluate: str | None = None
@@ -47,13 +49,18 @@ class Task(Value):
     only: tuple[str, ...] = ()
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it says what to run and what to measure."""
+        return bool(self.run and self.metrics)
+
+    @property
     def metric(self) -> Metric:
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
         """The command for one seed; several run one after the other, the next only where the one before succeeds."""
         parts = [part.replace(SEED, str(seed)) for part in (self.setup, self.run, self.evaluate) if part]
-        if len(parts) == 1:
+        if len(parts) == 1 and not parts[0].startswith(_IN_FOLDER):
             return parts[0]
         script = " && ".join(parts).replace("'", "'\\''")
         return f"/bin/sh -c '{script}'"
@@ -68,8 +75,9 @@ def parse_metric(text: str) -> Metric:
     return Metric.parse(text)
 
 
-def read_task(path: Path | None, flags: Mapping[str, object]) -> Task:
-    """The task of a file, with flags (those that are not None) over it. Raises `InputError` with what is wrong."""
+def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False) -> Task:
+    """The task of a file, with flags (those that are not None) over it. What to run and to measure may be left open
+    where it is `planned` by a model. Raises `InputError` with what is wrong."""
     values: dict[str, Any] = {}
     if path is not None:
         try:
@@ -85,8 +93,11 @@ def read_task(path: Path | None, flags: Mapping[str, object]) -> Task:
             values["metrics"] = [values["metrics"]]
     values |= {name: value for name, value in flags.items() if value is not None}
     for name, flag in (("repo", "--repo"), ("run", "--run"), ("metrics", "--metric")):
-        if not values.get(name):
-            raise InputError(f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task")
+        if not values.get(name) and not (planned and name != "repo"):
+            model = "" if name == "repo" else ", or let a model find it with --llm"
+            raise InputError(
+                f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task{model}"
+            )
     try:
         task = Task.model_validate(values)
     except ValidationError as error:

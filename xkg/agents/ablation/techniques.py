@@ -8,10 +8,13 @@ from xkg.agents.ablation.candidates import Component, Place
 from xkg.errors import InputError, QueryFailedError, QueryRefusedError
 from xkg.serve.answers.types import LocatedPlace
 from xkg.serve.service import Service
+from xkg.store.indexes.text import words
 
 _PLACES = 3
 _DEEPEST_LOSS = 0.08
 _MEASURED = 0.3
+_CLAIMED, _CLAIMED_AGAIN = 0.15, 0.05
+_ABOUT = 300
 _SURE = 0.35
 """A place of a lower score than this is too weak to edit lines at."""
 
@@ -23,15 +26,18 @@ def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
     Raises `UnknownIdError`, `InputError` for a folder without source, `StoreError`."""
     answer = service.paper(paper, full=True)
     measured = _measured(service, answer.id)
+    findings = [f"{finding.name}: {finding.description or ''}" for finding in answer.findings]
     components = []
     for order, line in enumerate(answer.techniques):
         located = service.locate(line.id, tree, _PLACES)
         places = [place for found in located.locations if _is_sure(found) for place in _lines(found)]
-        weight, reasons = _prior(line.depth, located.locations, measured.get(line.id))
+        known = service.technique(line.id, full=True)
+        claims = claims_on((line.name, *known.aliases), findings)
+        weight, reasons = _prior(line.depth, located.locations, measured.get(line.id), claims)
         components.append(
             Component(
                 id=line.id, name=line.name, places=tuple(places), technique=line.id, weight=weight, order=order,
-                reasons=tuple(reasons),
+                reasons=tuple(reasons), about=" ".join(known.definition.split())[:_ABOUT],
             )
         )  # fmt: skip
     if not components:
@@ -71,12 +77,23 @@ def _lines(found: LocatedPlace) -> list[Place]:
     return [Place(path=found.path, start_line=start, end_line=end, symbol=found.symbol) for start, end in spans]
 
 
-def _prior(depth: int, places: Sequence[LocatedPlace], measured: float | None) -> tuple[float, list[str]]:
-    """0.5 for a technique of which nothing is known: more near the top, where it is well located, and where it was
-    measured to matter."""
+def claims_on(names: Sequence[str], findings: Sequence[str]) -> list[str]:
+    """The findings of the paper that name a technique: its authors chose to say something of it."""
+    phrases = [f" {words(name)} " for name in names if words(name)]
+    return [finding for finding in findings if any(phrase in f" {words(finding)} " for phrase in phrases)]
+
+
+def _prior(
+    depth: int, places: Sequence[LocatedPlace], measured: float | None, claims: Sequence[str]
+) -> tuple[float, list[str]]:
+    """0.5 for a technique of which nothing is known: more near the top, where it is well located, where the paper
+    claims something of it, and where it was measured to matter."""
     best = max((place.score for place in places), default=0.0)
     weight = 0.5 - _DEEPEST_LOSS * min(depth, 4) + 0.2 * best
     reasons = [f"depth {depth} in the hierarchy", f"best place {best:.2f}"]
+    if claims:
+        weight += _CLAIMED + _CLAIMED_AGAIN * min(2, len(claims) - 1)
+        reasons.append(f"claimed in the paper: {' '.join(claims[0].split())[:160]}")
     if measured is not None:
         weight += _MEASURED if abs(measured) >= 0.05 else -_MEASURED
         reasons.append(f"measured before: {measured:+.1%}")

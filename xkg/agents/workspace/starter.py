@@ -18,7 +18,8 @@ _LFS = b"version https://git-lfs.github.com/spec/"
 @dataclass(frozen=True)
 class Starter:
     """`files` by path; `identity` names their content. `base` is the commit that they belong to, None where there is
-    none; `dirty`: they differ from it. `notes` say what was left out, and what was chosen."""
+    none; `dirty`: they differ from it. `notes` say what was left out, and what was chosen. `committed` is the day of
+    the commit (YYYY-MM-DD), None where files are not those of one."""
 
     spec: str
     identity: str
@@ -26,6 +27,7 @@ class Starter:
     base: str | None
     dirty: bool
     notes: tuple[str, ...]
+    committed: str | None = None
 
 
 def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) -> Starter:
@@ -52,7 +54,7 @@ def read_starter(spec: str, cache: Path, roots: Sequence[Path] | None = None) ->
     if base is None and (head := _head(spec)) is not None:
         base, dirty = head, True
     notes = (*checkout.notes, *_left_out(checkout, files))
-    return Starter(_absolute(spec), checkout.repository.id, files, base, dirty, notes)
+    return Starter(_absolute(spec), checkout.repository.id, files, base, dirty, notes, checkout.committed)
 
 
 def is_inside(path: str) -> bool:

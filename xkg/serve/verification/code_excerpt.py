@@ -49,8 +49,8 @@ def excerpt(implementation: str, wanted: Mapping[str, float], characters: int) -
     nearest of them cut to its nearest lines where it is too long; without imports, comments and docstrings where it is
     Python. The last line names what is left out."""
     pieces = _pieces(implementation)
-    nearness = _nearness([" ".join([*piece.lines, piece.about]) for piece in pieces], wanted)
-    scores = [piece.weight * near for piece, near in zip(pieces, nearness, strict=True)]
+    near_to = nearness([" ".join([*piece.lines, piece.about]) for piece in pieces], wanted)
+    scores = [piece.weight * near for piece, near in zip(pieces, near_to, strict=True)]
     order = sorted(range(len(pieces)), key=lambda n: (-scores[n], n))
     chosen: dict[int, Sequence[str]] = {}
     room = characters
@@ -102,7 +102,7 @@ def _terms(text: str) -> list[str]:
     return [term for word in words(text).split() for term in word_terms(word)]
 
 
-def _nearness(texts: Sequence[str], wanted: Mapping[str, float]) -> list[float]:
+def nearness(texts: Sequence[str], wanted: Mapping[str, float]) -> list[float]:
     """BM25 of each text, among these texts."""
     counts = [Counter(term for term in _terms(text) if term in wanted) for text in texts]
     lengths = [1 + len(text) for text in texts]

@@ -34,13 +34,13 @@ def html(campaign: Campaign) -> str:
         ),
     )  # fmt: skip
     tried = _table(
-        ("round", "candidate", "kind", "place", "value", "result", "seconds"),
+        ("round", "candidate", "kind", "place", "value", "result", "seconds", "why"),
         (
             (
                 str(o.round), rows.label(o), o.candidate.kind, ", ".join(map(str, o.candidate.places)),
                 f"{o.effect.value:.6g}" if o.effect else "",
                 f"failed: {o.failure} ({o.problem})" if o.failure else rows.change(o.effect),
-                f"{o.seconds:.1f}",
+                f"{o.seconds:.1f}", rows.chosen(o),
             )
             for o in campaign.outcomes
         ),
@@ -51,14 +51,33 @@ def html(campaign: Campaign) -> str:
         for o in campaign.outcomes
         if o.diff
     )
+    said = "".join(
+        (f"<h3>{escape(title)}</h3>" if title else "<h2>What it says</h2>")
+        + ("<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>" if title else _paragraphs(texts))
+        for title, texts in rows.words(campaign)
+    )
+    lessons = "".join(
+        f"<li>after round {lesson.round}: {escape(text)}</li>" for lesson in campaign.lessons for text in lesson.lessons
+    )
+    lessons = f"<h2>What the rounds changed</h2><ul>{lessons}</ul>" if lessons else ""
+    repairs = "".join(
+        f"<details><summary>{escape(repair.reason)} ({escape(repair.cause)}, after {escape(repair.failure)}: "
+        f"{escape(repair.problem)})</summary><pre>{escape(repair.diff)}</pre></details>"
+        for repair in campaign.repairs
+    )
+    repairs = f"<h2>Repairs of the baseline</h2>{repairs}" if repairs else ""
     title = escape(f"Ablation {campaign.id}")
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>{_STYLE}</style>'
-        f"</head><body><h1>{title}</h1><dl>{facts}</dl><ul>{notes}</ul>"
+        f"</head><body><h1>{title}</h1><dl>{facts}</dl><ul>{notes}</ul>{said}"
         f"<h2>Importance by component</h2>{importance_plot(found)}"
         f"{table}<p>{escape(rows.comparisons(campaign))}</p><h2>What was tried, in order</h2>{tried}"
-        f"<h2>Left out</h2>{left}<h2>Diffs</h2>{diffs}</body></html>\n"
+        f"{lessons}<h2>Left out</h2>{left}{repairs}<h2>Diffs</h2>{diffs}</body></html>\n"
     )
+
+
+def _paragraphs(texts: Iterable[str]) -> str:
+    return "".join(f"<p>{escape(text)}</p>" for text in texts)
 
 
 def _table(head: Iterable[str], body: Iterable[Iterable[str]]) -> str:

@@ -73,7 +73,30 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
     yield "time", f"{trained:.0f} s of runs, {beside:.0f} s beside them, {campaign.jobs} at a time"
+    if campaign.model is not None:
+        use = campaign.model
+        cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
+        yield "language model", f"{use.model}, {use.calls} calls, {cost}"
     yield "sandbox", f"{campaign.runner}, packages {campaign.environment or 'none'}"
+
+
+def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The model's words, by title; none without a model."""
+    analysis = campaign.analysis
+    if analysis is None:
+        return
+    yield "", (analysis.summary,)
+    strong = tuple(f"{each.component}: {each.text}" for each in analysis.strong)
+    yield "Evidence that holds", strong or ("none",)
+    yield "Weak evidence", tuple(f"{each.component}: {each.text}" for each in analysis.weak) or ("none",)
+    if analysis.caveats:
+        yield "Limits", analysis.caveats
+
+
+def chosen(outcome: CandidateOutcome) -> str:
+    """Why a candidate was run, and whether it stands in for one that failed."""
+    mended = f"in place of one that failed ({outcome.mended})" if outcome.mended else ""
+    return "; ".join(filter(None, (outcome.why, mended)))
 
 
 def comparisons(campaign: Campaign) -> str:

@@ -51,7 +51,7 @@ class Questions:
         temperature = settings.planner_temperature if name == "plan" else settings.worker_temperature
 
         def whole(answer: A) -> str | None:
-            return _ENDLESS if any(map(runs_on, _texts(answer.model_dump()))) else check(answer)
+            return endless(answer) or check(answer)
 
         try:
             answered = self._model.ask_cascade(
@@ -65,6 +65,11 @@ class Questions:
 
     def spent(self) -> float | None:
         return self._model.spent(self._run)
+
+
+def endless(answer: AnswerType) -> str | None:
+    """What is wrong with an answer of which a text has lost its end, in words for the model; None where none has."""
+    return _ENDLESS if any(map(runs_on, _texts(answer.model_dump()))) else None
 
 
 @cache

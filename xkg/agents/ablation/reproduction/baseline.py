@@ -4,31 +4,17 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from xkg.agents.ablation.effects import relative_noise
-from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.failures import ADVICE
 from xkg.agents.ablation.outcomes import Baseline, RunOutcome
 from xkg.agents.ablation.task import SEED, Task
 from xkg.errors import BaselineError
 
-ADVICE: dict[Failure, str] = {
-    "missing package": "name it in the repository's requirements, or raise environment.max_mb where it is too large",
-    "Python 2": "convert it to Python 3 first",
-    "removed API": "pin the dependency to a version of the repository's time in its requirements",
-    "missing data": "mount its folder with --data PATH=FOLDER",
-    "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
-    "empty data": "check the folder that --data names: the loader found nothing in it",
-    "needs the network": "fetch what it downloads beforehand, and name the folder with --data",
-    "needs a terminal": "give a command that asks nothing",
-    "time": "raise --seconds, or train for fewer epochs",
-    "memory": "raise --memory-mb, or take a smaller batch",
-    "disk": "raise --disk-mb, or write less",
-    "no metric": "check --metric against the file or the output that the command leaves",
-    "not a number": "training diverges, or the metric's pattern matches something else",
-}
 
-
-def baseline_of(task: Task, runs: Sequence[RunOutcome], missing: Mapping[str, str]) -> Baseline:
-    """What the runs say. `missing` packages could not be had, with the reasons. Raises `BaselineError` with the cause
-    where a run failed."""
+def baseline_of(
+    task: Task, runs: Sequence[RunOutcome], missing: Mapping[str, str], causes: Sequence[str] = ()
+) -> Baseline:
+    """What the runs say. `missing` packages could not be had, with the reasons; `causes` are what is known of why it
+    does not run. Raises `BaselineError` with the cause where a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -36,6 +22,7 @@ def baseline_of(task: Task, runs: Sequence[RunOutcome], missing: Mapping[str, st
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if kind == "missing package" and reasons:
                 advice = f"{reasons[0]}; {advice}"
+            advice = "; ".join([*causes[:4], advice])
             raise BaselineError(f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}; {advice}")
     values = [run.value for run in runs if run.value is not None]
     mean, noise = fmean(values), relative_noise(values)

@@ -1,0 +1,151 @@
+"""A baseline that does not run at first: known causes, and repairs by a model."""
+
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section, usual
+from xkg.agents.ablation.campaign import Start, run_campaign
+from xkg.agents.ablation.task import read_task
+from xkg.agents.workspace.starter import read_starter
+from xkg.commands.ablate import apply, read_campaign
+from xkg.config import SandboxSettings
+from xkg.errors import BaselineError
+from xkg.sandbox.runner import Environment
+from xkg.sandbox.select import runner_for
+
+REPAIR = {
+    "cause": "path",
+    "possible": True,
+    "reason": "Read the settings where they are",
+    "edits": [replace("train.py", "open('gone.txt')\n", "open('parts.py')\n")],
+    "requirements": [],
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World(tmp_path, monkeypatch)
+    with made.endpoint:
+        yield made
+
+
+def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
+    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
+    commit(world.repository)
+    world.answers["fix"] = once(REPAIR)
+    world.run(budget=1)
+    campaign = read_campaign(world.run_folder)
+    [repair] = campaign.repairs
+    assert repair.failure == "missing data"
+    assert "+open('parts.py')" in repair.diff
+    assert not repair.in_metric
+    asked = section(world.asked("fix")[0], "run")
+    assert "FileNotFoundError" in asked
+    assert METRIC in asked
+    patch = apply(world.settings, str(world.run_folder), campaign.outcomes[0].id, None, True)
+    assert "+open('parts.py')" in patch
+    assert "return x" in patch
+    named = apply(world.settings, str(world.run_folder), "baseline", None, False)
+    assert "xkg/baseline-repairs" in named
+    assert "Repair: Read the settings" in git(world.repository, "log", "-1", "--format=%s", "xkg/baseline-repairs")
+    assert "## Repairs of the baseline" in (world.run_folder / "report.md").read_text()
+    # Killed and started again, the same repairs are made from what is stored.
+    (world.run_folder / "results.json").unlink()
+    questions = len(world.endpoint.requests)
+    assert world.run(budget=1).candidates == 1
+    assert len(world.endpoint.requests) == questions
+
+
+def test_a_repair_of_the_metrics_code_is_said(world: World) -> None:
+    (world.repository / "train.py").write_text(TRAIN.replace("abs(x - 1.0)", "absolute(x - 1.0)"))
+    commit(world.repository)
+    edit = replace("train.py", "    return absolute(x - 1.0)\n", "    return abs(x - 1.0)\n")
+    world.answers["fix"] = once({**REPAIR, "edits": [edit]})
+    result = world.run(budget=1)
+    assert any("computes the metric (train.py:" in note for note in result.notes)
+
+
+def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
+    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
+    commit(world.repository)
+    answers = [{**REPAIR, "edits": [], "requirements": ["git+https://example.org/x"]}, REPAIR]
+    world.answers["fix"] = lambda _: answers.pop(0)
+    world.run(budget=1)
+    assert "is no requirement" in world.asked("fix")[1]["messages"][-1]["content"]
+
+
+def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
+    (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
+    commit(world.repository)
+    with pytest.raises(BaselineError, match=r"missing data.*the model: nothing helps"):
+        world.run()
+    assert world.answers == {}
+    assert usual(world.asked("fix")[0])["possible"] is False
+
+
+def test_a_broken_checkpoint_is_named_and_no_model_is_asked(world: World) -> None:
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n"
+    (world.repository / "weights.npz").write_text(pointer)
+    (world.repository / "train.py").write_text("import zipfile\nzipfile.ZipFile('weights.npz')\n" + TRAIN)
+    commit(world.repository)
+    with pytest.raises(BaselineError, match=r"broken checkpoint.*weights\.npz: a Git LFS pointer"):
+        world.run()
+    assert not world.asked("fix")
+
+
+def test_an_empty_folder_of_data_is_named(world: World, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (world.repository / "train.py").write_text("import os\nmax(os.listdir('images'))\n" + TRAIN)
+    commit(world.repository)
+    world.llm["model"] = "none"
+    with pytest.raises(BaselineError, match=r"empty data.*images \(.*\) holds no file"):
+        world.run(data={"images": str(tmp_path / "empty")})
+
+
+class Dated:
+    """An `EnvironmentMaker` whose newest package has lost a function."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.days: list[str | None] = []
+        for name, text in (("new", "def other(): pass\n"), ("old", "def rate(): return 0.1\n")):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "fakelib.py").write_text(text)
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
+        requirements: Sequence[str] = (),  # noqa: ARG002
+        written: str | None = None,
+    ) -> Environment:
+        self.days.append(written)
+        name = "old" if written else "new"
+        return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
+
+
+def test_a_removed_interface_is_there_in_the_packages_of_the_commits_day(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    commit(world.repository)
+    maker = Dated(tmp_path / "sites")
+    folder = tmp_path / "dated"
+    folder.mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    day = git(world.repository, "log", "-1", "--format=%cs").strip()
+    assert maker.days == [None, day]
+    assert campaign.environment == "old"
+    assert any(f"the commit's day, {day}" in note for note in campaign.notes)
+
+
+def commit(folder: Path) -> None:
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "change")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout

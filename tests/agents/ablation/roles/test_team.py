@@ -1,0 +1,220 @@
+"""Campaigns with a model: every role, what is refused, the fix round, and what is paid."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agents.ablation.model_world import (
+    METRIC,
+    SMOOTH_OFF,
+    World,
+    draft,
+    hypothesis,
+    once,
+    place,
+    replace,
+    section,
+    usual,
+)
+from tests.llm_endpoint import status
+from xkg.commands.ablate import read_campaign
+from xkg.config import LlmSettings
+from xkg.errors import InputError
+from xkg.llm.costs import costs
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    made = World(tmp_path, monkeypatch)
+    with made.endpoint:
+        yield made
+
+
+def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> None:
+    result = world.run(run=None, metrics=None, seeds=[0, 1, 2])
+    campaign = read_campaign(world.run_folder)
+    assert campaign.task.metrics == (METRIC,)
+    best = {i.component.name: i.best for i in campaign.importances()}["smoothing"]
+    assert best is not None
+    assert best.candidate.by_model
+    assert best.candidate.description == "smoothing off"
+    assert best.why == "reason 1"
+    assert best.effect is not None
+    assert best.effect.critical
+    left = {each.name: each.reason for each in campaign.space.left_out}
+    assert left["attention"] == "a hypothesis without a place: there is no file 'attention.py'"
+    assert left["a teacher"].startswith("a gap")
+    assert any("the data of the paper" in note for note in campaign.notes)
+    assert result.summary == "Smoothing matters."
+    report = (world.run_folder / "report.md").read_text()
+    assert report.index("### Evidence that holds") < report.index("strong 1") < report.index("### Weak evidence")
+    assert "language model: o4-mini" in report
+    assert "Smoothing off changed the error." in report
+    assert "<h3>Weak evidence</h3>" in (world.run_folder / "report.html").read_text()
+    bill = costs(world.folder / "kg", LlmSettings(), ("run:run",))
+    assert bill.total.calls == result.model_calls == len(world.endpoint.requests)
+    assert result.dollars == pytest.approx(bill.total.dollars)
+    assert world.run(run=None, metrics=None, seeds=[0, 1, 2]).model_calls == result.model_calls
+    assert len(world.endpoint.requests) == bill.total.calls
+
+
+@pytest.mark.parametrize("answers", [1, 4, 6])
+def test_a_run_killed_after_some_answers_pays_nothing_twice(world: World, answers: int) -> None:
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def die(line: str) -> None:
+            nonlocal count
+            count += "answered on" in line
+            if count == answers:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        try:
+            world.run(notify=die, run=None, metrics=None)
+        finally:
+            os._exit(0)
+    _, ended = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(ended)
+    result = world.run(run=None, metrics=None)
+    assert result.summary
+    questions = [str(body["messages"]) for body in world.endpoint.requests]
+    assert len(set(questions)) == len(questions)
+    assert costs(world.folder / "kg", LlmSettings(), ("run:run",)).total.calls == len(questions)
+
+
+def test_a_failed_candidate_is_mended_once(world: World) -> None:
+    broken = draft("smoothing off", replace("parts.py", "    return 0.5 * x\n", "    return x.half\n"))
+    world.answers["candidates"] = lambda body: (
+        {"candidates": [broken]} if section(body, "component").startswith("smoothing") else {"candidates": []}
+    )
+    mended = {"possible": True, "why": "a float has no half", "edits": SMOOTH_OFF["edits"]}
+    world.answers["mended"] = lambda _: mended
+    world.run(budget=1)
+    [outcome] = read_campaign(world.run_folder).outcomes
+    assert "AttributeError" in section(world.asked("mended")[0], "failure")
+    assert outcome.failure is None
+    assert outcome.mended.startswith("error:")
+    assert outcome.effect is not None
+    assert outcome.effect.change != 0
+    assert len(world.asked("mended")) == 1
+    assert "in place of one that failed" in (world.run_folder / "report.md").read_text()
+
+
+def test_what_cannot_be_mended_stays_failed(world: World) -> None:
+    broken = draft("smoothing off", replace("parts.py", "    return 0.5 * x\n", "    return x.half\n"))
+    world.answers["candidates"] = lambda _: {"candidates": [broken]}
+    world.run(budget=1)
+    [outcome] = read_campaign(world.run_folder).outcomes
+    assert outcome.failure == "error"
+
+
+@pytest.mark.parametrize(
+    ("bad", "complaint"),
+    [
+        (draft("elsewhere", replace("train.py", "    x = 8.0\n", "    x = 9.0\n")), "which is none of its places"),
+        (draft("nothing", replace("parts.py", "    return 0.5 * x\n", "    return 0.5 * x  # so\n")), "comments"),
+        (draft("no such text", replace("parts.py", "return 7", "return 8")), "does not occur"),
+        (draft("no Python", replace("parts.py", "    return 0.5 * x\n", "    return (\n")), "would not be Python"),
+    ],
+)
+def test_candidates_that_cannot_be_run_are_refused_before_they_cost_one(
+    world: World, bad: dict, complaint: str
+) -> None:
+    world.answers["candidates"] = once({"candidates": [bad]})
+    world.run(budget=1)
+    assert complaint in world.asked("candidates")[1]["messages"][-1]["content"]
+    assert read_campaign(world.run_folder).outcomes[0].candidate.description == "smoothing off"
+
+
+def test_code_of_the_metric_is_no_component(world: World) -> None:
+    wrong = {"look": [], "components": [hypothesis("measure", place("train.py", "evaluate"))], "gaps": []}
+    world.answers["hypotheses"] = once(wrong)
+    world.run(budget=1)
+    assert "computes the metric" in world.asked("hypotheses")[1]["messages"][-1]["content"]
+
+
+def test_a_role_searches_the_functions(world: World) -> None:
+    world.answers["hypotheses"] = once({"look": ["smooth", "what function 1 computes"], "components": [], "gaps": []})
+    world.run(budget=1)
+    found = section(world.asked("hypotheses")[1], "found")
+    assert "return 0.5 * x" in found
+    assert "what function 1 computes" in found
+    assert "def unused" not in found  # the baseline does not run it
+
+
+def test_functions_are_described_once_and_remember_what_experiments_showed(world: World) -> None:
+    world.run()
+    assert len(world.asked("descriptions")) == 1
+    assert section(world.asked("hypotheses")[0], "earlier") == ""
+    world.run_folder = world.folder / "later"
+    world.run(budget=1)
+    assert len(world.asked("descriptions")) == 1
+    earlier = section(world.asked("hypotheses")[1], "earlier")
+    assert (
+        "parts.py smooth: smoothing off: +" in earlier
+        or "parts.py smooth: smoothing off: -" in earlier
+        or "×" in earlier
+    )
+    (world.repository / "parts.py").write_text("def smooth(x):\n    return 0.25 * x\n")
+    world.answers["candidates"] = lambda _: {"candidates": []}
+    world.run_folder = world.folder / "changed"
+    world.run(budget=1)
+    assert len(world.asked("descriptions")) == 2
+    assert "smooth" in section(world.asked("descriptions")[1], "functions")
+    assert "main" not in section(world.asked("descriptions")[1], "functions")
+
+
+def test_weak_evidence_is_not_strong(world: World) -> None:
+    world.answers["analysis"] = once(
+        {"summary": "s", "strong": [{"component": 2, "text": "it matters"}], "weak": [], "caveats": []}
+    )
+    world.run(budget=1)
+    assert "is weak (not tried)" in world.asked("analysis")[1]["messages"][-1]["content"]
+
+
+def test_the_advice_of_a_round_reaches_the_next(world: World) -> None:
+    world.run()
+    assert section(world.asked("reflection")[0], "tried").startswith("round 1, smoothing: toggle, smoothing off: ")
+    campaign = read_campaign(world.run_folder)
+    assert campaign.lessons[0].advice[0].text == "try half of it"
+
+
+def test_without_money_the_code_alone_goes_on(world: World) -> None:
+    world.llm["max_cost"] = 0.0001
+    result = world.run()
+    assert result.candidates == 2
+    assert any("not asked any further" in note for note in result.notes)
+    assert not world.endpoint.requests
+    world.llm["max_cost"] = 5
+    assert world.run().summary == "Smoothing matters."
+
+
+def test_an_endpoint_that_fails_costs_the_model_and_not_the_run(world: World) -> None:
+    world.answers["candidates"] = lambda _: status(401, "no")
+    result = world.run()
+    assert result.candidates == 2
+    assert any("not asked any further" in note for note in result.notes)
+
+
+def test_an_arm_for_which_nothing_is_written_gives_its_place_to_others(world: World) -> None:
+    world.answers["candidates"] = lambda _: {"candidates": []}
+    result = world.run(budget=2, only=["rate", "smoothing"])
+    assert result.candidates == 2
+
+
+def test_without_a_model_what_to_run_must_be_said(world: World) -> None:
+    world.llm["model"] = "none"
+    with pytest.raises(InputError, match="--run and --metric, or a model"):
+        world.run(run=None)
+
+
+def test_answers_that_are_never_usable_are_noted(world: World) -> None:
+    world.answers["hypotheses"] = lambda _: "no JSON"
+    world.answers["candidates"] = lambda body: usual(body)
+    result = world.run(budget=1)
+    assert any("no usable answer" in note for note in result.notes)
+    assert result.candidates == 1

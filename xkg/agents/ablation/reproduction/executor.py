@@ -1,0 +1,196 @@
+"""Makes the baseline run: the first seed again and again, with what was wrong repaired in between, each repair a commit
+of the baseline's workspace.
+
+Known causes are handled without a model: an interface that a dependency has removed by the packages of the commit's
+day; data and checkpoints that are not whole are named, since nothing can repair them."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.outcomes import Repair, RunOutcome
+from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
+from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
+from xkg.agents.ablation.task import Task
+from xkg.agents.codification.answers import FileEdit
+from xkg.agents.codification.edits import EditError
+from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.workspace import Workspace
+from xkg.errors import AnswerError, InputError
+from xkg.llm.client import AnswerType
+from xkg.sandbox.runner import Environment
+
+MOST_REPAIRS = 6
+ADDED_REQUIREMENTS = "requirements-xkg.txt"
+_CODE = 60_000
+_BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", "disk", "output", "killed"})
+_OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
+_DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
+
+
+class Fix(AnswerType):
+    """What a model changes. `requirements` are lines for packages that need another version."""
+
+    cause: Literal["missing import", "version", "path", "data format", "missing output", "other"]
+    possible: bool
+    reason: str
+    edits: tuple[FileEdit, ...]
+    requirements: tuple[str, ...]
+
+
+@dataclass
+class Executor:
+    """`run` runs the first seed over the workspace with an environment, `packages` makes one: that of a day (None: the
+    newest that the repository allows). `texts` are the present files. With `questions` a model repairs."""
+
+    task: Task
+    workspace: Workspace
+    run: Callable[[Environment], RunOutcome]
+    packages: Callable[[str | None], Environment]
+    texts: Callable[[], Mapping[str, str]]
+    parser: SourceParser
+    committed: str | None
+    questions: Questions | None = None
+    notify: Callable[[str], None] = lambda _: None
+    repairs: list[Repair] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    causes: list[str] = field(default_factory=list)
+    day: str | None = None
+
+    def reproduce(self) -> Environment:
+        """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
+        `causes` say why it does not run where that is known, `day` which packages it has. Raises as `LanguageModel` does."""
+        environment = self.packages(None)
+        while True:
+            outcome = self.run(environment)
+            if outcome.value is not None:
+                return environment
+            self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
+            if self.day is None and self.committed and _of_a_version(outcome):
+                self.day = self.committed
+                dated = self.packages(self.day)
+                if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
+                    self.notes.append(
+                        f"packages are those of the commit's day, {self.day}: with the newest it ended with "
+                        f"{outcome.problem}"
+                    )
+                    environment = dated
+                    continue
+            if not self._repaired(outcome, environment):
+                return environment
+            environment = self.packages(self.day)
+
+    def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether something was changed, so that another run makes sense."""
+        broken = damaged(self.workspace, self.task.data) if outcome.failure in _DATA_FAILURES else []
+        empty = empty_folders(self.task.data) if outcome.failure in ("empty data", "missing data") else []
+        named = [line for line in broken if line.partition(":")[0].rpartition("/")[2] in outcome.output_end]
+        if outcome.failure == "broken checkpoint" and broken:
+            self.causes += named or broken[:3]
+            return False
+        self.causes += [*named, *empty]
+        if self.questions is None or outcome.failure in _BEYOND or named:
+            return False
+        if len(self.repairs) >= MOST_REPAIRS:
+            self.causes.append(f"{MOST_REPAIRS} repairs did not help")
+            return False
+        try:
+            fix = self._asked(self.questions, outcome, environment)
+        except AnswerError as error:
+            self.causes.append(f"the model found no repair ({error})")
+            return False
+        if not fix.possible:
+            self.causes.append(f"the model: {fix.reason}")
+            return False
+        self._apply(fix, outcome)
+        return True
+
+    def _asked(self, questions: Questions, outcome: RunOutcome, environment: Environment) -> Fix:
+        texts = self.texts()
+        named = {path: text for path, text in texts.items() if path in outcome.output_end or path in outcome.command}
+        rest = {path: text for path, text in texts.items() if path not in named}
+        first = code(named, _CODE)
+        inputs = {
+            "files": listing(self.workspace),
+            "code": f"{first}\n\n{code(rest, max(0, _CODE - len(first)))}",
+            "run": self._described(outcome, environment),
+            "earlier": "\n".join(f"- {r.reason}\n{cut_middle(r.diff, 3000)}" for r in self.repairs),
+        }
+
+        def check(answer: Fix) -> str | None:
+            if not answer.possible:
+                return None
+            try:
+                self._changes(answer, texts)
+            except EditError as error:
+                return str(error)
+            return None
+
+        return questions.ask(prompt_of(PROMPTS, "fix"), Fix, inputs, about=str(outcome.failure), check=check)
+
+    def _described(self, outcome: RunOutcome, environment: Environment) -> str:
+        packages = ", ".join(environment.packages) or "none"
+        missing = "; ".join(f"{name}: {why}" for name, why in environment.missing.items())
+        return "\n".join(
+            filter(
+                None,
+                (
+                    f"command: {outcome.command}",
+                    *(f"metric that has to be there: {metric}" for metric in self.task.metrics),
+                    given(self.task.model_copy(update={"run": "", "metrics": (), "setup": None, "evaluate": None})),
+                    f"packages: {packages}",
+                    f"packages that could not be had: {missing}" if missing else "",
+                    f"kind of failure: {outcome.failure}",
+                    f"what is wrong: {outcome.problem}",
+                    f"end of its output:\n{outcome.output_end}",
+                ),
+            )
+        )
+
+    def _changes(self, fix: Fix, texts: Mapping[str, str]) -> dict[str, str]:
+        """The files that a fix changes. Raises `EditError`."""
+        changes = dict(self.parser.edited(fix.edits, texts).changed) if fix.edits else {}
+        lines = texts.get(ADDED_REQUIREMENTS, "").splitlines()
+        for line in fix.requirements:
+            try:
+                requirement = Requirement(line)
+                lines = [other for other in lines if Requirement(other).name != requirement.name]
+            except InvalidRequirement as error:
+                raise EditError(f"{line!a} is no requirement ({error})") from error
+            if requirement.url:
+                raise EditError(f"{line!a}: packages come from the index alone")
+            lines.append(str(requirement))
+        if fix.requirements:
+            changes[ADDED_REQUIREMENTS] = "\n".join(lines) + "\n"
+        changes = {path: text for path, text in changes.items() if texts.get(path) != text}
+        if not changes:
+            raise EditError("nothing is changed; give edits or requirements, or say that nothing is possible")
+        return changes
+
+    def _apply(self, fix: Fix, outcome: RunOutcome) -> None:
+        before = self.workspace.current.number
+        reason = " ".join(fix.reason.split())[:200] or "repair"
+        try:
+            version = self.workspace.edit(self._changes(fix, self.texts()), f"Repair: {reason}")
+        except EditError as error:
+            raise InputError(f"a repair does not apply: {error}; remove the run's folder, and run again") from error
+        self.repairs.append(
+            Repair(
+                commit=version.commit, cause=fix.cause, reason=reason, diff=self.workspace.diff(before),
+                failure=outcome.failure or "error", problem=outcome.problem or "",
+            )
+        )  # fmt: skip
+        self.notify(f"repaired ({fix.cause}): {reason}")
+
+
+def _of_a_version(outcome: RunOutcome) -> bool:
+    """Whether other versions of the packages may help."""
+    if outcome.failure == "removed API":
+        return True
+    return outcome.failure == "error" and bool(_OF_A_VERSION.search(outcome.problem or ""))

@@ -1,0 +1,236 @@
+"""A plan of an experiment, held against the repository: a path, an option or an output that is not there is refused."""
+
+import posixpath
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from xkg.agents.ablation.task import Task, parse_metric
+from xkg.agents.workspace.command import split
+from xkg.agents.workspace.starter import is_inside
+from xkg.errors import InputError
+from xkg.llm.client import AnswerType
+
+Part = Literal["data", "training", "inference", "metrics"]
+_PARTS: tuple[Part, ...] = ("data", "training", "inference", "metrics")
+_SHELL = frozenset({"|", "||", "&&", ";", ">", ">>", "<", "&", "2>&1"})
+_PYTHON = re.compile(r"python(?:3(?:\.\d{1,2})?)?")
+_BY_NAME = re.compile(r"\b(?:hydra|fire|absl|jsonargparse|simple_parsing|tyro|HfArgumentParser|draccus|typer|click)\b")
+_FILE_NAME = re.compile(r"[^\s=]{0,200}\.(?:py|sh|csv|tsv|json|jsonl|ya?ml|toml|npz?|pkl|pt|pth|h5|hdf5|txt|gz|zip)")
+_WORDS = re.compile(r"[A-Za-z][A-Za-z_]{2,60}")
+_MOST = 6
+
+
+class Instruction(AnswerType):
+    """One program: `command` as typed in `folder` of the repository ('' for its top), the files and folders that it
+    `reads` and `writes`, relative to the top."""
+
+    part: Part
+    folder: str
+    command: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    why: str
+
+
+class Plan(AnswerType):
+    """`metrics` are as `parse_metric` takes them, the primary one first; `gaps` are what the repository does not have
+    and the experiment needs."""
+
+    summary: str
+    instructions: tuple[Instruction, ...]
+    metrics: tuple[str, ...]
+    gaps: tuple[str, ...]
+
+
+def objection(
+    plan: Plan, texts: Mapping[str, str], paths: Iterable[str], data: Iterable[str], task: Task
+) -> str | None:
+    """What of a plan is not in the repository, in words for the model; None where all is. `texts` are the files that
+    can be read, `paths` all of them, `data` the places of mounted folders."""
+    found = list(_objections(plan, texts, _Tree(paths, data), task))
+    more = f"; and {len(found) - _MOST} more" if len(found) > _MOST else ""
+    return "; ".join(found[:_MOST]) + more if found else None
+
+
+def planned_task(task: Task, plan: Plan) -> Task:
+    """The task with what the plan adds; what was given stays."""
+    metrics = task.metrics or plan.metrics
+    if task.run:
+        return task.model_copy(update={"metrics": metrics})
+    by_part: dict[Part, list[str]] = {part: [] for part in _PARTS}
+    for instruction in plan.instructions:
+        inside = f"(cd {instruction.folder} && {instruction.command})" if instruction.folder else instruction.command
+        by_part[instruction.part].append(inside)
+    before, (*first, last) = by_part["data"], by_part["training"]
+    after = [*by_part["inference"], *by_part["metrics"]]
+    return task.model_copy(
+        update={
+            "setup": " && ".join(filter(None, (task.setup, *before, *first))) or None,
+            "run": last,
+            "evaluate": " && ".join(filter(None, (*after, task.evaluate))) or None,
+            "metrics": metrics,
+        }
+    )
+
+
+class _Tree:
+    """What lies in the repository, mounted folders included, and what commands write."""
+
+    def __init__(self, paths: Iterable[str], data: Iterable[str]) -> None:
+        self._paths = set(paths)
+        self._folders = {"", "."}
+        for path in self._paths:
+            while path := path.rpartition("/")[0]:
+                self._folders.add(path)
+        self._data = [name.strip("/") for name in data]
+        self._written: set[str] = set()
+
+    def has_file(self, path: str) -> bool:
+        return path in self._paths or path in self._written or self._is_data(path)
+
+    def has(self, path: str) -> bool:
+        return self.has_file(path) or path in self._folders or any(w.startswith(f"{path}/") for w in self._written)
+
+    def has_folder(self, path: str) -> bool:
+        return path in self._folders or self._is_data(path)
+
+    def may_write(self, path: str) -> bool:
+        """Whether a file of this name can be made: it lies in a folder that is there, or in one of the tree's top."""
+        return is_inside(path) and not self._is_data(path)
+
+    def write(self, path: str) -> None:
+        self._written.add(path)
+
+    def near(self, path: str) -> str:
+        name = path.rpartition("/")[2]
+        alike = sorted(other for other in self._paths if other.rpartition("/")[2] == name)
+        return f" (there is {', '.join(alike[:3])})" if alike else ""
+
+    def _is_data(self, path: str) -> bool:
+        return any(path == name or path.startswith(f"{name}/") for name in self._data)
+
+
+def _objections(plan: Plan, texts: Mapping[str, str], tree: _Tree, task: Task) -> Iterator[str]:
+    if not task.run and not any(i.part == "training" for i in plan.instructions):
+        yield "no instruction is the training"
+    source = {path: text for path, text in texts.items() if path.endswith((".py", ".sh"))}
+    for number, instruction in enumerate(plan.instructions, 1):
+        for fault in _faults(instruction, source, texts, tree):
+            yield f"instruction {number} ({instruction.command[:80]}): {fault}"
+        for path in instruction.writes:
+            tree.write(_normal("", path))
+    if not (task.metrics or plan.metrics):
+        yield "no metric is named"
+    for text in () if task.metrics else plan.metrics:
+        yield from _metric_faults(text, tree, source)
+
+
+def _faults(
+    instruction: Instruction, source: Mapping[str, str], texts: Mapping[str, str], tree: _Tree
+) -> Iterator[str]:
+    folder = instruction.folder.strip("/")
+    if folder and (not is_inside(folder) or not tree.has_folder(folder) or not re.fullmatch(r"[\w./-]{1,200}", folder)):
+        yield f"there is no folder {folder!a}"
+        return
+    try:
+        words = split(instruction.command)
+    except InputError as error:
+        yield str(error)
+        return
+    if any(word in _SHELL or word.endswith(";") for word in words):
+        yield "a command is one program without a shell: no pipes, redirections or several commands"
+        return
+    for path in instruction.reads:
+        if not tree.has(_normal("", path)):
+            yield f"it reads {path}, which is not there{tree.near(path)}"
+    for path in instruction.writes:
+        if not tree.may_write(_normal("", path)):
+            yield f"it writes {path}, which lies outside or under read-only data"
+    writes = {_normal("", path) for path in instruction.writes}
+    script, rest = None, words[1:]
+    if _PYTHON.fullmatch(words[0]):
+        while rest and rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+            rest = rest[1:]
+        if not rest or rest[0] == "-c":
+            yield "it names no script: run a file of the repository"
+            return
+        if rest[0] == "-m":
+            module = rest[1] if len(rest) > 1 else ""
+            stem = _normal(folder, module.replace(".", "/"))
+            script = next((p for p in (f"{stem}.py", f"{stem}/__main__.py") if tree.has_file(p)), None)
+            if script is None and module.partition(".")[0] not in sys.stdlib_module_names:
+                yield f"there is no module {module!a} in the repository"
+            rest = rest[2:]
+        else:
+            script, rest = _normal(folder, rest[0]), rest[1:]
+            if not tree.has_file(script):
+                yield f"there is no script {script}{tree.near(script)}"
+    elif words[0] in ("sh", "bash") and rest:
+        script, rest = _normal(folder, rest[0]), rest[1:]
+        if not tree.has_file(script):
+            yield f"there is no script {script}{tree.near(script)}"
+    elif not tree.has_file(_normal(folder, words[0])):
+        yield f"{words[0]!a} is neither python nor a program of the repository"
+    yield from _word_faults(rest, folder, script, source, texts, tree, writes)
+
+
+def _word_faults(
+    words: Sequence[str],
+    folder: str,
+    script: str | None,
+    source: Mapping[str, str],
+    texts: Mapping[str, str],
+    tree: _Tree,
+    writes: set[str],
+) -> Iterator[str]:
+    for word in words:
+        option, equals, value = word.partition("=")
+        if option.startswith("-") and not re.fullmatch(r"-[\d.].*", option):
+            if not _has_option(option, source, script):
+                yield f"no code of the repository takes the option {option}"
+            word = value if equals else ""
+        elif equals and re.fullmatch(r"[+~]{0,2}[\w.@/-]{1,100}", option):
+            last = re.split(r"[./@]", option)[-1].lstrip("+~")
+            if not any(re.search(rf"\b{re.escape(last)}\b", text) for text in texts.values()):
+                yield f"no configuration or code has {option}"
+            word = value
+        if "{seed}" in word or not word:
+            continue
+        if _FILE_NAME.fullmatch(word) or ("/" in word and not re.match(r"[a-z]+://", word)):
+            path = _normal(folder, word)
+            below = any(written == path or written.startswith(f"{path}/") for written in writes)
+            if not is_inside(path):
+                yield f"{word} lies outside of the repository"
+            elif not (tree.has(path) or below):
+                yield f"{word} is not there, and no instruction writes it{tree.near(path)}"
+
+
+def _has_option(option: str, source: Mapping[str, str], script: str | None) -> bool:
+    literal = re.compile(rf"[\"'\s(|]{re.escape(option)}(?![\w-])")
+    if any(literal.search(text) for text in source.values()):
+        return True
+    text = source.get(script or "", "")
+    name = option.lstrip("-").removeprefix("no-").replace("-", "_")
+    return bool(_BY_NAME.search(text)) and any(re.search(rf"\b{re.escape(name)}\b", t) for t in source.values())
+
+
+def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterator[str]:
+    try:
+        metric = parse_metric(text)
+    except InputError as error:
+        yield str(error)
+        return
+    if metric.path is not None:
+        if not tree.has_file(_normal("", metric.path)):
+            yield f"the metric is in {metric.path}, which no instruction writes"
+        return
+    words = max(_WORDS.findall(metric.key), key=len, default="")
+    if words and not any(words.casefold() in code.casefold() for code in source.values()):
+        yield f"the metric's pattern has {words!a}, which no code of the repository prints"
+
+
+def _normal(folder: str, path: str) -> str:
+    normal = posixpath.normpath(posixpath.join(folder, path)) if path else folder
+    return "" if normal == "." else normal

@@ -1,0 +1,84 @@
+"""Asks a model how an experiment is run; the answer is held against the repository."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.reproduction.plan import Plan, objection
+from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.code.settings import is_settings
+
+PROMPTS = Path(__file__).parent
+_README, _CODE, _FILE = 12_000, 80_000, 20_000
+_MOST_LISTED = 400
+
+
+def plan(questions: Questions, task: Task, workspace: Workspace, texts: Mapping[str, str]) -> Plan:
+    """The plan of the experiment. Raises `AnswerError` where no answer names what is there, and as `Questions.ask`."""
+    inputs = {
+        "files": listing(workspace),
+        "readme": cut_middle(readme(texts), _README),
+        "code": code(texts, _CODE),
+        "given": given(task),
+    }
+
+    def check(answer: Plan) -> str | None:
+        return objection(answer, texts, workspace.files, task.data, task)
+
+    return questions.ask(prompt_of(PROMPTS, "plan"), Plan, inputs, about="plan", check=check)
+
+
+def listing(workspace: Workspace) -> str:
+    """Every file with its size."""
+    rows = [f"{path}  {len(file.content):,} bytes" for path, file in sorted(workspace.files.items())]
+    more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
+    return "\n".join([*rows[:_MOST_LISTED], *more])
+
+
+def readme(texts: Mapping[str, str]) -> str:
+    """The README nearest to the top, '' for none."""
+    found = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
+    return texts[min(found, key=lambda path: (path.count("/"), path))] if found else ""
+
+
+def code(texts: Mapping[str, str], characters: int) -> str:
+    """Scripts, programs and configuration for a prompt: what can be started first, then what lies near the top."""
+    wanted = [path for path in texts if path.endswith((".py", ".sh")) or is_settings(path, len(texts[path]))]
+
+    def rank(path: str) -> tuple[bool, bool, int, str]:
+        starts = "__main__" in texts[path] or "argparse" in texts[path] or path.endswith(".sh")
+        tests = any(part.startswith("test") for part in path.split("/")[:-1])
+        return (tests, not starts, path.count("/"), path)
+
+    blocks = []
+    for path in sorted(wanted, key=rank):
+        text = cut_middle(texts[path], _FILE)
+        if characters < len(text):
+            continue
+        characters -= len(text)
+        blocks.append(f"## {path}\n{text}")
+    return "\n\n".join(blocks) or "(none)"
+
+
+def given(task: Task) -> str:
+    """What the user decided, a line each."""
+    lines = [
+        ("run", task.run),
+        ("set-up", task.setup),
+        ("evaluation", task.evaluate),
+        *(("metric", m) for m in task.metrics),
+    ]
+    told = [f"{name}: {value}" for name, value in lines if value]
+    told += [f"data, for reading, at {name}: {', '.join(_inside(place))}" for name, place in task.data.items()]
+    return "\n".join(told)
+
+
+def _inside(folder: Path) -> list[str]:
+    """Some names in a folder of data."""
+    try:
+        names = sorted(path.name for path in folder.expanduser().iterdir())
+    except OSError:
+        return ["a file"]
+    return [*names[:20], *(["…"] if len(names) > 20 else [])] or ["(empty)"]

@@ -1,0 +1,101 @@
+"""What the roles answer. Numbers are those of lists in their prompts."""
+
+from typing import Literal
+
+from xkg.agents.codification.answers import FileEdit
+from xkg.llm.client import AnswerType
+
+Kind = Literal["toggle", "scale", "replace", "grid"]
+
+
+class Description(AnswerType):
+    number: int
+    text: str
+
+
+class Descriptions(AnswerType):
+    functions: tuple[Description, ...]
+
+
+class PlaceNamed(AnswerType):
+    """`symbol` is a function of the file, '' outside of all; without lines the whole function is meant."""
+
+    path: str
+    symbol: str
+    start_line: int | None
+    end_line: int | None
+
+
+class Hypothesis(AnswerType):
+    """A component that may matter. `technique` is the number of one of the paper, `known` are numbers of switches and
+    terms that a program found in the code and that belong to it; `weight` 0..1."""
+
+    name: str
+    why: str
+    places: tuple[PlaceNamed, ...]
+    technique: int | None
+    known: tuple[int, ...]
+    weight: float
+
+
+class Gap(AnswerType):
+    name: str
+    why: str
+
+
+class Hypotheses(AnswerType):
+    """`look`: words to search the functions for, or their names; with any of it the rest may be empty."""
+
+    look: tuple[str, ...]
+    components: tuple[Hypothesis, ...]
+    gaps: tuple[Gap, ...]
+
+
+class Draft(AnswerType):
+    kind: Kind
+    baseline_value: str
+    value: str
+    description: str
+    edits: tuple[FileEdit, ...]
+
+
+class Drafts(AnswerType):
+    candidates: tuple[Draft, ...]
+
+
+class Mended(AnswerType):
+    possible: bool
+    why: str
+    edits: tuple[FileEdit, ...]
+
+
+class Ranked(AnswerType):
+    number: int
+    why: str
+
+
+class Ranking(AnswerType):
+    order: tuple[Ranked, ...]
+
+
+class Change(AnswerType):
+    component: int
+    advice: str
+    weight: float
+
+
+class Reflection(AnswerType):
+    lessons: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+class Said(AnswerType):
+    component: int
+    text: str
+
+
+class Words(AnswerType):
+    summary: str
+    strong: tuple[Said, ...]
+    weak: tuple[Said, ...]
+    caveats: tuple[str, ...]

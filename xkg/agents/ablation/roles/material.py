@@ -1,0 +1,102 @@
+"""What the prompts of the roles hold, in words: the experiment, components, what was tried, the source of places."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from xkg.agents.ablation.candidates import Candidate, Component, Place
+from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, Importance
+from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.report import rows
+from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.command import cut_middle
+
+_WHOLE_FILE, _ONE_PLACE, _ALL = 8000, 8000, 40_000
+_AROUND = 12
+_MOST_TRIED = 60
+
+
+def experiment(task: Task, baseline: Baseline, readme: str) -> str:
+    """Command, metric and baseline."""
+    noise = "every run gives the same value" if baseline.exact else "its spread over seeds is not known"
+    if baseline.noise is not None and not baseline.exact:
+        noise = f"it varies by {baseline.noise:.2%} from seed to seed"
+    better = "lower" if task.metric.direction == "min" else "higher"
+    lines = [
+        f"command: {task.command(task.seeds[0])}",
+        f"metric: {task.metrics[0]} ({better} is better)",
+        f"baseline: {baseline.verdict}; {noise}; a run takes {baseline.seconds:.1f} s",
+    ]
+    if readme.strip():
+        lines.append("from its README:\n" + cut_middle(readme.strip(), 3000))
+    return "\n".join(lines)
+
+
+def component(part: Component) -> str:
+    places = "\n".join(f"- {place}" for place in part.places)
+    why = "; ".join(part.reasons)
+    return f"{part.name}" + (f" ({why})" if why else "") + f"\n{places}"
+
+
+def tried(outcomes: Sequence[CandidateOutcome], names: Mapping[str, str], mean: float) -> str:
+    """A line for each, the newest last; `mean` is that of the baseline."""
+    lines = [
+        f"round {o.round}, {names.get(o.candidate.component, o.candidate.component)}: {o.candidate.kind}, "
+        f"{o.candidate.description}: {result(o, mean)}"
+        for o in outcomes[-_MOST_TRIED:]
+    ]
+    left = len(outcomes) - len(lines)
+    return "\n".join([*([f"({left} earlier ones)"] if left else []), *lines])
+
+
+def result(outcome: CandidateOutcome, mean: float) -> str:
+    if outcome.failure:
+        return f"failed ({outcome.failure}: {(outcome.problem or '')[:200]})"
+    values = [run.value for run in outcome.runs if run.value is not None]
+    if outcome.effect is None:
+        changes = (f"{value:.6g} ({rows.percent((value - mean) / (abs(mean) or 1.0))})" for value in values)
+        return ", ".join(changes)
+    held = f"{rows.change(outcome.effect)} {rows.interval(outcome.effect)}".strip()
+    return f"{outcome.effect.value:.6g}, {held}, {len(values)} seed{'s' * (len(values) > 1)}"
+
+
+def evidence(number: int, found: Importance, mean: float) -> str:
+    """A row of the table of importances."""
+    best = found.best
+    if best is None or best.effect is None:
+        return f"{number}. {found.component.name}: {rows.verdict(found)}"
+    return (
+        f"{number}. {found.component.name}: {best.candidate.description}: {result(best, mean)}; {rows.verdict(found)}"
+    )
+
+
+def holds(found: Importance) -> bool:
+    """Whether the evidence is strong: critical, and repeated exactly or beyond all comparisons."""
+    effect = found.best.effect if found.best else None
+    if effect is None or not effect.critical:
+        return False
+    return effect.exact or (found.adjusted is not None and found.adjusted <= 0.05)
+
+
+def candidate_line(number: int, candidate: Candidate) -> str:
+    return f"{number}. {candidate.kind}, {candidate.description} ({', '.join(map(str, candidate.places[:3]))})"
+
+
+def source(places: Iterable[Place], functions: Sequence[Function], texts: Mapping[str, str]) -> str:
+    """The functions around places, or the lines near those outside of functions; small files whole."""
+    blocks: dict[str, str] = {}
+    room = _ALL
+    for place in places:
+        text = texts.get(place.path, "")
+        block, title = text, place.path
+        if len(text) > _WHOLE_FILE:
+            around = [f for f in functions if f.place.holds(place)]
+            if around:
+                inner = min(around, key=lambda f: f.end_line - f.start_line)
+                start, end = inner.start_line, inner.end_line
+            else:
+                start, end = max(1, place.start_line - _AROUND), place.end_line + _AROUND
+            block = cut_middle("\n".join(text.split("\n")[start - 1 : end]), _ONE_PLACE)
+            title = f"{place.path}, lines {start}-{end}"
+        if title not in blocks and room > 0:
+            blocks[title] = block
+            room -= len(block)
+    return "\n\n".join(f"## {title}\n{block}" for title, block in blocks.items())

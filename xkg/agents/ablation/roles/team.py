@@ -1,0 +1,415 @@
+"""The roles of a model in one campaign. Where the model gives no usable answer, or cannot be asked any further, the
+campaign goes on with what the code alone gives, and says so."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from xkg.agents.ablation.operations import Operations
+from xkg.agents.ablation.outcomes import (
+    Analysis,
+    Baseline,
+    Campaign,
+    CandidateOutcome,
+    Importance,
+    Lesson,
+    Statement,
+)
+from xkg.agents.ablation.parsing.client import Function, SourceParser
+from xkg.agents.ablation.questions import Questions, prompt_of
+from xkg.agents.ablation.report import rows
+from xkg.agents.ablation.roles import material
+from xkg.agents.ablation.roles.answers import (
+    Descriptions,
+    Draft,
+    Drafts,
+    Hypotheses,
+    Mended,
+    Ranking,
+    Reflection,
+    Said,
+    Words,
+)
+from xkg.agents.ablation.roles.functions import Described, FunctionIndex, FunctionRecords, FunctionStore, key_of
+from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
+from xkg.agents.ablation.task import Task
+from xkg.agents.codification.answers import FileEdit
+from xkg.agents.codification.edits import EditError
+from xkg.agents.workspace.command import cut_middle
+from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
+from xkg.llm.client import AnswerType
+
+A = TypeVar("A", bound=AnswerType)
+
+PROMPTS = Path(__file__).parent
+_LOOKS = 2
+_MOST_FUNCTIONS, _AT_ONCE, _ONE_SOURCE, _BATCH = 150, 25, 2500, 24_000
+_LISTING, _FOUND = 16_000, 16_000
+_MOST_KNOWN = 80
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What the roles work on: the baseline's files with the lines that it runs (None: not known) and those that compute
+    the metric; `techniques` are those of the paper."""
+
+    task: Task
+    baseline: Baseline
+    texts: Mapping[str, str]
+    readme: str
+    executed: Mapping[str, Sequence[int]] | None
+    protected: Sequence[Place]
+    techniques: Sequence[Component]
+
+
+class Team:
+    """`mended` may be called from several threads, the others from one. `notes` are for the report's reader."""
+
+    def __init__(
+        self,
+        questions: Questions,
+        parser: SourceParser,
+        operations: Operations,
+        store: FunctionStore,
+        scene: Scene,
+        notify: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._questions, self._parser, self._operations = questions, parser, operations
+        self._store, self._scene, self._notify = store, scene, notify
+        self._experiment = material.experiment(scene.task, scene.baseline, scene.readme)
+        self._functions = self._executed_functions()
+        self._index = FunctionIndex(self._functions, {})
+        self._mean = sum(scene.baseline.values) / len(scene.baseline.values)
+        self._names: dict[str, str] = {}
+        self._lock = threading.Lock()
+        self._lost = False
+        self._used: set[str] = set()
+        self.notes: list[str] = []
+        self.lessons: list[Lesson] = []
+
+    def hypothesised(self, space: Space) -> Space:
+        """The space with the model's hypotheses."""
+        joint = self._hypothesised(space)
+        self._names = {component.id: component.name for component in joint.components}
+        return joint
+
+    def _hypothesised(self, space: Space) -> Space:
+        self._describe()
+        scene = self._scene
+        code = Code(scene.texts, self._functions, scene.executed, scene.protected)
+        found = ""
+        for left in range(_LOOKS, -1, -1):
+            inputs = {
+                "experiment": self._experiment,
+                "functions": self._index.listing(_LISTING),
+                "known": "\n".join(
+                    f"{n}. {c.name}: {', '.join(map(str, c.places[:2]))}"
+                    for n, c in enumerate(space.components[:_MOST_KNOWN], 1)
+                )
+                or "(nothing)",
+                "paper": "\n".join(_technique(n, c) for n, c in enumerate(scene.techniques, 1)),
+                "earlier": "\n".join(self._index.shown()[:40]),
+                "found": found,
+                "looks": str(left),
+            }
+
+            def check(answer: Hypotheses, may_look: bool = left > 0) -> str | None:
+                if answer.look:
+                    return None if may_look else "no search is left: give components"
+                return objection(answer, code)
+
+            answer = self._asked("hypotheses", Hypotheses, inputs, "hypotheses", check)
+            if answer is None:
+                return space
+            if not answer.look:
+                joint = joined(space, answer, code, scene.techniques)
+                count = sum(c.id not in {k.id for k in space.components} for c in joint.components)
+                self._notify(f"{count} components by hypothesis, {len(joint.left_out) - len(space.left_out)} refused")
+                return joint
+            found = cut_middle(f"{found}\n\n{self._searched(answer.look)}".strip(), _FOUND)
+        return space
+
+    def candidates(
+        self, component: Component, count: int, outcomes: Sequence[CandidateOutcome], untried: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """New candidates of a component, those that can be run: the files are edited, and the change is held to the
+        checks that every candidate meets."""
+        own = [outcome for outcome in outcomes if outcome.candidate.component == component.id]
+        advice = [s.text for s in (self.lessons[-1].advice if self.lessons else ()) if s.component == component.id]
+        inputs = {
+            "experiment": self._experiment,
+            "component": material.component(component),
+            "source": material.source(component.places, self._functions, self._scene.texts),
+            "tried": material.tried(own, self._names, self._mean),
+            "untried": "\n".join(f"- {c.kind}, {c.description}" for c in untried[:12]),
+            "advice": "\n".join(advice),
+            "count": str(count),
+        }
+        made: list[Candidate] = []
+
+        def check(answer: Drafts) -> str | None:
+            faults = []
+            for number, draft in enumerate(answer.candidates[: 2 * count], 1):
+                candidate = self._drafted(component, draft)
+                if isinstance(candidate, str):
+                    faults.append(f"candidate {number}: {candidate}")
+            return "; ".join(faults) if faults and len(faults) == len(answer.candidates) else None
+
+        answer = self._asked("candidates", Drafts, inputs, component.name, check)
+        known = {outcome.id for outcome in outcomes} | {c.id for c in untried} | self._used
+        for draft in answer.candidates[: 2 * count] if answer else ():
+            candidate = self._drafted(component, draft)
+            if isinstance(candidate, Candidate) and candidate.id not in known:
+                made.append(candidate)
+                known.add(candidate.id)
+        return made[:count]
+
+    def ranked(
+        self, pools: Sequence[tuple[Component, Sequence[Candidate]]], outcomes: Sequence[CandidateOutcome]
+    ) -> list[tuple[Candidate, str]]:
+        """All candidates of the pools, best first, with why."""
+        listed = [candidate for _, pool in pools for candidate in pool]
+        lines, number = [], 0
+        for part, pool in pools:
+            lines.append(part.name)
+            for candidate in pool:
+                number += 1
+                lines.append(f"  {material.candidate_line(number, candidate)}")
+        inputs = {
+            "experiment": self._experiment,
+            "tried": material.tried(outcomes, self._names, self._mean),
+            "candidates": "\n".join(lines),
+        }
+
+        def check(answer: Ranking) -> str | None:
+            numbers = [each.number for each in answer.order]
+            wrong = [n for n in numbers if not 1 <= n <= len(listed)]
+            return f"{wrong[0]} is no number of the list" if wrong else None if numbers else "rank the candidates"
+
+        answer = self._asked("ranking", Ranking, inputs, "ranking", check)
+        order = {each.number: " ".join(each.why.split())[:200] for each in answer.order} if answer else {}
+        first = [(listed[n - 1], why) for n, why in order.items()]
+        return first + [(candidate, "") for n, candidate in enumerate(listed, 1) if n not in order]
+
+    def mended(self, outcome: CandidateOutcome, component: Component) -> Candidate | None:
+        """The candidate that replaces a failed one, where there is any."""
+        run = outcome.runs[-1] if outcome.runs else None
+        failed = f"{outcome.failure}: {outcome.problem}" + (f"\n{run.output_end}" if run else "")
+        inputs = {
+            "experiment": self._experiment,
+            "component": material.component(component),
+            "source": material.source(outcome.candidate.places, self._functions, self._scene.texts),
+            "candidate": f"{outcome.candidate.kind}, {outcome.candidate.description}\n{outcome.diff}",
+            "failure": failed,
+        }
+
+        def draft(edits: Sequence[FileEdit]) -> Candidate | str:
+            old = outcome.candidate
+            places = tuple(dict.fromkeys([*old.places, *component.places]))
+            return self._candidate(edits, old.model_copy(update={"places": places, "by_model": True}))
+
+        def check(answer: Mended) -> str | None:
+            if not answer.possible:
+                return None
+            made = draft(answer.edits)
+            return made if isinstance(made, str) else None
+
+        answer = self._asked("mended", Mended, inputs, outcome.candidate.description, check)
+        made = draft(answer.edits) if answer and answer.possible else None
+        if not isinstance(made, Candidate):
+            return None
+        with self._lock:
+            if made.id in self._used or made.id == outcome.id:
+                return None
+            self._used.add(made.id)
+        why = " ".join(answer.why.split()) if answer else ""
+        return made.model_copy(update={"description": f"{made.description}, mended: {why}"[:300]})
+
+    def use(self, candidates: Sequence[Candidate]) -> None:
+        """Says that these are run: no other candidate is the same."""
+        with self._lock:
+            self._used.update(candidate.id for candidate in candidates)
+
+    def reflect(
+        self, number: int, components: Sequence[Component], outcomes: Sequence[CandidateOutcome]
+    ) -> dict[str, float]:
+        """New weights by component, after a round; its lesson is added to `lessons`."""
+        visits = {c.id: sum(o.candidate.component == c.id for o in outcomes) for c in components}
+        inputs = {
+            "experiment": self._experiment,
+            "components": "\n".join(
+                f"{n}. {c.name}: {c.weight:.2f}, tried {visits[c.id]} times" for n, c in enumerate(components, 1)
+            ),
+            "tried": material.tried(outcomes, self._names, self._mean),
+        }
+
+        def check(answer: Reflection) -> str | None:
+            wrong = [each.component for each in answer.changes if not 1 <= each.component <= len(components)]
+            return f"{wrong[0]} is no number of the list of components" if wrong else None
+
+        answer = self._asked("reflection", Reflection, inputs, f"round {number}", check)
+        if answer is None:
+            return {}
+        advice = tuple(
+            Statement(component=components[each.component - 1].id, text=" ".join(each.advice.split())[:400])
+            for each in answer.changes
+        )
+        lessons = tuple(" ".join(lesson.split())[:400] for lesson in answer.lessons[:5])
+        self.lessons.append(Lesson(round=number, lessons=lessons, advice=advice))
+        return {components[c.component - 1].id: min(1.0, max(0.0, c.weight)) for c in answer.changes}
+
+    def analysed(self, campaign: Campaign) -> Analysis | None:
+        """The words of the report. What the numbers do not hold is not among the strong evidence."""
+        found = campaign.importances()
+        inputs = {
+            "experiment": self._experiment,
+            "components": "\n".join(material.evidence(n, each, self._mean) for n, each in enumerate(found, 1)),
+            "tried": material.tried(campaign.outcomes, self._names, self._mean),
+            "notes": "\n".join(campaign.notes),
+        }
+
+        def check(answer: Words) -> str | None:
+            for each in (*answer.strong, *answer.weak):
+                if not 1 <= each.component <= len(found):
+                    return f"{each.component} is no number of the list of components"
+            weak = [
+                found[each.component - 1] for each in answer.strong if not material.holds(found[each.component - 1])
+            ]
+            if weak:
+                return f"the evidence on {weak[0].component.name} is weak ({rows.verdict(weak[0])}): say it under weak"
+            return None
+
+        answer = self._asked("analysis", Words, inputs, "analysis", check)
+        if answer is None:
+            return None
+        return Analysis(
+            summary=answer.summary.strip(),
+            strong=_statements(answer.strong, found),
+            weak=_statements(answer.weak, found),
+            caveats=tuple(" ".join(text.split()) for text in answer.caveats),
+        )
+
+    def remember(self, campaign: Campaign) -> None:
+        """Stores with each function what changing it showed, for later runs of this graph."""
+        evidence = {i.best.id: rows.verdict(i) for i in campaign.importances() if i.best}
+        for outcome in campaign.outcomes:
+            if outcome.effect is None:
+                continue
+            words = evidence.get(outcome.id, "not the strongest change of its component")
+            change = f"{rows.change(outcome.effect)} of {campaign.task.metrics[0]}"
+            line = f"{outcome.candidate.description}: {change} ({words})"
+            for function in self._functions:
+                if any(function.place.holds(place) for place in outcome.candidate.places):
+                    self._store.add_shown(key_of(function), line[:400])
+
+    def _describe(self) -> None:
+        """Descriptions of the functions that the baseline runs, those asked for that were not described before."""
+        functions = self._functions
+        keys = {"functions": [key_of(function) for function in functions]}
+        records = self._operations.do("functions", keys, FunctionRecords, lambda: self._store.read(functions))
+        known = dict(records.known)
+        batches: list[list[Function]] = []
+        room = 0
+        for function in functions:
+            if key_of(function) in known:
+                continue
+            size = min(len(function.source), _ONE_SOURCE)
+            if not batches or len(batches[-1]) == _AT_ONCE or room < size:
+                batches.append([])
+                room = _BATCH
+            batches[-1].append(function)
+            room -= size
+        for batch in batches:
+            listed = "\n\n".join(
+                f"{n}. {f.path}: {f.name}\n{cut_middle(f.source, _ONE_SOURCE)}" for n, f in enumerate(batch, 1)
+            )
+
+            def check(answer: Descriptions, count: int = len(batch)) -> str | None:
+                missing = set(range(1, count + 1)) - {each.number for each in answer.functions}
+                return f"the numbers {sorted(missing)[:8]} have no text" if missing else None
+
+            answer = self._asked("descriptions", Descriptions, {"functions": listed}, batch[0].path, check)
+            for each in answer.functions if answer else ():
+                if 1 <= each.number <= len(batch):
+                    key, text = key_of(batch[each.number - 1]), " ".join(each.text.split())[:300]
+                    self._store.add(key, text)
+                    known.setdefault(key, Described(text=text))
+        self._index = FunctionIndex(functions, known)
+
+    def _executed_functions(self) -> list[Function]:
+        """The functions of which the baseline runs a line, where that is known, in the order of files and lines."""
+        scene = self._scene
+        python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
+        functions = list(self._parser.functions(python))
+        if scene.executed is not None:
+            ran = {path: set(lines) for path, lines in scene.executed.items()}
+            functions = [
+                f
+                for f in functions
+                if any(line in ran.get(f.path, ()) for line in range(f.start_line + 1, f.end_line + 1))
+            ]
+        return functions[:_MOST_FUNCTIONS]
+
+    def _searched(self, looks: Sequence[str]) -> str:
+        blocks = []
+        for words in looks[:6]:
+            for function in self._index.search(words[:200]):
+                blocks.append(f"## {self._index.line(function)}\n{cut_middle(function.source, _ONE_SOURCE)}")
+        return "\n\n".join(dict.fromkeys(blocks)) or "nothing is near to that"
+
+    def _drafted(self, component: Component, draft: Draft) -> Candidate | str:
+        """The candidate of a draft, or what is wrong with it."""
+        description = " ".join(draft.description.split())[:200]
+        if not description:
+            return "it has no description"
+        return self._candidate(
+            draft.edits,
+            Candidate(
+                component=component.id, kind=draft.kind, value=" ".join(draft.value.split())[:200],
+                baseline_value=" ".join(draft.baseline_value.split())[:200], places=component.places,
+                description=description, replacements=(), by_model=True,
+            ),
+        )  # fmt: skip
+
+    def _candidate(self, edits: Sequence[FileEdit], without_changes: Candidate) -> Candidate | str:
+        try:
+            edited = self._parser.edited(edits, self._scene.texts)
+        except EditError as error:
+            return str(error)
+        candidate = without_changes.model_copy(update={"replacements": edited.replacements})
+        return self._parser.mutated(candidate, self._scene.texts, self._scene.protected).problem or candidate
+
+    def _asked(
+        self, name: str, kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
+    ) -> A | None:
+        if self._lost:
+            return None
+        try:
+            return self._questions.ask(prompt_of(PROMPTS, name), kind, inputs, about=about, check=check)
+        except (BudgetError, ModelUnavailableError) as error:
+            with self._lock:
+                if not self._lost:
+                    self._lost = True
+                    self.notes.append(
+                        f"the model was not asked any further ({error}): what follows is without it; the same command "
+                        "goes on with it"
+                    )
+        except AnswerError as error:
+            with self._lock:
+                self.notes.append(f"the model gave no usable answer ({error})")
+        return None
+
+
+def _technique(number: int, component: Component) -> str:
+    why = "; ".join(component.reasons)
+    places = ", ".join(map(str, component.places[:2])) or "no place found in this code"
+    return f"{number}. {component.name}: {component.about} [{places}; {why}]"
+
+
+def _statements(said: Sequence[Said], found: Sequence[Importance]) -> tuple[Statement, ...]:
+    return tuple(
+        Statement(component=found[each.component - 1].component.name, text=" ".join(each.text.split())) for each in said
+    )
