@@ -1,5 +1,6 @@
 """Every parser of untrusted text, by name, as something that takes a text; what it documents to raise is no fault."""
 
+import hashlib
 import json
 import tempfile
 import time
@@ -11,6 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel
 from tree_sitter import Language, Node
 
+from xkg.agents.codification.answers import FileEdit
+from xkg.agents.codification.edits import EditError, applied
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.languages import python as python_code
@@ -20,6 +23,8 @@ from xkg.build.code.languages.notebook import notebook_source, python_cell
 from xkg.build.code.languages.python import analyse
 from xkg.build.code.languages.symbols import outline
 from xkg.build.code.languages.syntax_nodes import SECONDS, syntax_root
+from xkg.build.code.settings import settings_in
+from xkg.build.curation.repository_links import links_in
 from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.checking.run_report import steady
 from xkg.build.guided.coding.draft_check import documentation_faults
@@ -35,21 +40,27 @@ from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.pdf_html.html import parse_html
 from xkg.build.paper.plain import plain
 from xkg.build.paper.reference_text import reference_from_text
+from xkg.build.repositories import git_directory
+from xkg.build.repositories.licenses import spdx
 from xkg.build.requirements import requirement_lines, without_versions
 from xkg.build.techniques.extract import extract
 from xkg.errors import XkgError
 from xkg.llm.parse_answer import UnusableError, read_answer
 from xkg.model import Evidence, Level, Paper, Reference
 from xkg.sandbox.evidence.failure_causes import last_error
+from xkg.sandbox.packages.requirement_hints import repository_sources, version_hints
 from xkg.serve.answers.quoting import fenced, framed
 from xkg.serve.context.parts import first_words, inline
 from xkg.serve.search.candidates import parts
 from xkg.serve.verification.task_steps import by_structure
+from xkg.store import bundles
 from xkg.store.concepts.citations import works_and_citations
 from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard
 from xkg.store.indexes.text import words
 from xkg.store.peer_format import read_peer
+from xkg.web.formulas import formulas
+from xkg.web.source_lines import highlighted
 
 
 class _Answer(BaseModel):
@@ -117,6 +128,52 @@ def notebook_json(text: str) -> None:
 def requirements(name: str, text: str) -> None:
     without_versions(requirement_lines({name: text}))
     declared_packages({name: text})
+
+
+def settings(name: str, text: str) -> None:
+    settings_in({name: text})
+
+
+def package_lines(text: str) -> None:
+    version_hints(text.splitlines())
+    repository_sources(text.splitlines())
+
+
+def git_files(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder) / ".git"
+        inside.mkdir()
+        for name in ("objects", "refs"):
+            (inside / name).mkdir()
+        (inside / "HEAD").write_text("ref: refs/heads/main\n")
+        for name in ("config", "packed-refs"):
+            (inside / name).write_bytes(text.encode("utf-8", "replace"))
+        if found := git_directory.find(Path(folder)):
+            found.commit("main")
+            assert isinstance(found.origin, str)
+
+
+def licence(text: str) -> None:
+    spdx(text)
+
+
+def repository_links(text: str) -> None:
+    links_in(text)
+
+
+def edits(text: str) -> None:
+    applied({"a.py": text}, [FileEdit(file="a.py", kind="function", target="f", text="def f():\n    pass\n")])
+
+
+def page(text: str) -> None:
+    formulas(text)
+    highlighted(text, "python")
+
+
+def bundle(text: str) -> None:
+    payload = text.encode("utf-8", "replace")
+    digest = hashlib.sha256(payload).hexdigest().encode("ascii")
+    bundles.parse(bundles._HEAD + digest + bundles._MIDDLE + payload + b"}\n", Path("bundle.json"))
 
 
 def answer(text: str) -> None:
@@ -212,7 +269,7 @@ def grammars_alone() -> None:
 
 def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:
     def apply(text: str) -> None:
-        with suppress(XkgError, UnusableError, _ReadError):
+        with suppress(XkgError, UnusableError, EditError, _ReadError):
             action(text)
 
     return apply
@@ -220,6 +277,7 @@ def _tolerant(action: Callable[[str], object]) -> Callable[[str], None]:
 
 _ENDINGS = ("js", "ts", "tsx", "c", "h", "cpp", "cu", "jl", "rs")
 WITH_GRAMMARS = frozenset({*_ENDINGS, "python"})
+_SETTINGS = ("settings.json", "settings.yaml", "settings.toml", "settings.gin", "settings.ini", "settings.conf")
 _REQUIREMENTS = ("requirements.txt", "pyproject.toml", "Pipfile", "setup.cfg", "setup.py", "environment.yml")
 PARSERS: dict[str, Callable[[str], None]] = {
     name: _tolerant(action)
@@ -239,6 +297,14 @@ PARSERS: dict[str, Callable[[str], None]] = {
         "notebook": notebook,
         "notebook JSON": notebook_json,
         **{name: partial(requirements, name) for name in _REQUIREMENTS},
+        **{name: partial(settings, name) for name in _SETTINGS},
+        "package lines": package_lines,
+        "git files": git_files,
+        "licence": licence,
+        "repository links": repository_links,
+        "edits": edits,
+        "page": page,
+        "bundle": bundle,
         "answer": answer,
         "cypher": guard,
         "peer file": peer_file,
