@@ -215,7 +215,7 @@ def test_a_wrong_token_is_not_let_in(pair: Nodes, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_node_without_tokens_is_named(tmp_path: Path, token: dict[str, str]) -> None:
+def test_a_node_without_tokens_is_named(token: dict[str, str]) -> None:
     from xkg.engine import ray_node
 
     with pytest.MonkeyPatch.context() as patch:

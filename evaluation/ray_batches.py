@@ -1,0 +1,132 @@
+"""A Ray cluster with two slots beside the local engine with two jobs, on the same cores (needs the extra `ray`).
+
+    python -m evaluation.ray_batches [--papers 40] [--rounds 2]
+
+The cluster is one node of this machine. Papers are generated and built without a model and without packages, one thread
+a job in all arms; arms take turns, each round begins with empty graphs. The start of an engine is timed apart: the rate
+is that of the papers after the first two. What counts is the ratio of one run on an idle machine: the load average is
+printed with it.
+"""
+
+import argparse
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.batches import THREADS, write_list
+from xkg.commands.batch.paper_list import PaperList, read_list
+from xkg.commands.batch.records import Row
+from xkg.commands.batch.run import Event, run
+from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.engine.engine import Engine
+from xkg.engine.local import LocalEngine
+from xkg.model import Level
+
+_JOBS = 2
+_WAIT_SECONDS = 180
+
+
+class Arm(NamedTuple):
+    """Seconds until two papers were done, and papers an hour from then on."""
+
+    start: float
+    hourly: float
+
+
+def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
+    settings = Settings(
+        kg=kg,
+        llm=LlmSettings(model="none"),
+        environment=EnvironmentSettings(max_mb=0),
+        prune=PruneSettings(min_level=Level.PARSED),
+        embedding=EmbeddingSettings(threads=1),
+    )
+    ended: list[float] = []
+
+    def notify(event: Event) -> None:
+        if isinstance(event[1], Row):
+            ended.append(time.monotonic())
+
+    started = time.monotonic()
+    report = run(settings, papers, engine, notify=notify)
+    if report.count("built") != len(papers.papers):
+        raise SystemExit(str(report.rows))
+    return Arm(ended[_JOBS - 1] - started, (len(ended) - _JOBS) / (ended[-1] - ended[_JOBS - 1]) * 3600)
+
+
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """The address of a cluster of one node with two slots."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = folder / "token"
+    token.write_text(secrets.token_hex(32))
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token), "XDG_CACHE_HOME": str(folder / "cache")}
+    options = [
+        "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", f"--num-cpus={_JOBS}",
+        f'--resources={{"xkg_sandbox": {_JOBS}}}', "--object-store-memory=100000000", "--include-dashboard=false",
+        "--disable-usage-stats", f"--temp-dir={folder / 'ray'}",
+    ]  # fmt: skip
+    command = [str(Path(sys.executable).parent / "ray"), "start", *options]
+    head = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        until = time.monotonic() + _WAIT_SECONDS
+        while not list((folder / "ray").glob("session_latest/sockets/raylet*")):
+            if head.poll() is not None or time.monotonic() > until:
+                raise SystemExit("the Ray cluster did not start")
+            time.sleep(0.2)
+        threading.Event().wait(5)  # the node registers itself
+        yield f"127.0.0.1:{port}"
+    finally:
+        head.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            head.wait(30)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(head.pid, signal.SIGKILL)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--papers", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=2)
+    chosen = parser.parse_args()
+    os.environ |= dict.fromkeys(THREADS, "1")
+    console, table = Console(), Table("round", "engine", "start s", "papers an hour")
+    found: dict[str, list[Arm]] = {"local": [], "ray": []}
+    with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
+        folder = Path(name)
+        (folder / "papers").mkdir()
+        papers = read_list(write_list(folder / "papers", chosen.papers))
+        began = time.monotonic()
+        with cluster(folder) as address:
+            console.print(f"the cluster's own start: {time.monotonic() - began:.1f} s")
+            from xkg.engine.ray_cluster import RayEngine
+
+            for number in range(chosen.rounds):
+                found["local"].append(measure(LocalEngine(_JOBS), papers, folder / f"local-{number}"))
+                with RayEngine(address) as engine:
+                    found["ray"].append(measure(engine, papers, folder / f"ray-{number}"))
+                for arm, rounds in found.items():
+                    table.add_row(str(number), arm, f"{rounds[-1].start:.1f}", f"{rounds[-1].hourly:,.0f}")
+    console.print(table)
+    local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
+    console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
+    console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
+
+
+if __name__ == "__main__":
+    main()
