@@ -103,6 +103,20 @@ def implement(
     _print(result, as_json)
 
 
+@implement_app.command("transcript")
+def transcript(
+    context: typer.Context,
+    run: Annotated[str, typer.Argument(help="Name of the run, or the start of it.")],
+    inspect: Annotated[
+        Path | None, typer.Option(help="Write a log for `inspect view` to this file, which ends with .eval or .json.")
+    ] = None,
+) -> None:
+    """Print the steps of a run as JSON lines, also of one that is under way, or write them as a log of Inspect."""
+    from xkg.commands import implement
+
+    print_text(implement.transcript(settings_of(context), run, inspect), nl=inspect is not None)
+
+
 @implement_app.command("apply")
 def apply(
     context: typer.Context,

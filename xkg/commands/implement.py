@@ -76,6 +76,24 @@ def apply(
     return Applied(run=folder.name, patch=str(place))
 
 
+def transcript(settings: Settings, run: str, inspect: Path | None = None) -> str:
+    """The steps of a run as JSON lines; or, where `inspect` names a file, what was written to it. Raises as `find_run`
+    and `xkg.agents.codification.transcript.write_inspect_log` do."""
+    from xkg.agents.codification.transcript import json_lines, write_inspect_log
+    from xkg.llm.prices import model_of
+
+    folder = find_run(settings, run)
+    if inspect is None:
+        return json_lines(folder)
+    models = {
+        "code_model": model_of(settings.llm, "code_model"),
+        "stronger_model": model_of(settings.llm, "stronger_model"),
+        "expert_model": model_of(settings.llm, "expert_model"),
+    }
+    write_inspect_log(folder, inspect, models)
+    return f"{inspect}: `inspect view --log-dir {inspect.absolute().parent}` shows it"
+
+
 def find_run(settings: Settings, run: str) -> Path:
     """The folder of a run, by its name, the start of it, or its path. Raises `InputError` with the runs there are."""
     from xkg.agents.codification.start import RUNS

@@ -16,9 +16,10 @@ V = TypeVar("V", bound=Value)
 
 
 class Journal:
-    """`path` is made where it lacks. A last line that was cut off by a kill does not count."""
+    """`path` is made where it lacks. A last line that was cut off by a kill does not count; it is removed unless
+    `read_only`, since another process may just write it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._entries: dict[str, object] = {}
         whole = 0
@@ -32,7 +33,7 @@ class Journal:
                 except (ValueError, KeyError, TypeError) as error:
                     raise CorruptStoreError(f"line {number} of {path} cannot be read: remove the run") from error
                 whole += len(line)
-            if whole < path.stat().st_size:
+            if not read_only and whole < path.stat().st_size:
                 os.truncate(path, whole)
 
     def __contains__(self, key: str) -> bool:

@@ -41,7 +41,13 @@ class GraphLibrary:
         self._graph = graph
 
     def search(self, query: str) -> str:
-        return self._ask(lambda: self._service.search(query, _FOUND))
+        def found() -> object:
+            with_code = self._service.search(query, _FOUND, filters=Filters.of(with_code=True))
+            return with_code if with_code.rows else self._service.search(query, _FOUND)
+
+        from xkg.serve.search.filters import Filters
+
+        return self._ask(found)
 
     def code(self, identity: str) -> str:
         return self._ask(lambda: self._service.code(identity, full=True))
@@ -51,7 +57,7 @@ class GraphLibrary:
 
     def locate(self, text: str, tree: Path) -> str:
         try:
-            return _text(self._service.locate(text, tree, _PLACES))
+            return _text(self._service.locate(text, tree, _PLACES)).replace(str(tree.resolve()), "the workspace")
         except XkgError as error:
             return f"nothing was located: {error}"
 

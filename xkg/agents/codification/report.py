@@ -1,7 +1,6 @@
 """The report of a run: what was asked, what was done, what was shown, and what the reader should check."""
 
 import html
-import json
 from collections.abc import Iterator, Sequence
 
 from xkg.agents.codification.prompting.memory import Taken, shown
@@ -45,11 +44,6 @@ def as_html(session: Session, history: Sequence[Taken], verdict: Verdict | None,
         + "\n".join(body)
         + "\n</main></html>\n"
     )
-
-
-def transcript(history: Sequence[Taken]) -> str:
-    """The steps as JSON lines."""
-    return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in history)
 
 
 _STYLE = (

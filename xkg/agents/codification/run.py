@@ -28,6 +28,7 @@ from xkg.agents.codification.session import Session
 from xkg.agents.codification.steps.actions import Actions, Observation
 from xkg.agents.codification.steps.modes import Chooser, Planner, Prescribed, Single
 from xkg.agents.codification.task import Method, Task
+from xkg.agents.codification.transcript import json_lines
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.starter import Starter
@@ -257,7 +258,7 @@ def _result(
     page = report.written(session, history, verdict, result)
     write_whole(folder / "report.md", page.encode("utf-8", "replace"))
     write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
-    write_whole(folder / "transcript.jsonl", report.transcript(history).encode("utf-8", "replace"))
+    write_whole(folder / "transcript.jsonl", json_lines(folder).encode("utf-8", "replace"))
     write_whole(folder / "changes.patch", workspace.diff().encode("utf-8", "surrogateescape"))
     if final:
         write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())

@@ -1,0 +1,57 @@
+"""The steps of a run for other programs."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
+from xkg.agents.codification.transcript import json_lines, steps, write_inspect_log
+from xkg.errors import InputError
+
+MODELS = {"code_model": "base"}
+
+
+def worked(world: World) -> Path:
+    world.endpoint.answers = [
+        parts(),
+        step("edit_script", file="train.py", text="keep a velocity"),
+        edits(function("train", MOMENTUM)),
+        final(),
+    ]
+    assert world.run().result == "A"
+    return world.run_folder
+
+
+def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
+    folder = worked(world)
+    lines = [json.loads(line) for line in json_lines(folder).splitlines()]
+    assert [line["step"]["action"] for line in lines] == ["edit_script", "final_answer"]
+    assert "+    x, velocity = 10.0, 0.0" in lines[0]["observation"], "an edit is not shown"
+    assert (folder / "transcript.jsonl").read_text() == json_lines(folder)
+    journal = folder / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes() + b'{"key": "step 3", "val')  # another process just writes it
+    size = journal.stat().st_size
+    assert len(steps(folder)) == 2
+    assert journal.stat().st_size == size
+    with pytest.raises(InputError, match="no run that has begun"):
+        steps(folder.parent)
+
+
+@pytest.mark.parametrize("name", ["run.eval", "run.json"])
+def test_inspect_reads_the_log(world: World, tmp_path: Path, name: str) -> None:
+    log_module = pytest.importorskip("inspect_ai.log")
+    folder = worked(world)
+    write_inspect_log(folder, tmp_path / name, MODELS)
+    log = log_module.read_eval_log(str(tmp_path / name))
+    (sample,) = log.samples
+    assert (log.status, log.eval.model, sample.scores["class"].value) == ("success", "base", "A")
+    calls = [call for message in sample.messages if message.role == "assistant" for call in message.tool_calls]
+    assert [call.function for call in calls] == ["edit_script", "final_answer"]
+    assert calls[0].arguments == {"file": "train.py", "text": "keep a velocity"}
+    shown = [message.text for message in sample.messages if message.role == "tool"]
+    assert shown[-1].startswith("accepted: ")
+    with pytest.raises(InputError, match="there already"):
+        write_inspect_log(folder, tmp_path / name, MODELS)
+    with pytest.raises(InputError, match=r"\.eval or \.json"):
+        write_inspect_log(folder, tmp_path / "run.txt", MODELS)

@@ -1,0 +1,144 @@
+"""The steps of a run for other programs: JSON lines, or a log of Inspect, which `inspect view` shows.
+
+Both are made from the run's journal, so also of one that is under way or was cut off."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from xkg.agents.codification.journal import Journal
+from xkg.agents.codification.prompting.memory import Taken
+from xkg.agents.codification.result import CodificationResult
+from xkg.agents.codification.task import Task
+from xkg.agents.codification.verdict import MEANING
+from xkg.errors import ConfigError, CorruptStoreError, InputError
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+    from inspect_ai.model import ChatMessage
+
+V = TypeVar("V", Task, CodificationResult)
+_VALUES = {"A": 1.0, "B": 1.0, "C": 0.0, "D": 0.0}
+
+
+def steps(folder: Path) -> list[Taken]:
+    """The steps of the run in `folder`, in order. Raises `InputError` for no run, `CorruptStoreError`."""
+    path = folder / "journal.jsonl"
+    if not path.is_file():
+        raise InputError(f"{folder} holds no run that has begun")
+    journal = Journal(path, read_only=True)
+    found: list[Taken] = []
+    while (taken := journal.get(f"step {len(found) + 1}", Taken)) is not None:
+        found.append(taken)
+    return found
+
+
+def json_lines(folder: Path) -> str:
+    """The steps as JSON, one a line: number, step, observation, version. Raises as `steps`."""
+    return "".join(json.dumps(each.model_dump(mode="json"), ensure_ascii=False) + "\n" for each in steps(folder))
+
+
+def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
+    """Writes the run as a log of Inspect: `.eval`, or `.json` by the file's name. `models` are names by role. Raises
+    `InputError` for another name and for a file that is there, `ConfigError` where inspect-ai is not installed."""
+    if file.suffix not in (".eval", ".json"):
+        raise InputError(f"{file}: Inspect reads logs that end with .eval or .json")
+    if file.exists():
+        raise InputError(f"{file} is there already: name another file")
+    try:
+        from inspect_ai.log import write_eval_log
+    except ImportError as error:
+        raise ConfigError("logs of Inspect need inspect-ai: `pip install 'xkg[eval]'`") from error
+    log = _log(folder, models)
+    try:
+        write_eval_log(log, str(file.absolute()))
+    except OSError as error:
+        raise InputError(f"{file} cannot be written ({error.strerror or error})") from error
+
+
+def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
+    from inspect_ai.log import (
+        EvalConfig,
+        EvalDataset,
+        EvalLog,
+        EvalMetric,
+        EvalResults,
+        EvalSample,
+        EvalScore,
+        EvalSpec,
+    )
+    from inspect_ai.scorer import Score
+
+    taken = steps(folder)
+    task = _stored(folder / "task.json", Task)
+    result = _stored(folder / "result.json", CodificationResult)
+    if task is None:
+        raise CorruptStoreError(f"{folder / 'task.json'} cannot be read: run the command again")
+    messages = list(_messages(task, taken))
+    scores, results = None, None
+    if result is not None:
+        explanation = "\n".join([f"{result.result}: {MEANING[result.result]}", *result.faults, result.stopped or ""])
+        value = _VALUES[result.result]
+        metadata = {"metric_before": result.metric_before, "metric_after": result.metric_after}
+        scores = {"class": Score(value=result.result, explanation=explanation.strip(), metadata=metadata)}
+        error_free = {"error-free": EvalMetric(name="error-free", value=value)}
+        results = EvalResults(
+            total_samples=1,
+            completed_samples=1,
+            scores=[EvalScore(name="class", scorer="class", metrics=error_free)],
+        )
+    when = datetime.fromtimestamp((folder / "task.json").stat().st_mtime, UTC).isoformat(timespec="seconds")
+    sample = EvalSample(
+        id=folder.name,
+        epoch=1,
+        input=messages[0].text,
+        target="",
+        messages=messages,
+        scores=scores,
+        metadata={} if result is None else result.model_dump(mode="json"),
+    )
+    return EvalLog(
+        status="success" if result is not None else "cancelled",
+        eval=EvalSpec(
+            created=when,
+            task="xkg implement",
+            task_id=folder.name,
+            dataset=EvalDataset(name=task.starter, samples=1, sample_ids=[folder.name]),
+            model=models.get("code_model", "unknown"),
+            config=EvalConfig(),
+            task_args=task.model_dump(mode="json", exclude={"method"}),
+            metadata={"models": models},
+        ),
+        results=results,
+        samples=[sample],
+    )
+
+
+def _messages(task: Task, taken: list[Taken]) -> "Iterator[ChatMessage]":
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
+    from inspect_ai.tool import ToolCall
+
+    asked = f"Implement in {task.starter}, run by `{task.run}`, metric {task.metric}:\n\n{task.method}"
+    yield ChatMessageUser(content=asked)
+    for each in taken:
+        step = each.step
+        thoughts = (
+            ("Reflection", step.reflection),
+            ("Plan and status", step.plan_and_status),
+            ("Fact check", step.fact_check),
+            ("Thought", step.thought),
+        )
+        said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts if text.strip())
+        arguments = step.action_input.model_dump(mode="json", exclude_none=True)
+        call = ToolCall(id=f"step-{each.number}", function=step.action, arguments=arguments)
+        yield ChatMessageAssistant(content=said, tool_calls=[call])
+        yield ChatMessageTool(content=each.observation, tool_call_id=call.id, function=step.action)
+
+
+def _stored(path: Path, kind: type[V]) -> V | None:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except (OSError, ValueError):
+        return None
