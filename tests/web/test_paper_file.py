@@ -44,6 +44,9 @@ def test_the_report_has_its_plots(browser: Browser, web_graph: Path, tmp_path: P
         page.goto(f"file://{tmp_path}/report.html")
         captions = page.locator("figcaption").all_inner_texts()
         assert [caption.partition(" ")[0] for caption in captions] == ["Levels", "Coverage:", "Mutation"]
-        for image in page.locator("img").all():
-            assert image.evaluate("each => each.naturalWidth") > 100
+        assert page.locator("svg.chart").count() == 3
+        for bar in page.locator("svg.chart rect").all():
+            assert bar.evaluate("each => each.getBoundingClientRect().height") > 1
+        expect(page.locator("svg.chart").first).to_contain_text("A Short Account of Stein")
+        expect(page.locator("svg.chart").first).to_contain_text(SCRIPT[:20])
         expect(page.locator("table").first).to_contain_text("A Short Account of Stein")

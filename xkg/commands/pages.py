@@ -9,7 +9,7 @@ from xkg.commands.graph.contents import ExportResult
 from xkg.commands.graph.open import open_service
 from xkg.config import Settings
 from xkg.errors import InputError
-from xkg.web.extra import PLOTS, require_extra
+from xkg.web.extra import require_extra
 
 
 def explore(settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None]) -> None:
@@ -33,7 +33,7 @@ def explore(settings: Settings, address: str, *, browser: bool, notify: Callable
 def report(settings: Settings, to: Path) -> None:
     """Writes the report on a graph. Raises `ConfigError` without the extra `web`, `InputError` where the file cannot be
     written."""
-    require_extra(PLOTS)
+    require_extra()
     from xkg.web.report import report
 
     with open_service(settings) as service:

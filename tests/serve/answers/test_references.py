@@ -92,6 +92,9 @@ def test_a_paper_is_meant_by_the_start_of_its_title_and_by_its_method(snapshot: 
         paper_id(snapshot, "calm hives")
     with pytest.raises(UnknownIdError, match="no paper 'Calm Hi'"):
         paper_id(snapshot, "Calm Hi")
+    with pytest.raises(UnknownIdError) as unknown:
+        paper_id(snapshot, "smoke hives")
+    assert unknown.value.nearest[0] == HIVES
 
 
 def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:

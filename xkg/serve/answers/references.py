@@ -46,7 +46,8 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Papers whose ids are written like a reference, then those of its subject that share words with it."""
+    """Papers whose titles have all words of a reference, then those whose ids are written like it, then those of its
+    subject that share words with it."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike
@@ -57,7 +58,8 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
         for paper, heading in snapshot.headings(subject).items()
     }
     kin = sorted(shared, key=lambda paper: -shared[paper])
-    return list(dict.fromkeys([*alike, *kin]))[:_NAMED]
+    whole = [paper for paper in kin if words and shared[paper] == len(words)]
+    return list(dict.fromkeys([*whole, *alike, *kin]))[:_NAMED]
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:

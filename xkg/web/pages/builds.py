@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from heapq import nlargest
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
@@ -46,7 +47,7 @@ def show(site: Site, request: Request) -> Response:
         lines = papers.lines
         if bill is not None and by == "paper":
             titles = {row.name: papers.by_id[row.name].title for row in bill.rows if row.name in papers.by_id}
-        newest = sorted((x for x in lines if x.built_at), key=lambda x: x.built_at or "", reverse=True)[:NEWEST]
+        newest = nlargest(NEWEST, (x for x in lines if x.built_at), key=lambda x: x.built_at or "")
         causes = _causes(site, snapshot, [line.id for line in newest])
     return site.render(
         request,

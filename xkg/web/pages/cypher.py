@@ -16,6 +16,7 @@ from xkg.model import paper_of
 from xkg.serve.answers.types import CypherAnswer
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import NamedQuery
+from xkg.store.graph_store import PaperLine
 from xkg.web.rendering.layout import apart, label_sides, positions
 from xkg.web.site import PAGE, Site, integer, paged, shortened
 
@@ -74,7 +75,7 @@ def show(site: Site, request: Request) -> Response:
             papers = site.service.paper_list(snapshot).by_id
         cells = [[_cell(value, papers) for value in row] for row in answer.rows]
         table = paged(cells, integer(request, "page", 1) or 1, SHOWN)
-        drawing = _drawing(cells, {paper: line.title for paper, line in papers.items()})
+        drawing = _drawing(cells, papers)
     return site.render(
         request,
         "cypher.html",
@@ -146,7 +147,7 @@ def _groups() -> Mapping[str, Sequence[NamedQuery]]:
     return found
 
 
-def _cell(value: Any, papers: Mapping[str, Any]) -> Cell:
+def _cell(value: Any, papers: Mapping[str, PaperLine]) -> Cell:
     text = _text(value)
     if isinstance(value, str) and paper_of(value) in papers:
         technique = value.rpartition("@")[0] if "@" in value.rpartition("/")[2] and "#" in value else value
@@ -164,7 +165,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _drawing(rows: Sequence[Sequence[Cell]], titles: Mapping[str, str]) -> Drawing | None:
+def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) -> Drawing | None:
     """None where no row has two ids."""
     number: dict[str, int] = {}
     kinds: list[Cell] = []
@@ -188,7 +189,8 @@ def _drawing(rows: Sequence[Sequence[Cell]], titles: Mapping[str, str]) -> Drawi
     radii = [9.0 if cell.kind == "paper" else 6.0 for cell in kinds]
     scaled = [(70 + float(x) * (_WIDTH - 140), 30 + float(y) * (_HEIGHT - 70)) for x, y in at]
     places = apart(scaled, radii, (_WIDTH, _HEIGHT))
-    labels = [shortened(titles.get(cell.id) or _last(cell.id), 30) for cell in kinds]
+    titles = [papers[cell.id].title if cell.id in papers else "" for cell in kinds]
+    labels = [shortened(title or _last(cell.id), 30) for title, cell in zip(titles, kinds, strict=True)]
     sides = label_sides(places, radii, labels, (_WIDTH, _HEIGHT))
     dots = [
         Dot(*place, cell.kind, cell.id, label, radius, side)
