@@ -26,7 +26,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.batches import THREADS, write_list
+from evaluation.speed.batches import THREADS, write_list
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import Event, run

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from pydantic import BaseModel
 from tree_sitter import Language, Node
+from xkg.web.formulas import formulas
+from xkg.web.source_lines import highlighted
 
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError, applied
+from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.build.code.call_graph import link
 from xkg.build.code.fingerprint import fingerprinted
 from xkg.build.code.languages import python as python_code
@@ -59,8 +60,6 @@ from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard
 from xkg.store.indexes.text import words
 from xkg.store.peer_format import read_peer
-from xkg.web.formulas import formulas
-from xkg.web.source_lines import highlighted
 
 
 class _Answer(BaseModel):

@@ -89,7 +89,6 @@ def ablate(
 
     Raises `BaselineError`, `InputError`, `SandboxUnavailableError`, and `StoreBusyError` where another process works on
     the same run; where a model has to plan or repair, and cannot be asked, `LanguageModelError`."""
-    from contextlib import ExitStack
 
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.spread import spread_over

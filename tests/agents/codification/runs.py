@@ -6,11 +6,12 @@ from typing import Any
 
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.agents.codification.library import Library
-from xkg.agents.codification.prompting.answers import ActionInput, FileEdit, FinalAnswer, PartPlace, Step
+from xkg.agents.codification.prompting.answers import ActionInput, FinalAnswer, PartPlace, Step
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.edits import FileEdit
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings, LlmSettings, SandboxSettings

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
 from tests.llm_endpoint import Said, status
-from xkg.agents.codification.editing.protected import evaluation, says, settings
-from xkg.agents.codification.prompting.memory import runs_on
+from xkg.agents.codification.protected import evaluation, says, settings
 from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
 from xkg.agents.codification.task import read_method, read_task
 from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
+from xkg.llm.endless_text import runs_on
 
 LOOK = [step("inspect_lines", file="train.py", start_line=line) for line in range(1, 30)]
 

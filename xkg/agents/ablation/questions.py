@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from xkg.agents.ablation.operations import Operations
-from xkg.agents.codification.questions import endless
 from xkg.llm.client import AnswerType, LanguageModel, Tier
+from xkg.llm.endless_text import endless
 from xkg.llm.prompt import Prompt, load_prompt
 
 A = TypeVar("A", bound=AnswerType)

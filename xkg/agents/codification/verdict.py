@@ -4,8 +4,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.codification.editing.protected import changed_evaluation, changed_settings, evaluation, says, settings
 from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
+from xkg.agents.codification.protected import changed_evaluation, changed_settings, evaluation, says, settings
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import RunResult, executable_lines
 from xkg.agents.workspace.workspace import Workspace

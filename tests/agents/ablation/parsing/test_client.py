@@ -8,8 +8,7 @@ from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.build.code.settings import Setting
 from xkg.sandbox.isolation.confined_worker import Bounds
 

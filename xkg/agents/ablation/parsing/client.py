@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
 from xkg.agents.ablation.failures import Failure
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.build.code.settings import Setting
 from xkg.errors import UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, WorkerDiedError

@@ -11,8 +11,7 @@ from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import MutationError, apply, unified_diff
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError, applied
+from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.build.code.settings import Setting
 from xkg.sandbox.guest.worker import Call
 

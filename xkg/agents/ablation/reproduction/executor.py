@@ -18,9 +18,8 @@ from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
 from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
 from xkg.agents.ablation.task import Task
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError
 from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
@@ -65,7 +64,8 @@ class Executor:
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
-        `causes` say why it does not run where that is known, `day` which packages it has. Raises as `LanguageModel` does."""
+        `causes` say why it does not run where that is known, `day` of what day its packages are. Raises as
+        `LanguageModel` does."""
         environment = self.packages(None)
         while True:
             outcome = self.run(environment)

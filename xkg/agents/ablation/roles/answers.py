@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from xkg.agents.codification.answers import FileEdit
+from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
 
 Kind = Literal["toggle", "scale", "replace", "grid"]

@@ -36,9 +36,8 @@ from xkg.agents.ablation.roles.answers import (
 from xkg.agents.ablation.roles.functions import Described, FunctionIndex, FunctionRecords, FunctionStore, key_of
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 from xkg.agents.ablation.task import Task
-from xkg.agents.codification.answers import FileEdit
-from xkg.agents.codification.edits import EditError
 from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
 

@@ -2,6 +2,7 @@
 
 from typing import Literal, get_args
 
+from xkg.agents.workspace.edits import FileEdit
 from xkg.llm.client import AnswerType
 
 Understanding = Literal[
@@ -62,17 +63,6 @@ class Step(AnswerType):
     thought: str
     action: Action
     action_input: ActionInput
-
-
-class FileEdit(AnswerType):
-    """`replace`: `target` is text that occurs once in the file, `text` stands in its place. `function`: `target` is the
-    qualified name of a function or class, `text` its whole new definition. `file`: `text` is the whole new file, and
-    `target` is empty."""
-
-    file: str
-    kind: Literal["replace", "function", "file"]
-    target: str
-    text: str
 
 
 class Edits(AnswerType):

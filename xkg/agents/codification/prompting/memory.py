@@ -10,7 +10,6 @@ from xkg.value import Value
 _LONGEST_FIELD = 1500
 _LONGEST_LINE = 240
 _LONGEST_LOG = 12_000
-_ENDLESS, _LONGEST_PERIOD = 1500, 120
 
 
 class Taken(Value):
@@ -56,9 +55,3 @@ def shown(given: ActionInput) -> str:
     """The fields of an action's input that are set."""
     fields = given.model_dump(mode="json", exclude_none=True)
     return cut_middle(json.dumps(fields, ensure_ascii=False), _LONGEST_FIELD) if fields else ""
-
-
-def runs_on(text: str) -> bool:
-    """Whether a text ends in the same few characters again and again, as of a model that has lost its end."""
-    end = text[-_ENDLESS:]
-    return len(end) == _ENDLESS and any(end[period:] == end[:-period] for period in range(1, _LONGEST_PERIOD + 1))

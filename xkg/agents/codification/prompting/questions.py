@@ -5,15 +5,13 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from xkg.agents.codification.prompting.memory import runs_on
 from xkg.config import ImplementSettings
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, LanguageModel, Tier
+from xkg.llm.endless_text import endless
 from xkg.llm.prompt import Prompt, load_prompt
 
 A = TypeVar("A", bound=AnswerType)
-
-_ENDLESS = "a text goes on without end, repeating itself: answer again, and end it"
 
 
 class Questions:
@@ -67,19 +65,6 @@ class Questions:
         return self._model.spent(self._run)
 
 
-def endless(answer: AnswerType) -> str | None:
-    """What is wrong with an answer of which a text has lost its end, in words for the model; None where none has."""
-    return _ENDLESS if any(map(runs_on, _texts(answer.model_dump()))) else None
-
-
 @cache
 def prompt(name: str) -> Prompt:
     return load_prompt(Path(__file__).parent / "prompts" / f"{name}.md")
-
-
-def _texts(value: object) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    return [text for each in value for text in _texts(each)] if isinstance(value, (list, tuple)) else []

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.agents.codification.editing.edits import EditError, applied
-from xkg.agents.codification.prompting.answers import ActionInput, Checked, Edits, FileEdit, Reply, Step
+from xkg.agents.codification.prompting.answers import ActionInput, Checked, Edits, Reply, Step
 from xkg.agents.codification.prompting.memory import Taken, log, recent, shown
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict, evaluation_changes, judge, texts_of
 from xkg.agents.workspace.command import RunResult, cut_middle, with_counts
+from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.errors import AnswerError, InputError
 
 _MOST_LINES = 400

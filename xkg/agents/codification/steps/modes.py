@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from xkg.agents.codification.editing.edits import EditError
 from xkg.agents.codification.prompting.answers import (
     GRAPH,
     Action,
@@ -18,6 +17,7 @@ from xkg.agents.codification.prompting.memory import Taken, log, recent
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.steps.actions import Actions, lacking
 from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
+from xkg.agents.workspace.edits import EditError
 from xkg.errors import InputError
 
 _EMPTY = ActionInput(

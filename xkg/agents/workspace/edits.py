@@ -4,11 +4,23 @@ import ast
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
-from xkg.agents.codification.prompting.answers import FileEdit
 from xkg.agents.workspace.starter import is_inside
+from xkg.llm.client import AnswerType
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class FileEdit(AnswerType):
+    """`replace`: `target` is text that occurs once in the file, `text` stands in its place. `function`: `target` is the
+    qualified name of a function or class, `text` its whole new definition. `file`: `text` is the whole new file, and
+    `target` is empty."""
+
+    file: str
+    kind: Literal["replace", "function", "file"]
+    target: str
+    text: str
 
 
 class EditError(ValueError):

@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from xkg.agents.codification.editing.edits import definitions
+from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.metric import Metric
 
 _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
