@@ -85,20 +85,27 @@ class Page:
 
     def _written(self, before: bytes) -> str:
         body = _VERSION + self._question + before
-        return base64.urlsafe_b64encode(body + _digest(body.hex(), _CHECK)).rstrip(b"=").decode()
+        return _text(body + _digest(body.hex(), _CHECK))
 
 
 def _read(cursor: str, question: bytes) -> bytes:
+    given = cursor.strip().rstrip("=")
     try:
-        packed = base64.b64decode(cursor.strip() + "=" * (-len(cursor.strip()) % 4), b"-_", validate=True)
+        packed = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise InputError(_UNKNOWN) from None
+    if _text(packed) != given:  # the last character has bits that no byte takes
+        raise InputError(_UNKNOWN)
     body, check = packed[:-_CHECK], packed[-_CHECK:]
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:
         raise InputError(_UNKNOWN)
     if body[1 : 1 + _QUESTION] != question:
         raise InputError("the cursor belongs to another question: repeat all that was asked for it, or ask without it")
     return body[1 + _QUESTION :]
+
+
+def _text(packed: bytes) -> str:
+    return base64.urlsafe_b64encode(packed).rstrip(b"=").decode()
 
 
 def _digest(value: Any, length: int) -> bytes:
