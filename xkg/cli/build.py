@@ -140,7 +140,7 @@ def _build_list(
     listed = read_list(papers)
     for line, earlier in listed.repeated.items():
         print_text(f"note: line {line} repeats line {earlier}", err=True)
-    with display(len(listed.papers) + len(listed.broken), jobs) as notify:
+    with display(len(listed.papers), jobs) as notify:
         report = run(settings, listed, jobs, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify)
     if html is not None:
         page(report, html)

@@ -13,6 +13,7 @@ from xkg.commands.batch.records import Record, Records, Row, State, deciding_set
 from xkg.commands.batch.workers import BuildFailed, Worker
 from xkg.commands.open import open_store, require_folder
 from xkg.config import Settings
+from xkg.text.plural import plural
 from xkg.value import Value
 
 Event = tuple[ListedPaper, object]
@@ -36,7 +37,7 @@ class Report(Value):
     def __str__(self) -> str:
         counts = ", ".join(f"{self.count(state)} {state}" for state in get_args(State))
         cost = sum(row.cost_usd for row in self.rows)
-        return f"{len(self.rows)} papers: {counts}; ${cost:.2f}, {self.seconds:.0f} s"
+        return f"{plural(len(self.rows), 'paper')}: {counts}; ${cost:.2f}, {self.seconds:.0f} s"
 
 
 def run(

@@ -6,6 +6,7 @@ from typing import Literal
 
 from xkg.serve.answers.types import MORE_ROWS, PaperRow, PapersAnswer
 from xkg.store.graph_store import Heading, Overview, Snapshot
+from xkg.text.plural import plural
 
 State = Literal["complete", "partial"]
 
@@ -56,13 +57,14 @@ def papers_answer(snapshot: Snapshot, k: int | None, filters: PaperFilters) -> P
     found = snapshot.overviews(chosen[:k])
     rows = [PaperRow(id=paper, **found[paper]._asdict()) for paper in chosen[:k] if paper in found]
     narrowed = filters.describe()
-    searched = f"{len(chosen)} of {len(every)} papers: those {narrowed}" if narrowed else f"all {len(every)} papers"
+    whole = "the one paper" if len(every) == 1 else f"all {len(every)} papers"
+    searched = f"{len(chosen)} of {plural(len(every), 'paper')}: those {narrowed}" if narrowed else whole
     undated = undated_papers(snapshot) if by_year else ""
     more = len(chosen) - len(rows)
     return PapersAnswer(
         rows=tuple(rows),
         searched="; ".join(filter(None, (searched, undated))),
-        cut=f"{more} more papers after the first {k}; {MORE_ROWS}" if more > 0 else "",
+        cut=f"{more} more paper{'s' * (more > 1)} after the first {k}; {MORE_ROWS}" if more > 0 else "",
     )
 
 
