@@ -71,6 +71,15 @@ def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repositor
     assert stored(graph) == before
 
 
+def test_a_build_without_a_repository_does_not_replace_one_with_it(graph: Path) -> None:
+    before = stored(graph)
+    assert before[EXAMPLE_ID].code
+    result = build.build(settings(graph), EXAMPLE / "paper", None, paper_id=EXAMPLE_ID)
+    assert (result.published, sum(result.levels.values())) == (False, len(before[EXAMPLE_ID].code))
+    assert "stays as it is" in result.notes[0]
+    assert stored(graph) == before
+
+
 def test_a_folder_that_cannot_be_made_is_said_before_any_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "paper.tex").write_text("x")

@@ -171,7 +171,7 @@ def _build_list(
     listed = read_list(papers)
     for line, earlier in listed.repeated.items():
         print_text(f"note: line {line} repeats line {earlier}", err=True)
-    with engine as opened, display(len(listed.papers) + len(listed.broken), opened.jobs) as notify:
+    with engine as opened, display(len(listed.papers), opened.jobs) as notify:
         report = run(
             settings, listed, opened, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify
         )

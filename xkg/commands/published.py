@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from xkg.commands.graph.open import open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
@@ -58,7 +59,7 @@ class BuildResult(Value):
         hidden = f", {sum(self.hidden.values())} hidden (xkg show says why)" if self.hidden else ""
         return (
             f"{self.title}\n  {self.paper}, {state} generation {self.generation}\n"
-            f"  {self.techniques} techniques shown{hidden}; code: {code}{cost}{partial}"
+            f"  {plural(self.techniques, 'technique')} shown{hidden}; code: {code}{cost}{partial}"
         )
 
 
@@ -122,6 +123,13 @@ class OwnGraph:
             if known is not None:
                 if built.stopped is not None and known[1].paper.state == "complete":
                     return _result(built, known[0], published=False)
+                if not built.bundle.repositories and known[1].repositories and known[1].paper.origin == "build":
+                    place = known[1].repositories[0].url or known[1].repositories[0].id
+                    note = (
+                        f"the graph has this paper with the repository {place}, and stays as it is: build it with one, "
+                        "or first take it out with `xkg remove`"
+                    )
+                    return self.stored(known[1].paper.id, note)
                 bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
                 if keep_proven:
                     bundle, kept = with_proven(known[1], bundle)

@@ -9,6 +9,7 @@ from xkg.commands.graph.open import chosen_papers, open_store, stored_paper
 from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.store.bundle_changes import PaperChange, paper_change
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ class UpdateResult(Value):
         states = [paper.state for paper in self.papers]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         return "\n".join(
-            [*lines, f"{len(states)} papers: {counts or 'none'}; the graph is generation {self.generation}"]
+            [*lines, f"{plural(len(states), 'paper')}: {counts or 'none'}; the graph is generation {self.generation}"]
         )
 
 

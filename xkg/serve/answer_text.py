@@ -31,6 +31,7 @@ from xkg.serve.answers.types import (
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
 from xkg.serve.search.related import Pair, RelatedAnswer
+from xkg.text.plural import plural
 
 AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
 
@@ -85,7 +86,7 @@ def _lines(answer: AnyAnswer) -> list[str]:
         case LocateAnswer():
             return _locate_lines(answer)
         case SchemaAnswer():
-            counts = f"{answer.papers} papers, generation {answer.generation}"
+            counts = f"{plural(answer.papers, 'paper')}, generation {answer.generation}"
             named = "Named queries, for cypher by their name; a parameter without '=' is required:"
             lines = [counts, "", answer.schema_text, "", named, *answer.queries, "", "Examples:", *answer.examples]
             return [*lines, *_cut(answer.cut)]

@@ -20,6 +20,7 @@ from xkg.model import Level, PaperBundle
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
+from xkg.text.plural import plural as plural
 from xkg.version import __version__
 from xkg.web.access.guard import Guard
 from xkg.web.paper_sources import PaperSources
@@ -206,11 +207,6 @@ def shortened(text: str, limit: int) -> str:
     if start.count("$") % 2:
         start = start[: start.rindex("$")].rstrip()
     return start + "…"
-
-
-def plural(number: int, one: str, several: str = "") -> str:
-    """`1 paper`, `3 papers`."""
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def authors(names: Sequence[str], most: int = 3) -> str:

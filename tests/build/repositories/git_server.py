@@ -22,12 +22,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 class GitServer:
     """`add` serves a repository at an address. `elsewhere` is where every request is sent on to, if set; `asked` holds
-    the paths that were requested."""
+    the paths that were requested. Without `filters` the server sends files of any size."""
 
     def __init__(self, port: int) -> None:
         self.url = f"https://localhost:{port}"
         self.repositories: dict[str, Path] = {}
         self.elsewhere = ""
+        self.filters = True
         self.asked: list[str] = []
 
     def add(self, repository: Path, name: str = "owner/name") -> str:
@@ -56,6 +57,7 @@ def serving(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitServer]:
 
 class _Handler(BaseHTTPRequestHandler):
     timeout = 30
+    protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
         self._serve(b"")
@@ -83,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_COUNT": "2",
             "GIT_CONFIG_KEY_0": "uploadpack.allowFilter",
-            "GIT_CONFIG_VALUE_0": "true",
+            "GIT_CONFIG_VALUE_0": str(server.filters).lower(),
             "GIT_CONFIG_KEY_1": "safe.directory",
             "GIT_CONFIG_VALUE_1": "*",
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -96,17 +98,30 @@ class _Handler(BaseHTTPRequestHandler):
             "CONTENT_LENGTH": str(len(body)),
             "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
         }
-        done = subprocess.run(["git", "http-backend"], input=body, env=environment, capture_output=True, check=False)
-        head, _, content = done.stdout.partition(b"\r\n\r\n")
-        headers = [line.partition(": ") for line in head.decode().splitlines()]
-        status = next((int(value.split()[0]) for name, _, value in headers if name == "Status"), 200)
-        self.send_response(status)
-        for name, _, value in headers:
-            if name != "Status":
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        with subprocess.Popen(
+            ["git", "http-backend"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as backend:
+            assert backend.stdin is not None
+            assert backend.stdout is not None
+            backend.stdin.write(body)
+            backend.stdin.close()
+            headers = []
+            while line := backend.stdout.readline().strip():
+                headers.append(line.decode().partition(": "))
+            status = next((int(value.split()[0]) for name, _, value in headers if name == "Status"), 200)
+            self.send_response(status)
+            for name, _, value in headers:
+                if name != "Status":
+                    self.send_header(name, value)
+            self.send_header("Transfer-Encoding", "chunked")  # a repository may be of any size
+            self.end_headers()
+            try:
+                while chunk := backend.stdout.read1(1 << 20):
+                    self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
+                self.wfile.write(b"0\r\n\r\n")
+            except OSError:  # who asked has hung up
+                backend.kill()
+                self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:
         pass

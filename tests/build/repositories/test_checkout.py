@@ -8,6 +8,7 @@ import pytest
 from tests.build.repositories.git_server import GitServer, serving
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.repositories import checkout as sources
+from xkg.build.repositories import git as git_program
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.repositories.clone import clone
 from xkg.build.repositories.licenses import spdx
@@ -258,6 +259,31 @@ def test_pointers_submodules_and_bulk_are_listed_and_not_fetched(
     assert [symbol.symbol.qualified_name for symbol in codebase.symbols().values() if symbol.symbol.qualified_name] == [
         "step"
     ]
+
+
+@pytest.mark.parametrize("filters", [True, False])
+def test_a_repository_that_is_larger_than_the_limit_says_so(
+    filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are never read are not fetched, where the server can leave them out; all else counts."""
+    folder = tmp_path / "large"
+    git(tmp_path, "init", "-q", str(folder))
+    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
+    (folder / "data.bin").write_bytes(os.urandom(6_000_000))
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "large")
+    monkeypatch.setattr(git_program, "_NETWORK", git_program._NETWORK.model_copy(update={"disk_mb": 3}))
+    with serving(monkeypatch) as server:
+        server.filters = filters
+        url = server.add(folder)
+        if filters:
+            assert content(fetch_repository(url, tmp_path / "cache"), "model.py") is not None
+            return
+        with pytest.raises(InputError) as caught:
+            fetch_repository(url, tmp_path / "cache")
+    assert "is larger than the" in str(caught.value)
+    assert len(server.asked) < 6, "it is not fetched again in another way"
+    assert not list((tmp_path / "cache").glob("*")), "nothing is left of it"
 
 
 def test_an_empty_and_a_missing_repository_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,3 +100,21 @@ def test_what_is_written_is_read(
     found = read_list(folder / "list")
     expected = [ListedPaper(line=i, paper=p, repository=r) for i, (p, r) in enumerate(papers, start=2)]
     assert list(found.papers[1:]) == expected
+
+
+def test_other_forms_of_one_paper_are_one_paper_or_a_question(tmp_path: Path) -> None:
+    """The line that says most of a paper is built, wherever it stands; of two that differ a person chooses."""
+    (tmp_path / "a.tex").write_text("x")
+    listed = tmp_path / "list.tsv"
+    listed.write_text(
+        "2101.00001\nhttps://arxiv.org/abs/2101.00001v2\thttps://github.com/o/r\narXiv:2101.00001\n"
+        "2101.00001v1\thttps://github.com/o/r\n2101.00001v2\thttps://github.com/o/other\n"
+        "a.tex\na.tex\t\tarxiv:2101.00009\na.tex\thttps://github.com/o/a\n2101.00001\t\tmy-own\n"
+    )
+    found = read_list(listed)
+    assert [(paper.line, paper.repository) for paper in found.papers] == [
+        (2, "https://github.com/o/r"), (7, None), (8, "https://github.com/o/a"), (9, None),
+    ]  # fmt: skip
+    assert found.repeated == {1: 2, 3: 2, 6: 8}
+    assert [broken.line for broken in found.broken] == [4, 5]
+    assert "line 2 has the same paper" in found.broken[0].reason

@@ -37,7 +37,7 @@ def test_what_a_limit_or_a_filter_leaves_out_is_said(service: Service) -> None:
     everything = service.list_papers(10).rows
     first = service.list_papers(1)
     assert first.rows == everything[:1]
-    assert first.cut.startswith(f"{len(everything) - 1} more papers after the first 1")
+    assert first.cut.startswith("1 more paper after the first 1")
     undated = [row for row in everything if row.year is None]
     dated = service.list_papers(10, PaperFilters(years=(1, None)))
     assert list(dated.rows) == [row for row in everything if row.year is not None]

@@ -78,5 +78,8 @@ def _reaching(url: str, done: str) -> Iterator[None]:
     except git.RedirectedError as error:
         message = f"{url} leads to another host, {error}: give the address there, if you mean that one"
         raise InputError(message) from error
+    except git.TooLargeError as error:
+        message = f"{url} is larger than the {error} that are fetched of a repository: clone it, and give that folder"
+        raise InputError(message) from error
     except git.GitError as error:
         raise UnreachableError(f"{url} cannot be {done}: {error}; check the address, or give a folder") from error

@@ -28,6 +28,7 @@ from xkg.sandbox.runner import Limits
 
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
+_FULL = 0.9  # of the limit: what git had not written yet when it was stopped counts too
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -45,8 +46,7 @@ _SETTINGS = (
     "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
-    "http.lowSpeedLimit=1000",
-    "http.lowSpeedTime=60",
+    "http.lowSpeedLimit=0",  # a server that packs sends next to nothing meanwhile; silence is the proxy's to end
     "log.showSignature=false",
     "maintenance.auto=false",
     "pack.threads=1",
@@ -92,6 +92,10 @@ class GitError(InputError):
 
 class RedirectedError(GitError):
     """A server sent git to another host; the message is that host's name."""
+
+
+class TooLargeError(GitError):
+    """A repository is larger than what is fetched; the message is that limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
@@ -160,7 +164,7 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
     """Creates `target`, a bare repository, from one commit of an https address, or where the server refuses that (and
     for None) from all branches and tags, without files of more than `largest` bytes. Only packs come from the server.
-    Raises `GitError`."""
+    Raises `GitError`, of which `TooLargeError` is one."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
@@ -171,12 +175,18 @@ def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
                 succeeded(run_git([*base, *way], own, folder=own, host=_host(url), writes=True))
             except RedirectedError:
                 raise
-            except GitError:
+            except GitError as error:
+                if _bytes_in(own) > _FULL * (_NETWORK.disk_mb << 20):
+                    raise TooLargeError(f"{_NETWORK.disk_mb / 1024:.3g} GB") from error
                 if number < len(ways) - 1:
                     continue
                 raise
             _take_over(own, target, sha256=len(commit or "") == 64)
             return
+
+
+def _bytes_in(folder: Path) -> int:
+    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_symlink())
 
 
 def root_commits(url: str) -> frozenset[str]:

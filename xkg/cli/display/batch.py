@@ -20,6 +20,7 @@ from xkg.commands.batch.run import Event, Report
 from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
 from xkg.llm.client import Call
+from xkg.text.plural import plural
 from xkg.text.unicode import printable_line
 
 _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": "red"}
@@ -81,7 +82,7 @@ class _State:
         self._failed += row.state in ("failed", "partial")
         if row.seconds:
             self._seconds.append(row.seconds)
-        what = printable_line(row.reason) if row.reason else f"{row.techniques} techniques"
+        what = printable_line(row.reason) if row.reason else plural(row.techniques, "technique")
         self._console.print(
             f"  {self._ended:>5}/{self._papers:<5} {row.state:<10}{row.seconds:7.1f} s  "
             f"{printable_line(row.paper or row.name)}: {what}"
@@ -106,7 +107,7 @@ def lines(report: Report) -> Iterator[Text]:
     """The rows of a report and its sum, a line each, with the reason of a failure below."""
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
-        found = f"{row.techniques} techniques{f', code: {code}' if code else ''}" if row.paper else ""
+        found = f"{plural(row.techniques, 'technique')}{f', code: {code}' if code else ''}" if row.paper else ""
         cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""
         line = Text(f"{row.line:>5}  ")
         line.append(f"{row.state:<10}", style=_STYLES[row.state])

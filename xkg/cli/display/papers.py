@@ -6,6 +6,7 @@ from xkg.cli.display.layout import fitting_table, width, wrapped
 from xkg.cli.display.wording import for_people
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import PapersAnswer
+from xkg.text.plural import plural
 
 _COLUMNS = ("id", "title", "year", "techniques", "code", "tested", "state")
 _NUMBERS = (2, 3, 4, 5)
@@ -38,7 +39,8 @@ def _records(answer: PapersAnswer, short: Mapping[str, str], columns: int) -> st
         lines.append(one_line(short.get(row.id, row.id)))
         year = f"{row.year}, " if row.year else ""
         lines.append(f"  {one_line(row.title)}")
-        lines.append(f"  {year}{row.techniques} techniques, {row.code} with code, {row.tested} tested; {row.state}")
+        techniques = plural(row.techniques, "technique")
+        lines.append(f"  {year}{techniques}, {row.code} with code, {row.tested} tested; {row.state}")
     return wrapped("\n".join(lines), columns)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from xkg.build.sources.arxiv import arxiv_id
 from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -37,7 +38,7 @@ class BrokenLine(Value):
 
 class PaperList(Value):
     """The papers of a list in its order, each once; `repeated` maps the lines that repeat one to the line that they
-    repeat."""
+    repeat. A line that says less of a paper than another, without its repository or its version, repeats it."""
 
     papers: tuple[ListedPaper, ...] = ()
     broken: tuple[BrokenLine, ...] = ()
@@ -67,7 +68,7 @@ def read_list(path: Path) -> PaperList:
     papers: list[ListedPaper] = []
     broken: list[BrokenLine] = []
     repeated: dict[int, int] = {}
-    first: dict[tuple[str, str | None, str | None], int] = {}
+    first: dict[tuple[str, str | None], int] = {}  # the place in `papers`
     for number, line in enumerate(lines, start=1):
         bare = line.strip()
         if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
@@ -77,16 +78,36 @@ def read_list(path: Path) -> PaperList:
         except InputError as error:
             broken.append(BrokenLine(line=number, text=bare[:200], reason=str(error)))
             continue
-        same = (listed.paper, listed.repository, listed.paper_id)
-        if same in first:
-            repeated[number] = first[same]
-        else:
-            first[same] = number
+        at = first.setdefault((_work(listed.paper)[0], listed.paper_id), len(papers))
+        if at == len(papers):
             papers.append(listed)
+            continue
+        earlier = papers[at]
+        if _says_all(earlier, listed):
+            repeated[number] = earlier.line
+        elif _says_all(listed, earlier):
+            papers[at] = listed
+            repeated = {line: number if of == earlier.line else of for line, of in repeated.items()}
+            repeated[earlier.line] = number
+        else:
+            reason = f"line {earlier.line} has the same paper in another version or with another repository: keep one"
+            broken.append(BrokenLine(line=number, text=bare[:200], reason=reason))
     if not papers:
         bad = f"; line {broken[0].line}: {broken[0].reason}" if broken else ""
         raise InputError(f"the list {path} names no paper{bad}")
+    papers.sort(key=lambda listed: listed.line)
     return PaperList(papers=tuple(papers), broken=tuple(broken), repeated=repeated)
+
+
+def _work(paper: str) -> tuple[str, str]:
+    """What names a paper whatever its version is, and the version; '' for none."""
+    known = None if Path(paper).exists() else arxiv_id(paper)
+    return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
+
+
+def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
+    """Whether a line about a paper says all that another says."""
+    return other.repository in (None, one.repository) and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
 
 def _is_head(line: str) -> bool:

@@ -15,6 +15,7 @@ from xkg.commands.graph.open import open_store, require_folder
 from xkg.commands.published import BuildResult
 from xkg.config import Settings
 from xkg.engine.engine import Engine, Worker, WorkFailed
+from xkg.text.plural import plural
 from xkg.value import Value
 
 Event = tuple[ListedPaper, object]
@@ -38,7 +39,7 @@ class Report(Value):
     def __str__(self) -> str:
         counts = ", ".join(f"{self.count(state)} {state}" for state in get_args(State))
         cost = sum(row.cost_usd for row in self.rows)
-        return f"{len(self.rows)} papers: {counts}; ${cost:.2f}, {self.seconds:.0f} s"
+        return f"{plural(len(self.rows), 'paper')}: {counts}; ${cost:.2f}, {self.seconds:.0f} s"
 
 
 def run(

@@ -13,6 +13,7 @@ from xkg.errors import (
     StoreUnreachableError,
     UnknownIdError,
 )
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
@@ -38,10 +39,11 @@ class ImportResult(Value):
     def __str__(self) -> str:
         if not self.papers:
             return "nothing was imported"
-        left_out = f", {len(self.problems)} files left out" if self.problems else ""
+        left_out = f", {plural(len(self.problems), 'file')} left out" if self.problems else ""
         if not self.published:
-            return f"the graph has all {len(self.papers)} papers{left_out}; it stays generation {self.generation}"
-        return f"imported {len(self.papers)} papers{left_out}; the graph is generation {self.generation}"
+            whole = "the one paper" if len(self.papers) == 1 else f"all {len(self.papers)} papers"
+            return f"the graph has {whole}{left_out}; it stays generation {self.generation}"
+        return f"imported {plural(len(self.papers), 'paper')}{left_out}; the graph is generation {self.generation}"
 
 
 class PushResult(Value):

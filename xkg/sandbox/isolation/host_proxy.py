@@ -14,6 +14,7 @@ import socket
 import socketserver
 import tempfile
 import threading
+import time
 import tomllib
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -22,6 +23,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _HEAD = 65536
+_SILENT = 120.0
+"""After so many seconds in which neither end sends anything a connection is closed."""
 _PUBLIC = "https://pypi.org/simple"
 # Where the public index keeps its files; most mirrors link there too.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
@@ -151,6 +154,7 @@ class _Handler(socketserver.BaseRequestHandler):
         *rest: object,
     ) -> None:
         self._hosts, self._allowance, self._refused = hosts, allowance, refused
+        self._moved = time.monotonic()
         super().__init__(request, *rest)  # type: ignore[arg-type]
 
     def handle(self) -> None:
@@ -158,7 +162,7 @@ class _Handler(socketserver.BaseRequestHandler):
             self._handle(self.request)
 
     def _handle(self, client: socket.socket) -> None:
-        client.settimeout(120)
+        client.settimeout(_SILENT)
         head = b""
         while b"\r\n\r\n" not in head:
             chunk = client.recv(_HEAD)
@@ -195,6 +199,7 @@ class _Handler(socketserver.BaseRequestHandler):
         with server:
             client.sendall(down)
             server.sendall(up)
+            self._moved = time.monotonic()
             upload = threading.Thread(target=self._relay, args=(client, server), daemon=True)
             upload.start()
             self._relay(server, client)
@@ -203,14 +208,24 @@ class _Handler(socketserver.BaseRequestHandler):
     def _relay(self, source: socket.socket, sink: socket.socket) -> None:
         how = socket.SHUT_RDWR
         with contextlib.suppress(OSError):
-            while chunk := source.recv(1 << 16):
+            while chunk := self._received(source):
                 if not self._allowance.spend(len(chunk)):
                     break
                 sink.sendall(chunk)
+                self._moved = time.monotonic()
             else:
                 how = socket.SHUT_WR
         with contextlib.suppress(OSError):
             sink.shutdown(how)
+
+    def _received(self, source: socket.socket) -> bytes:
+        """The next bytes; who is silent while the other end sends, as in a long download, is waited for."""
+        while True:
+            try:
+                return source.recv(1 << 16)
+            except TimeoutError:
+                if time.monotonic() - self._moved > _SILENT:
+                    raise
 
     def _answer(self, client: socket.socket, status: str) -> None:
         client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
@@ -222,7 +237,7 @@ def _connected(host: str, port: int) -> socket.socket:
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
         server = socket.create_connection((host, port), timeout=15)
-        server.settimeout(120)
+        server.settimeout(_SILENT)
         return server
     parts = urlsplit(proxy)
     server = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=15)
@@ -240,5 +255,5 @@ def _connected(host: str, port: int) -> socket.socket:
     if b" 200" not in head.partition(b"\r\n")[0]:
         server.close()
         raise OSError("the proxy of this machine refuses")
-    server.settimeout(120)
+    server.settimeout(_SILENT)
     return server

@@ -9,6 +9,7 @@ from typing import Literal, get_args
 from xkg.model import Level
 from xkg.serve.answers.types import MORE_ROWS, PaperRow, PapersAnswer
 from xkg.store.graph_store import PaperLine, Snapshot
+from xkg.text.plural import plural
 
 State = Literal["complete", "partial"]
 Order = Literal["title", "proven", "year", "techniques"]
@@ -136,13 +137,14 @@ def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> Pa
         for line in chosen[:k]
     ]
     narrowed, every = filters.describe(), len(papers.lines)
-    searched = f"{len(chosen)} of {every} papers: those {narrowed}" if narrowed else f"all {every} papers"
+    whole = "the one paper" if every == 1 else f"all {every} papers"
+    searched = f"{len(chosen)} of {plural(every, 'paper')}: those {narrowed}" if narrowed else whole
     undated = left_out(papers.undated) if filters.by_year else ""
     more = len(chosen) - len(rows)
     return PapersAnswer(
         rows=tuple(rows),
         searched="; ".join(filter(None, (searched, undated))),
-        cut=f"{more} more papers after the first {k}; {MORE_ROWS}" if more > 0 else "",
+        cut=f"{more} more paper{'s' * (more > 1)} after the first {k}; {MORE_ROWS}" if more > 0 else "",
     )
 
 
