@@ -40,7 +40,7 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were done, papers an hour from then on, and processor seconds of all processes."""
+    """Seconds until two papers were done, and from then on papers an hour and processor seconds of a paper."""
 
     start: float
     hourly: float
@@ -69,17 +69,21 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
         embedding=EmbeddingSettings(threads=1),
     )
     ended: list[float] = []
+    spent: list[float] = []
 
     def notify(event: Event) -> None:
         if isinstance(event[1], Row):
             ended.append(time.monotonic())
+            if len(ended) in (_JOBS, len(papers.papers)):
+                spent.append(processor_seconds())
 
-    started, processor = time.monotonic(), processor_seconds()
+    started = time.monotonic()
     report = run(settings, papers, engine, notify=notify)
     if report.count("built") != len(papers.papers):
         raise SystemExit(str(report.rows))
-    hourly = (len(ended) - _JOBS) / (ended[-1] - ended[_JOBS - 1]) * 3600
-    return Arm(ended[_JOBS - 1] - started, hourly, processor_seconds() - processor)
+    later = len(ended) - _JOBS
+    hourly = later / (ended[-1] - ended[_JOBS - 1]) * 3600
+    return Arm(ended[_JOBS - 1] - started, hourly, (spent[1] - spent[0]) / later)
 
 
 @contextlib.contextmanager
@@ -120,7 +124,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     chosen = parser.parse_args()
     os.environ |= dict.fromkeys(THREADS, "1")
-    console, table = Console(), Table("round", "engine", "start s", "papers an hour", "processor s")
+    console, table = Console(), Table("round", "engine", "start s", "papers an hour", "processor s a paper")
     found: dict[str, list[Arm]] = {"local": [], "ray": []}
     with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
         folder = Path(name)
@@ -137,13 +141,13 @@ def main() -> None:
                     found["ray"].append(measure(engine, papers, folder / f"ray-{number}"))
                 for arm, rounds in found.items():
                     last = rounds[-1]
-                    cells = (f"{last.start:.1f}", f"{last.hourly:,.0f}", f"{last.processor:.1f}")
+                    cells = (f"{last.start:.1f}", f"{last.hourly:,.0f}", f"{last.processor:.3f}")
                     table.add_row(str(number), arm, *cells)
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
     spent = [sum(arm.processor for arm in found[name]) for name in ("local", "ray")]
     console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
-    console.print(f"processor seconds, starts included: {spent[1] / spent[0]:.2f} x")
+    console.print(f"processor seconds of a paper: {spent[1] / spent[0]:.2f} x")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 
