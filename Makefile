@@ -88,7 +88,7 @@ test: lint sandbox neo4j chromium
 
 # Builds and ablations on a real Ray cluster of three nodes, processes of this machine, one of which is killed. Installs
 # Ray (200 MB) into .venv; minutes.
-ray: .venv/.ready sandbox
+ray: .venv/.ready sandbox neo4j
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --editable '.[all,curation,ray]'
 	$(BIN)/python -m pytest -m ray tests/engine
 

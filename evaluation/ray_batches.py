@@ -40,10 +40,24 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were done, and papers an hour from then on."""
+    """Seconds until two papers were done, and from then on papers an hour and processor seconds of a paper."""
 
     start: float
     hourly: float
+    processor: float
+
+
+def processor_seconds() -> float:
+    """Of this process, its ended children, and every process that has the token of the cluster."""
+    own, ended = os.times(), 0.0
+    mark = f"RAY_AUTH_TOKEN_PATH={os.environ['RAY_AUTH_TOKEN_PATH']}".encode()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                    ended += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return own.user + own.system + own.children_user + own.children_system + ended
 
 
 def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
@@ -55,16 +69,21 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
         embedding=EmbeddingSettings(threads=1),
     )
     ended: list[float] = []
+    spent: list[float] = []
 
     def notify(event: Event) -> None:
         if isinstance(event[1], Row):
             ended.append(time.monotonic())
+            if len(ended) in (_JOBS, len(papers.papers)):
+                spent.append(processor_seconds())
 
     started = time.monotonic()
     report = run(settings, papers, engine, notify=notify)
     if report.count("built") != len(papers.papers):
         raise SystemExit(str(report.rows))
-    return Arm(ended[_JOBS - 1] - started, (len(ended) - _JOBS) / (ended[-1] - ended[_JOBS - 1]) * 3600)
+    later = len(ended) - _JOBS
+    hourly = later / (ended[-1] - ended[_JOBS - 1]) * 3600
+    return Arm(ended[_JOBS - 1] - started, hourly, (spent[1] - spent[0]) / later)
 
 
 @contextlib.contextmanager
@@ -105,7 +124,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     chosen = parser.parse_args()
     os.environ |= dict.fromkeys(THREADS, "1")
-    console, table = Console(), Table("round", "engine", "start s", "papers an hour")
+    console, table = Console(), Table("round", "engine", "start s", "papers an hour", "processor s a paper")
     found: dict[str, list[Arm]] = {"local": [], "ray": []}
     with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
         folder = Path(name)
@@ -121,10 +140,14 @@ def main() -> None:
                 with RayEngine(address) as engine:
                     found["ray"].append(measure(engine, papers, folder / f"ray-{number}"))
                 for arm, rounds in found.items():
-                    table.add_row(str(number), arm, f"{rounds[-1].start:.1f}", f"{rounds[-1].hourly:,.0f}")
+                    last = rounds[-1]
+                    cells = (f"{last.start:.1f}", f"{last.hourly:,.0f}", f"{last.processor:.3f}")
+                    table.add_row(str(number), arm, *cells)
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
+    spent = [sum(arm.processor for arm in found[name]) for name in ("local", "ray")]
     console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
+    console.print(f"processor seconds of a paper: {spent[1] / spent[0]:.2f} x")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 
 

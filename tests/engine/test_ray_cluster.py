@@ -16,12 +16,13 @@ import pytest
 from tests import tiny_world
 from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
 from tests.llm_endpoint import Answer, ScriptedEndpoint
+from tests.neo4j_server import Neo4jServer
 from tests.ray_nodes import Nodes, token_environment
 from xkg.commands.ablate import ablate
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.run import Event, Report, run
 from xkg.commands.graph.open import open_store
-from xkg.config import Settings
+from xkg.config import LlmSettings, Settings, StoreSettings
 from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine
 
@@ -184,6 +185,24 @@ def test_nodes_of_another_version_are_named(pair: Nodes, tmp_path: Path, monkeyp
         patch.setattr(ray_node, "source_version", lambda: "0.0.1 (source 0123)")
         with pytest.raises(NoWorkerError, match=r"node .* has xkg .* and this machine 0\.0\.1"):
             run(settings, papers, engine)
+
+
+def test_nodes_publish_into_a_neo4j_themselves(pair: Nodes, neo4j_database: Neo4jServer, tmp_path: Path) -> None:
+    from xkg.engine.ray_cluster import RayEngine
+
+    credentials = tmp_path / "credentials"
+    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
+    settings = tiny_world.settings_for(tmp_path / "kg", "http://127.0.0.1:9/v1").model_copy(
+        update={
+            "llm": LlmSettings(model="none"),
+            "store": StoreSettings(url=neo4j_database.url, credentials=credentials),
+        }
+    )
+    papers = worlds(tmp_path / "papers")
+    with RayEngine(pair.address) as engine:
+        assert states(run(settings, papers, engine)) == [*["built"] * 6, "failed"]
+        assert states(run(settings, papers, engine)) == [*["unchanged"] * 6, "failed"]
+    assert len(bundles(settings)) == 6
 
 
 def test_a_campaign_runs_its_candidates_on_the_nodes(pair: Nodes, repository: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -200,7 +200,7 @@ class RayWorker(Generic[Item, Result]):
                 if not ready:
                     alone_since = self._alone(alone_since)
                     continue
-                kind, value = ray.get(next(events))
+                batch = ray.get(next(events))
             except lost as error:
                 raise _LostError(f"the node or the process that did it was lost ({_reason(error)[:100]})") from error
             except errors.OutOfMemoryError as error:
@@ -209,9 +209,10 @@ class RayWorker(Generic[Item, Result]):
                 raise _LostError("the task ended without a result") from error
             except errors.RayError as error:
                 return Failure(f"Ray could not do it: {_reason(error)}")
-            if kind == "result":
-                return value  # type: ignore[no-any-return]
-            notify(value)
+            for kind, value in batch:
+                if kind == "result":
+                    return value  # type: ignore[no-any-return]
+                notify(value)
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:

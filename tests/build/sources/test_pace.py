@@ -1,11 +1,14 @@
 import multiprocessing
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.build import scholarly_stand_in
+from xkg.build.sources import pace
 from xkg.build.sources.download import Web
 from xkg.build.sources.pace import Pace
 
@@ -32,6 +35,23 @@ def test_processes_keep_the_pause_together(monkeypatch: pytest.MonkeyPatch, tmp_
     assert len(times) == 6
     # A request is begun no earlier than the pause after the last one has ended.
     assert min(later - earlier for earlier, later in pairwise(times)) >= PAUSE * 0.99
+
+
+def test_a_turn_among_machines_surrounds_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(pace, "_shared", pace._shared)
+    seen: list[object] = []
+
+    @contextmanager
+    def turn(host: str, seconds: float) -> Iterator[None]:
+        seen.append((host, seconds))
+        yield
+        seen.append("given back")
+
+    pace.share(turn)
+    with Pace("example.org:80", 3.0, seen.append).turn():
+        seen.append("request")
+    assert seen == [("example.org:80", 3.0), "request", "given back"]
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
