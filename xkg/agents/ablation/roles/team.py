@@ -126,8 +126,10 @@ class Team:
                 return space
             if not answer.look:
                 joint = joined(space, answer, code, scene.techniques)
-                count = sum(c.id not in {k.id for k in space.components} for c in joint.components)
-                self._notify(f"{count} components by hypothesis, {len(joint.left_out) - len(space.left_out)} refused")
+                refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
+                self._notify(
+                    f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without"
+                )
                 return joint
             found = cut_middle(f"{found}\n\n{self._searched(answer.look)}".strip(), _FOUND)
         return space
