@@ -349,9 +349,7 @@ class Team:
         if scene.executed is not None:
             ran = {path: set(lines) for path, lines in scene.executed.items()}
             functions = [
-                f
-                for f in functions
-                if any(line in ran.get(f.path, ()) for line in range(f.start_line + 1, f.end_line + 1))
+                f for f in functions if any(line in ran.get(f.path, ()) for line in range(f.body_line, f.end_line + 1))
             ]
         return functions[:_MOST_FUNCTIONS]
 
