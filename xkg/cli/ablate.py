@@ -82,6 +82,8 @@ def ablate(
         "disk_mb": disk_mb,
     }
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    if max_cost is not None and not command.has_model(settings):
+        raise InputError("--max-cost bounds what a language model costs: name one with --llm")
     wanted = read_task(task, flags, planned=command.has_model(settings))
     result = command.ablate(settings, wanted, out, jobs, lambda line: print_text(line, err=True))
     print_result(result, as_json)
