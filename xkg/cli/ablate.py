@@ -89,6 +89,8 @@ def ablate(
         "disk_mb": disk_mb,
     }
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    if max_cost is not None and not command.has_model(settings):
+        raise InputError("--max-cost bounds what a language model costs: name one with --llm")
     wanted = read_task(task, flags, planned=command.has_model(settings))
     with engine_for(engine, jobs, address, allow_public=allow_public) as opened:
         cluster = None if engine == "local" else opened

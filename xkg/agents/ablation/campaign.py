@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from xkg.agents.ablation import worktrees
 from xkg.agents.ablation.bench import Bench
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, effect, pooled_deviation
@@ -17,7 +18,7 @@ from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, R
 from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report.rows import percent
-from xkg.agents.ablation.reproduction.baseline import baseline_of, notes_on
+from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, notes_on
 from xkg.agents.ablation.reproduction.executor import Executor
 from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan, readme
@@ -104,7 +105,7 @@ class _Runner:
         self._questions = (
             Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
         )
-        self._base = _workspace(start.folder / "baseline", start.starter)
+        self._base = worktrees.opened(start.folder / "baseline", start.starter)
         self._base.rewind(0)  # repairs are made again, from what is stored
         self._use(Environment(site=None, hash=""))
         self._protected: Sequence[Place] = ()
@@ -121,7 +122,7 @@ class _Runner:
         """Goes on with these packages and the present files of the baseline."""
         self._environment = environment
         self._bench = Bench(self._task, self._start.runner, environment)
-        self._texts = _texts(self._base)
+        self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
 
     def campaign(self) -> Campaign:
@@ -243,7 +244,7 @@ class _Runner:
         notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
         options = sorted({f"--{o.name}" for o in space.left_out if o.reason == "the random seed"})
         notes.extend(notes_on(self._task, baseline, options))
-        self._repairs = [self._in_metric(repair) for repair in self._repairs]
+        self._repairs = [in_metric(repair, self._protected, self._texts) for repair in self._repairs]
         notes += [
             f"a repair changed code that computes the metric ({', '.join(repair.in_metric)}): read its diff"
             for repair in self._repairs
@@ -263,17 +264,6 @@ class _Runner:
             "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths, limit)
         )
         return traced.executed if traced.executed and traced.value is not None else None
-
-    def _in_metric(self, repair: Repair) -> Repair:
-        """The repair with its lines that compute the metric."""
-        touched = [
-            str(place)
-            for path, lines in self._base.changed_lines().items()
-            for place in self._protected
-            if place.path == path and any(place.start_line <= line <= place.end_line for line in lines)
-        ]
-        own = [line for line in touched if f"+++ b/{line.rpartition(':')[0]}" in repair.diff]
-        return repair.model_copy(update={"in_metric": tuple(own)})
 
     def _hypothesised(self, space: Space, baseline: Baseline, techniques: Sequence[Component]) -> Space:
         assert self._questions is not None
@@ -348,14 +338,9 @@ class _Runner:
         made = self._parser.mutated(candidate, self._texts, self._protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
-        folder = self._folder_of(candidate)
-        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed here
-        workspace = _workspace(folder, self._start.starter)
-        for version in self._base.versions[1:]:  # repairs, each a commit here too
-            before, after = self._base.files_of(version.number - 1), self._base.files_of(version.number)
-            changes = {path: file.content for path, file in after.items() if before.get(path) != file}
-            workspace.edit({**dict.fromkeys(before.keys() - after.keys()), **changes}, version.reason)
-        version = workspace.edit(made.after, f"Ablate: {candidate.description}")
+        version = worktrees.mutated(
+            self._folder_of(candidate), self._start.starter, self._base, made.after, f"Ablate: {candidate.description}"
+        )
         return Mutated(commit=version.commit, diff=made.diff)
 
     def _confirm(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
@@ -430,23 +415,3 @@ def _line(outcome: CandidateOutcome, mean: float) -> str:
     values = [run.value for run in outcome.runs if run.value is not None]
     value = sum(values) / len(values)
     return f"{what}: {value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"
-
-
-def _workspace(folder: Path, starter: Starter) -> Workspace:
-    if (folder / "workspace.json").exists():
-        workspace = Workspace.open(folder)
-        if workspace.identity == starter.identity:
-            return workspace
-        shutil.rmtree(folder)
-    return Workspace.create(folder, starter)
-
-
-def _texts(workspace: Workspace) -> dict[str, str]:
-    """Files that are UTF-8, exactly."""
-    texts = {}
-    for path, file in workspace.files.items():
-        try:
-            texts[path] = file.content.decode()
-        except UnicodeDecodeError:
-            continue
-    return texts

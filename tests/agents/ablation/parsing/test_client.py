@@ -61,7 +61,7 @@ def test_a_file_that_ends_the_parser_is_left_out(parser: SourceParser) -> None:
 
 def test_functions_have_their_lines_and_source(parser: SourceParser) -> None:
     rate, loss = parser.functions(TEXTS)
-    assert (rate.name, rate.start_line, rate.end_line) == ("Model.rate", 5, 7)
+    assert (rate.name, rate.start_line, rate.body_line, rate.end_line) == ("Model.rate", 5, 7, 7)
     assert loss.source == "def loss(a, b, weight=0.5):\n    return a + weight * b"
 
 

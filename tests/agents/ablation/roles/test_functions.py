@@ -10,7 +10,7 @@ from xkg.agents.ablation.roles.functions import Described, FunctionIndex, Functi
 
 
 def function(name: str, source: str, path: str = "a.py") -> Function:
-    return Function(path=path, name=name, start_line=1, end_line=3, source=source)
+    return Function(path=path, name=name, start_line=1, end_line=3, body_line=2, source=source)
 
 
 KERNEL = function("rbf", "def rbf(x, h):\n    return exp(-x / h)")

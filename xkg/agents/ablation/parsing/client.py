@@ -33,12 +33,14 @@ class ParsedSpace(Value):
 
 
 class Function(Value):
-    """A function of the repository: 1-based inclusive lines, its decorators included."""
+    """A function of the repository: 1-based inclusive lines, its decorators included. From `body_line` on lines run
+    only where it is called."""
 
     path: str
     name: str
     start_line: int
     end_line: int
+    body_line: int
     source: str
 
     @property

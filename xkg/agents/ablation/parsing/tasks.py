@@ -54,6 +54,7 @@ def _functions(call: Call) -> bytes:
                     "name": name,
                     "start_line": start,
                     "end_line": end,
+                    "body_line": node.body[0].lineno,
                     "source": "\n".join(lines[start - 1 : end]),
                 }
             )

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
+from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.effects import relative_noise
 from xkg.agents.ablation.failures import ADVICE
-from xkg.agents.ablation.outcomes import Baseline, RunOutcome
+from xkg.agents.ablation.outcomes import Baseline, Repair, RunOutcome
 from xkg.agents.ablation.task import SEED, Task
 from xkg.errors import BaselineError
 
@@ -56,3 +57,22 @@ def notes_on(task: Task, baseline: Baseline, seed_options: Sequence[str]) -> lis
             "seeds or longer training"
         )
     return notes
+
+
+def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
+    """The repair with those of its lines that compute the metric."""
+    added: dict[str, set[str]] = {}
+    path = ""
+    for line in repair.diff.splitlines():
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ b/")
+        elif line.startswith("+") and line[1:].strip():
+            added.setdefault(path, set()).add(line[1:])
+    own = [
+        str(place)
+        for place in protected
+        if added.get(place.path, set()).intersection(
+            texts[place.path].split("\n")[place.start_line - 1 : place.end_line]
+        )
+    ]
+    return repair.model_copy(update={"in_metric": tuple(own)})

@@ -77,8 +77,7 @@ class Executor:
                 dated = self.packages(self.day)
                 if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
                     self.notes.append(
-                        f"packages are those of the commit's day, {self.day}: with the newest it ended with "
-                        f"{outcome.problem}"
+                        f"packages are those of the commit's day, {self.day}; with the newest {outcome.problem}"
                     )
                     environment = dated
                     continue

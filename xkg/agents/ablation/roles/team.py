@@ -33,7 +33,8 @@ from xkg.agents.ablation.roles.answers import (
     Said,
     Words,
 )
-from xkg.agents.ablation.roles.functions import Described, FunctionIndex, FunctionRecords, FunctionStore, key_of
+from xkg.agents.ablation.roles.descriptions import ONE_SOURCE, described
+from xkg.agents.ablation.roles.functions import FunctionIndex, FunctionRecords, FunctionStore, key_of
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle
@@ -45,7 +46,7 @@ A = TypeVar("A", bound=AnswerType)
 
 PROMPTS = Path(__file__).parent
 _LOOKS = 2
-_MOST_FUNCTIONS, _AT_ONCE, _ONE_SOURCE, _BATCH = 150, 25, 2500, 24_000
+_MOST_FUNCTIONS = 150
 _LISTING, _FOUND = 16_000, 16_000
 _MOST_KNOWN = 80
 
@@ -125,8 +126,10 @@ class Team:
                 return space
             if not answer.look:
                 joint = joined(space, answer, code, scene.techniques)
-                count = sum(c.id not in {k.id for k in space.components} for c in joint.components)
-                self._notify(f"{count} components by hypothesis, {len(joint.left_out) - len(space.left_out)} refused")
+                refused = len(joint.left_out) - len(space.left_out) - len(answer.gaps)
+                self._notify(
+                    f"{len(answer.components) - refused} hypotheses with a place in the code, {refused} without"
+                )
                 return joint
             found = cut_middle(f"{found}\n\n{self._searched(answer.look)}".strip(), _FOUND)
         return space
@@ -309,33 +312,11 @@ class Team:
         functions = self._functions
         keys = {"functions": [key_of(function) for function in functions]}
         records = self._operations.do("functions", keys, FunctionRecords, lambda: self._store.read(functions))
-        known = dict(records.known)
-        batches: list[list[Function]] = []
-        room = 0
-        for function in functions:
-            if key_of(function) in known:
-                continue
-            size = min(len(function.source), _ONE_SOURCE)
-            if not batches or len(batches[-1]) == _AT_ONCE or room < size:
-                batches.append([])
-                room = _BATCH
-            batches[-1].append(function)
-            room -= size
-        for batch in batches:
-            listed = "\n\n".join(
-                f"{n}. {f.path}: {f.name}\n{cut_middle(f.source, _ONE_SOURCE)}" for n, f in enumerate(batch, 1)
-            )
 
-            def check(answer: Descriptions, count: int = len(batch)) -> str | None:
-                missing = set(range(1, count + 1)) - {each.number for each in answer.functions}
-                return f"the numbers {sorted(missing)[:8]} have no text" if missing else None
+        def ask(listed: str, about: str, check: Callable[[Descriptions], str | None]) -> Descriptions | None:
+            return self._asked("descriptions", Descriptions, {"functions": listed}, about, check)
 
-            answer = self._asked("descriptions", Descriptions, {"functions": listed}, batch[0].path, check)
-            for each in answer.functions if answer else ():
-                if 1 <= each.number <= len(batch):
-                    key, text = key_of(batch[each.number - 1]), " ".join(each.text.split())[:300]
-                    self._store.add(key, text)
-                    known.setdefault(key, Described(text=text))
+        known = described(functions, records.known, self._store, ask)
         self._index = FunctionIndex(functions, known)
 
     def _executed_functions(self) -> list[Function]:
@@ -346,9 +327,7 @@ class Team:
         if scene.executed is not None:
             ran = {path: set(lines) for path, lines in scene.executed.items()}
             functions = [
-                f
-                for f in functions
-                if any(line in ran.get(f.path, ()) for line in range(f.start_line + 1, f.end_line + 1))
+                f for f in functions if any(line in ran.get(f.path, ()) for line in range(f.body_line, f.end_line + 1))
             ]
         return functions[:_MOST_FUNCTIONS]
 
@@ -356,7 +335,7 @@ class Team:
         blocks = []
         for words in looks[:6]:
             for function in self._index.search(words[:200]):
-                blocks.append(f"## {self._index.line(function)}\n{cut_middle(function.source, _ONE_SOURCE)}")
+                blocks.append(f"## {self._index.line(function)}\n{cut_middle(function.source, ONE_SOURCE)}")
         return "\n\n".join(dict.fromkeys(blocks)) or "nothing is near to that"
 
     def _drafted(self, component: Component, draft: Draft) -> Candidate | str:

@@ -1,0 +1,48 @@
+"""Which ablations ask a language model, and what must be said without one."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from xkg.agents.ablation.task import read_task
+from xkg.cli.main import app
+from xkg.commands.ablate import has_model
+from xkg.config import LlmSettings, Settings
+from xkg.errors import InputError
+
+
+def test_no_model_is_asked_unless_one_is_named(tmp_path: Path) -> None:
+    assert not has_model(Settings(kg=tmp_path))
+    assert not has_model(Settings(kg=tmp_path, llm=LlmSettings(max_cost=2)))
+    assert not has_model(Settings(kg=tmp_path, llm=LlmSettings(model="none")))
+    assert has_model(Settings(kg=tmp_path, llm=LlmSettings(model="o4-mini")))
+
+
+def test_what_to_run_is_left_open_for_a_model_alone() -> None:
+    assert not read_task(None, {"repo": "."}, planned=True).is_whole
+    with pytest.raises(
+        InputError, match="no run is given: name it with --run, or in a task file with --task, or let a"
+    ):
+        read_task(None, {"repo": "."})
+    with pytest.raises(InputError, match="no repo is given"):
+        read_task(None, {}, planned=True)
+
+
+def test_a_bound_on_costs_needs_a_model(tmp_path: Path) -> None:
+    command = [
+        "--kg",
+        str(tmp_path),
+        "ablate",
+        "--repo",
+        ".",
+        "--run",
+        "x",
+        "--metric",
+        "a ([0-9]+):min",
+        "--max-cost",
+        "1",
+    ]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code != 0
+    assert "name one with --llm" in f"{result.output}{result.exception}"
