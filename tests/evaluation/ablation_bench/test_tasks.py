@@ -15,16 +15,14 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageTool,
     Model,
     ModelOutput,
     ModelUsage,
     get_model,
 )
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.tool import ToolInfo
 
-from evaluation.ablation_bench.reading.agent import elided
 from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
@@ -379,21 +377,6 @@ def test_an_agent_judges(instances: Path, tmp_path: Path) -> None:
     task = author(str(instances), judge="agent")
     log = run(task, model(lambda *_: tagged(*PLAN)), tmp_path, judge=model(judge))
     assert report(log)["by_paper"]["loaf"]["f1"] == 1.0
-
-
-def test_only_the_last_observations_are_seen_in_full() -> None:
-    """A turn with seven calls is one observation: none of its results is lost before it was seen."""
-    messages: list[ChatMessage] = []
-    for turn, calls in enumerate((1, 2, 1, 1, 1, 7)):
-        names = [f"{turn}.{n}" for n in range(calls)]
-        made = [ToolCall(id=name, function="find_text", arguments={}) for name in names]
-        messages.append(ChatMessageAssistant(content="", tool_calls=made))
-        messages += [ChatMessageTool(content=f"result {name}", tool_call_id=name) for name in names]
-    before = [m.text for m in messages]
-    seen = [m.text for m in elided(messages, 5) if isinstance(m, ChatMessageTool)]
-    assert seen[0] == "(an old observation, left out)"
-    assert seen[1:] == [f"result {t}.{n}" for t, calls in enumerate((1, 2, 1, 1, 1, 7)) for n in range(calls) if t]
-    assert [m.text for m in elided(messages, 6)] == [m.text for m in messages] == before
 
 
 def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path, tmp_path: Path) -> None:
