@@ -11,8 +11,9 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Solver
 
-from evaluation.ablation_bench.instances.rows import Instance, TaskName, load
+from evaluation.ablation_bench.instances.rows import Instance, Loaded, TaskName, load
 from evaluation.ablation_bench.judges.scorers import counted, judge_scorer
+from evaluation.ablation_bench.planners.graph_material import check_graph
 from evaluation.ablation_bench.planners.solvers import (
     agent_planner,
     graph_planner,
@@ -22,9 +23,11 @@ from evaluation.ablation_bench.planners.solvers import (
 )
 from evaluation.ablation_bench.reading.agent import MOST_BYTES
 from evaluation.ablation_bench.scores.report import ROLES
+from evaluation.inputs.paths import given_path
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
+_MAKE = "python -m evaluation.ablation_bench small PAPERS OUT"
 SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
 """Gold ablations of five papers, which are not in the repository: see docs/howto/ablations.md."""
 
@@ -64,9 +67,7 @@ def reviewer(
 @task
 def collect(instances: str, k: int = 20, window: int = 100_000) -> Task:
     """List and count the ablations that whole papers report, as golds of new instances, which a person checks."""
-    loaded = load(Path(instances), "collect")
-    if not loaded.instances:
-        raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
+    loaded = _loaded(instances, "collect")
     return Task(
         dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
         solver=lm_planner("collect", k, "", window),
@@ -92,9 +93,12 @@ def _task(
         raise ValueError(f"judges is a number from 1 to {len(ROLES)}, k one above 0")
     if (planner in ("product", "graph") and not graph) or (planner == "stored" and not plans):
         raise ValueError(f"planner={planner} needs {'plans' if planner == 'stored' else 'graph'}=FOLDER")
-    loaded = load(Path(instances), name)
-    if not loaded.instances:
-        raise ValueError(f"{instances} has no instance that can be used: {dict(loaded.problems) or 'it is empty'}")
+    graph, plans = (str(given_path(folder)) if folder else "" for folder in (graph, plans))
+    if planner == "stored" and not Path(plans).is_dir():
+        raise ValueError(f"plans: there is no folder {plans}")
+    if graph:
+        check_graph(Path(graph))
+    loaded = _loaded(instances, name)
     return Task(
         dataset=MemoryDataset([_sample(instance) for instance in loaded.instances], name=Path(instances).stem),
         solver=_solver(name, planner, graph, k, plans, window),
@@ -109,6 +113,19 @@ def _task(
             "rows": dict(loaded.problems),
         },
     )
+
+
+def _loaded(instances: str, task: TaskName) -> Loaded:
+    """Raises `ValueError` for a file that is not there, and one without an instance that can be used."""
+    file = given_path(instances)
+    if not file.is_file():
+        how = f": make one with `{_MAKE}`" if file == SMALL else ""
+        raise ValueError(f"there is no file {file}{how}")
+    loaded = load(file, task)
+    if not loaded.instances:
+        reasons = ", ".join(f"{count} x {kind}" for kind, count in loaded.problems.items())
+        raise ValueError(f"{file} has no instance that can be used: {reasons or 'it is empty'}")
+    return loaded
 
 
 def _solver(name: TaskName, planner: Planner, graph: str, k: int, plans: str, window: int) -> Solver:

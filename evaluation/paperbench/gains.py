@@ -54,6 +54,40 @@ def _from_log(path: Path) -> tuple[list[tuple[str, float]], list[str]]:
     return found, problems
 
 
+def conditions(path: Path) -> dict[str, str]:
+    """Agent, models and graph of a log; empty for a file of results."""
+    from inspect_ai.log import read_eval_log
+
+    if path.suffix != ".eval":
+        return {}
+    ran = read_eval_log(str(path), header_only=True).eval
+    grader = (ran.model_roles or {}).get("grader")
+    first = grader[0] if isinstance(grader, list) else grader
+    given = ran.task_args.get("kg") or ran.task_args.get("contexts")
+    return {
+        "agent": ran.task.rpartition("/")[2],
+        "model": ran.model,
+        "grader": first.model if first else ran.model,
+        "graph": "with" if given else "without",
+    }
+
+
+def unequal(without: Sequence[Path], with_graph: Sequence[Path]) -> list[str]:
+    """One line for each difference between the two sides that is not the graph, and for a log on the wrong side."""
+    sides = {"without": list(map(conditions, without)), "with": list(map(conditions, with_graph))}
+    found = []
+    for name in ("agent", "model", "grader"):
+        values = {side: {log[name] for log in logs if log} for side, logs in sides.items()}
+        if all(values.values()) and values["without"] != values["with"]:
+            here, there = (" and ".join(sorted(values[side])) for side in ("without", "with"))
+            found.append(
+                f"the {name} differs: {here} without the graph, {there} with it, so the gain is not the graph's"
+            )
+    for side, logs in sides.items():
+        found += [f"a log of --{side} ran {log['graph']} a graph" for log in logs if log and log["graph"] != side]
+    return found
+
+
 def _from_results(path: Path, score: str) -> list[tuple[str, float]]:
     results = read_results(path)
     if score not in results.scores:
@@ -118,18 +152,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for key in ("domain", "failure_mode"):
         print(groups_table(without, with_graph, labels, key), end="\n\n")
     alone = sorted(without.keys() ^ with_graph.keys())
+    graders = {log["grader"] for log in map(conditions, (*options.without, *options.with_graph)) if log}
+    source = f"judge: {', '.join(sorted(graders))}" if graders else "judge"
     figures = [
-        mean_figure("without the graph", without, source="judge"),
-        mean_figure("with the graph", with_graph, source="judge"),
-        mean_figure("gain", gains, unit="number", source="judge"),
+        mean_figure("without the graph", without, source=source),
+        mean_figure("with the graph", with_graph, source=source),
+        mean_figure("gain", gains, unit="number", source=source),
     ]
+    differ = unequal(options.without, options.with_graph)
     conclude(
         Results(
             measure="gains",
             about={"without": " ".join(map(str, options.without)), "with": " ".join(map(str, options.with_graph))},
             figures=tuple(figures),
             scores={"without": without, "with": with_graph, "gain": gains},
-            problems=(*wrong, *wrong_with, *(f"{paper}: scored on one side alone" for paper in alone)),
+            problems=(*differ, *wrong, *wrong_with, *(f"{paper}: scored on one side alone" for paper in alone)),
         ),
         options,
         beside=False,

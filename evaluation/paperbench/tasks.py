@@ -39,9 +39,10 @@ from xkg.llm.prices import tokens
 _CHARACTERS_A_TOKEN = 4
 _SECTION = re.compile(r"^#{1,3} ", re.MULTILINE)
 _INSTRUCTIONS = (
-    "Replicate the method and the experiments of the following paper as a code repository: write its files with "
-    "write_file. You cannot run anything. Implement everything exactly as the paper says; no placeholders."
+    "Replicate the method and the experiments of the following paper as a code repository. You cannot run anything. "
+    "Implement everything exactly as the paper says; no placeholders."
 )
+_BY_TOOLS = "Write its files with write_file."
 _WITH_GRAPH = (
     "You also have tools over a graph of techniques and code of other papers: search it for each part before you write "
     "it, and adapt what fits to this paper's settings."
@@ -134,7 +135,7 @@ def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
             graph: list[ToolSource] = []
             if kg_path is not None:
                 graph = [_graph_tools(kg_path, state.metadata, Path(folder))]
-            prompt = None if kg_path is None else _WITH_GRAPH
+            prompt = _BY_TOOLS if kg_path is None else f"{_BY_TOOLS} {_WITH_GRAPH}"
             if kind == "react":
                 agent = react(prompt=prompt, tools=[*tools(), *graph])
             else:

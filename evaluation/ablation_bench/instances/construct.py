@@ -22,6 +22,7 @@ _LONGEST_NAME = 80
 def construct(papers: Sequence[Path], to: Path) -> tuple[int, Counter[str]]:
     """Writes `to`/full and `to`/cut, a file a paper, `to`/collect.jsonl for the task `collect`, and `to`/rows.jsonl for
     the author task; the number of papers kept, and why others were not."""
+    to.mkdir(parents=True, exist_ok=True)
     rows, whole, left_out = [], [], Counter[str]()
     parsers = Parsers()
     try:

@@ -1,7 +1,10 @@
 """Sections of a paper's source: to cut it before its experiments, or to the length that a model reads."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from xkg.build.techniques.section_roles import Role, role_of_title
 
 _HEADING = re.compile(
     r"^(?:\\(?P<command>(?:sub){0,2}section)\*?\{(?P<latex>[^{}\n]{0,300})\}"
@@ -9,6 +12,17 @@ _HEADING = re.compile(
     re.M,
 )
 _NUMBER = re.compile(r"^(?:\d+|[A-Z])(?:\.\d+)*\.? ")
+
+
+_MOST_NEEDED = 4
+_NEED: dict[Role | None, int] = {
+    **dict.fromkeys((Role.RELATED, Role.BACKGROUND, Role.APPLICATION, Role.THEORY, Role.DETAILS), 1),
+    **dict.fromkeys((Role.DISCUSSION, Role.CONCLUSION), 1),
+    Role.INTRODUCTION: 2,
+    Role.EXPERIMENTS: 3,
+}
+"""What a plan of ablations needs of a paper, by the role of a section: the method most, which often has no title that
+says so."""
 
 
 @dataclass(frozen=True)
@@ -52,15 +66,33 @@ def until(text: str, title: str) -> str:
 
 
 def shortened(text: str, characters: int) -> tuple[str, tuple[str, ...]]:
-    """The text in at most so many characters, and the titles of the sections that were left out, the last top ones
-    first; without sections, or where the rest is still too long, the end is cut off and named `the end`."""
-    left_out: list[str] = []
-    for section in reversed([s for s in sections(text) if s.level == 1]):
-        if len(text) <= characters:
+    """The text in at most so many characters, and the titles of the top sections that were left out, in that order:
+    what stands after the references, related work and the like, the introduction, experiments, and at last the method,
+    of each kind the last first. Of the method no more is left out than must be, from its end. Without sections, or
+    where the rest is still too long, the end is cut off and named `the end`."""
+    cuts: list[tuple[int, int]] = []
+    titles: list[str] = []
+    over = len(text) - characters
+    parts = [section for section in sections(text) if section.level == 1]
+    for need, section in sorted(zip(_needs(parts), parts, strict=True), key=lambda each: (each[0], -each[1].start)):
+        if over <= 0:
             break
-        text = text[: section.start] + text[section.end :]
-        left_out.append(section.title)
+        partly = need == _MOST_NEEDED and section.end - section.start > over
+        start = section.end - over if partly else section.start
+        cuts.append((start, section.end))
+        titles.append(f"the end of {section.title}" if partly else section.title)
+        over -= section.end - start
+    for start, end in sorted(cuts, reverse=True):
+        text = text[:start] + text[end:]
     if len(text) > characters:
         text = text[:characters]
-        left_out.append("the end")
-    return text, tuple(left_out)
+        titles.append("the end")
+    return text, tuple(titles)
+
+
+def _needs(parts: Sequence[Section]) -> list[int]:
+    back = next((part.start for part in parts if role_of_title(part.title) is Role.BACK), None)
+    return [
+        0 if back is not None and part.start >= back else _NEED.get(role_of_title(part.title), _MOST_NEEDED)
+        for part in parts
+    ]

@@ -8,7 +8,7 @@ Two papers have reviews as well, written by us (`reviews.jsonl`): no venue's rev
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def without_findings(settings: Settings, paper: str) -> PaperBundle:
 
 def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
     """Compares every text of the graph of a paper with the text that it was built from and with what was cut off."""
-    texts = list(_texts(bundle))
+    texts = [text for text in _texts(bundle.model_dump(mode="json")) if _WORD.search(text)]
     known, hidden = set(_shingles(cut)), set(_shingles(rest))
     shared = [run for text in texts for run in _shingles(text) if run in hidden and run not in known]
     return Audit(
@@ -136,13 +136,17 @@ def leaks(bundle: PaperBundle, cut: str, rest: str) -> Audit:
     )
 
 
-def _texts(bundle: PaperBundle) -> Iterator[str]:
-    yield from (bundle.paper.title, bundle.paper.abstract, bundle.paper.code_overview)
-    for technique in bundle.techniques:
-        yield " ".join((technique.name, *technique.aliases))
-        yield technique.definition
-    for resource in bundle.resources:
-        yield f"{resource.name} {resource.description or ''}"
+def _texts(value: object) -> Iterator[str]:
+    """Every text of a value, however deep: what a new kind of node holds is compared as well. An id is the paper's and
+    the technique's, which do not follow one another in any text."""
+    if isinstance(value, str):
+        yield from value.split("#")
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def _shingles(text: str) -> Iterator[tuple[str, ...]]:

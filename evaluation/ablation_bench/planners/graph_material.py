@@ -23,6 +23,27 @@ def read_material(graph: Path, title: str) -> tuple[Material, str] | None:
         service.close()
 
 
+def check_graph(graph: Path) -> None:
+    """Raises `XkgError` for a folder without a graph that can be read and has a paper."""
+    service = Service(load(kg=graph))
+    try:
+        service.papers()
+    finally:
+        service.close()
+
+
+def has_paper(graph: Path, title: str) -> bool:
+    """Whether a graph has the paper of this title. Raises `XkgError` for a graph that cannot be read."""
+    service = Service(load(kg=graph))
+    try:
+        service.paper(title)
+    except UnknownIdError:
+        return False
+    finally:
+        service.close()
+    return True
+
+
 def in_words(material: Material, planning_view: str) -> str:
     """The planning view, and its components with techniques of other papers that may stand in their place."""
     return f"{planning_view}\n\n# Components, with what other papers do\n\n{with_model.describe(material.components)}"

@@ -20,7 +20,7 @@ from inspect_ai.util import json_schema
 from evaluation.ablation_bench.answers import Plan, PlanEntry, read_jsonl, read_plan
 from evaluation.ablation_bench.instances.rows import Instance, TaskName, source
 from evaluation.ablation_bench.instances.sections import shortened
-from evaluation.ablation_bench.planners.graph_material import in_words, read_material
+from evaluation.ablation_bench.planners.graph_material import has_paper, in_words, read_material
 from evaluation.ablation_bench.reading.agent import ask_agent
 from xkg.agents.planning import with_model
 from xkg.agents.planning.from_graph import propose
@@ -64,6 +64,8 @@ def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
         prompt = load_prompt(PROMPTS / f"plan_{task}.md")
         inputs = {"title": instance.title, "abstract": instance.abstract, "most": str(k), "graph": "", "paper": ""}
         end, problems = await ask_agent(*prompt.render(inputs), instance.paper, graph)
+        if graph and not await anyio.to_thread.run_sync(has_paper, Path(graph), instance.title):
+            problems[NO_PAPER] += 1
         state.messages, state.output = end.messages, end.output
         _leave(state, read_plan(state.output.completion, k), problems, ())
         return state
@@ -127,7 +129,7 @@ def stored_plans(plans: str, k: int) -> Solver:
     """Plans that were made elsewhere: the file `<id>.jsonl` of a folder, as the benchmark stores them."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        file = Path(plans) / f"{state.sample_id}.jsonl"
+        file = Path(plans) / f"{Path(str(state.sample_id)).name}.jsonl"
         if file.is_file():
             plan = read_jsonl(file.read_text(encoding="utf-8", errors="replace"), k)
         else:

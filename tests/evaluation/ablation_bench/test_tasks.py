@@ -15,21 +15,20 @@ from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
     ChatMessageTool,
     Model,
     ModelOutput,
     ModelUsage,
     get_model,
 )
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.tool import ToolInfo
 
-from evaluation.ablation_bench.reading.agent import elided
 from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.serve.conftest import embedder, graph
+from xkg.errors import XkgError
 
 __all__ = ["embedder", "graph"]
 
@@ -199,6 +198,30 @@ def test_a_paper_that_is_too_long_is_cut_by_section_and_said(instances: Path, tm
     assert report(log)["left_out"] == {"loaf": ["Scoring"]}
 
 
+def test_a_judge_of_reviews_reads_no_more_than_the_window_and_it_is_said(instances: Path, tmp_path: Path) -> None:
+    questions: list[str] = []
+
+    def labels(question: str, *_: Any) -> str:
+        questions.append(question)
+        return tagged()
+
+    log = run(reviewer(str(instances), window=20), model(lambda *_: tagged(*PLAN)), tmp_path, judge=model(labels))
+    assert "Cut the dough" not in questions[0]
+    assert "Try it without steam." in questions[0]
+    assert report(log)["left_out"] == {"loaf": ["Scoring", "for the judge: Scoring"]}
+
+
+def test_a_report_says_who_planned_and_who_judged(instances: Path, tmp_path: Path, graph: Path) -> None:
+    judge = model(lambda *_: tagged())
+    log = run(author(str(instances), planner="graph", graph=str(graph)), judge, tmp_path)
+    text = as_text(read_run(Path(log.location)))
+    assert text.startswith("author: the graph alone, without a model, 1 papers, k = 5")
+    assert "judged by model mockllm/model, the planner's own model" in text
+    assert "@6 to @10: as @5" in text
+    log = run(author(str(instances), judges=3), judge, tmp_path, judge=judge)
+    assert "the majority of 3 models" in report(log)["judged_by"]
+
+
 def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_path: Path, graph: Path) -> None:
     questions: list[str] = []
 
@@ -225,6 +248,9 @@ def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path
     assert log.samples is not None
     log = run(author(str(instances), planner="product", graph=str(graph)), judge, tmp_path, judge=judge)
     assert report(log)["problems"] == {"paper that the graph does not have": 1, "empty plan": 1}
+    submits = model(lambda *_: call("submit", answer=tagged(*PLAN)))
+    log = run(author(str(instances), planner="agent", graph=str(graph)), submits, tmp_path, judge=judge)
+    assert report(log)["problems"]["paper that the graph does not have"] == 1
 
 
 def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
@@ -353,21 +379,6 @@ def test_an_agent_judges(instances: Path, tmp_path: Path) -> None:
     assert report(log)["by_paper"]["loaf"]["f1"] == 1.0
 
 
-def test_only_the_last_observations_are_seen_in_full() -> None:
-    """A turn with seven calls is one observation: none of its results is lost before it was seen."""
-    messages: list[ChatMessage] = []
-    for turn, calls in enumerate((1, 2, 1, 1, 1, 7)):
-        names = [f"{turn}.{n}" for n in range(calls)]
-        made = [ToolCall(id=name, function="find_text", arguments={}) for name in names]
-        messages.append(ChatMessageAssistant(content="", tool_calls=made))
-        messages += [ChatMessageTool(content=f"result {name}", tool_call_id=name) for name in names]
-    before = [m.text for m in messages]
-    seen = [m.text for m in elided(messages, 5) if isinstance(m, ChatMessageTool)]
-    assert seen[0] == "(an old observation, left out)"
-    assert seen[1:] == [f"result {t}.{n}" for t, calls in enumerate((1, 2, 1, 1, 1, 7)) for n in range(calls) if t]
-    assert [m.text for m in elided(messages, 6)] == [m.text for m in messages] == before
-
-
 def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path, tmp_path: Path) -> None:
     log = run(collect(str(instances)), model(lambda *_: tagged(*PLAN)), tmp_path)
     assert log.results is not None
@@ -405,6 +416,24 @@ def test_a_file_without_instances_is_refused(tmp_path: Path) -> None:
     path.write_text("broken")
     with pytest.raises(ValueError, match="row that is no JSON object"):
         author(str(path))
+
+
+def test_a_graph_that_is_not_there_is_refused(instances: Path, tmp_path: Path) -> None:
+    with pytest.raises(XkgError, match="is empty"):
+        author(str(instances), planner="agent", graph=str(tmp_path / "nowhere"))
+
+
+def test_the_small_benchmark_is_made_first() -> None:
+    with pytest.raises(ValueError, match="ablation_bench small"):
+        author()
+
+
+def test_paths_are_those_of_the_folder_that_the_command_was_typed_in(
+    instances: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Inspect works in the folder of the task's file."""
+    monkeypatch.setenv("PWD", str(tmp_path))
+    assert [sample.id for sample in author(instances.name).dataset] == ["loaf"]
 
 
 def inspect(*arguments: str, **environment: str) -> str:

@@ -59,6 +59,15 @@ def test_what_was_cut_off_is_found_in_a_graph_that_has_it() -> None:
     assert not leaks(bundle("Steam.", findings=(finding,)), cut, rest).clean
 
 
+def test_every_text_of_a_graph_is_compared_wherever_it_stands() -> None:
+    cut, _, rest = PAPER.partition("\\section*{3. Experiments}")
+    stolen = "loaves of rye stay flat and dense in nine of ten ovens"
+    paper = Paper(id="p", title="Crust by Steam", origin="build", authors=(stolen,))
+    assert leaks(PaperBundle(paper=paper), cut, rest).shared == 5
+    named = Technique(id="p#steam", name="Steam", aliases=(stolen,))
+    assert leaks(bundle("").model_copy(update={"techniques": (named,)}), cut, rest).shared == 5
+
+
 def test_a_paper_without_the_section_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "crust").mkdir()
     (tmp_path / "crust" / "paper.md").write_text(PAPER)
