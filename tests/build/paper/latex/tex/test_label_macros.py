@@ -18,9 +18,7 @@ def test_other_macros_stay() -> None:
     assert with_plain_labels(text, ()) == (text, ())
 
 
-@given(
-    st.lists(st.sampled_from(["\\eqlabel{a}", "t\n", " \\eqlabel{long:n}", "\n\n", "x"]), min_size=1, max_size=12)
-)
+@given(st.lists(st.sampled_from(["\\eqlabel{a}", "t\n", " \\eqlabel{long:n}", "\n\n", "x"]), min_size=1, max_size=12))
 def test_every_offset_still_leads_to_its_line(pieces: list[str]) -> None:
     files = {"m.tex": DEFINED, "n.tex": "".join(pieces)}
     text = "".join(files.values())
