@@ -236,3 +236,10 @@ def test_whatever_is_written_gives_code_or_a_problem(new: str) -> None:
     found = compose(new, [KERNEL])
     assert bool(found.problem) == (module_scope(new) is None)
     assert found.source == new or found.used == (0,) or found.problem
+
+
+def test_new_code_may_call_a_private_helper_of_a_part() -> None:
+    part = Part("Square", "def _twice(x):\n    return 2 * x\n\n\ndef square(x):\n    return x * x\n")
+    composed = compose("def both(x):\n    return square(x) + _twice(x)\n", [part])
+    assert composed.problem == ""
+    assert run(composed.source)["both"](3) == 15

@@ -16,11 +16,13 @@ def prompt(name: str) -> Prompt:
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes; `proven` is whether its own test has proven it."""
+    """A component whose code a draft's module includes, or could; `proven` is whether its own test has proven it,
+    `sources` are the symbols that it was made from."""
 
     name: str
     implementation: str
     proven: bool
+    sources: tuple[str, ...] = ()
 
 
 class Draft(Value):
@@ -31,9 +33,9 @@ class Draft(Value):
 
     A module that is made of others includes the code of `components`; `own_excerpt`, with which `excerpt` begins, are
     the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
-    that it does not call, `unexplained` of those among them that its source lines reach or its documentation does not
-    name, `absent` of those that have no code. `beside` are other places of the technique, which a check of the module
-    is shown beside the excerpt."""
+    that it does not call, whose code is in `ready`, `unexplained` of those among them that its source lines reach or
+    its documentation does not name, `absent` of those that have no code. `beside` are other places of the technique,
+    which a check of the module is shown beside the excerpt."""
 
     technique: str
     name: str
@@ -46,6 +48,7 @@ class Draft(Value):
     own_excerpt: str = ""
     components: tuple[UsedComponent, ...] = ()
     uncalled: tuple[str, ...] = ()
+    ready: tuple[UsedComponent, ...] = ()
     unexplained: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     beside: str = ""

@@ -21,7 +21,7 @@ from xkg.build.static_stages import describe_extraction
 from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import LanguageModel
-from xkg.model import Code, Level, Technique
+from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 from xkg.value import Value
 
@@ -69,6 +69,7 @@ class GuidedBuild:
         self._nodes = CodeNodes()
         self._reasons: dict[str, str] = {}
         self._why: Mapping[str, str] = {}
+        self._lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = {}
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
         self.techniques: Sequence[Technique] = ()
@@ -149,7 +150,7 @@ class GuidedBuild:
         places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
         self.located = {technique: symbols for technique, symbols in places.items() if symbols}
         self._record_failures(grounded.failed)
-        self._why = grounded.why
+        self._why, self._lines = grounded.why, grounded.lines
         nowhere = (t.id for t in self.techniques if t.id not in self.located and t.id in grounded.why)
         self._reasons |= {t: f"no code in the repository was found for it: {grounded.why[t]}" for t in nowhere}
         self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
@@ -167,6 +168,7 @@ class GuidedBuild:
             runs=self._context.runner is not None,
             title=self._opened.document.title,
             why=self._why,
+            lines=self._lines,
             # beside those that wait for the model, some run: the model is asked while tests are
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )

@@ -15,6 +15,7 @@ from xkg.build.slicing.function_parts import (
     first_line,
     gaps,
     has_own_lines,
+    heading_end,
     indent_of,
     last_line,
     mentions,
@@ -34,14 +35,23 @@ _MOST_CALLS = 50
 
 
 class Parts:
-    """The retained part of a top-level class or function: `whole`, or the `roots`, definitions inside that are needed,
-    with what they reach. `gaps` are the lines that are left out, in order."""
+    """The retained part of a top-level class or function: `whole`, or the `roots`, statements inside that are needed,
+    with what they reach, but for methods that are `ready` elsewhere. `gaps` are the lines that are left out, in
+    order."""
 
     def __init__(
-        self, node: ast.stmt, roots: Collection[ast.stmt], lines: Sequence[str], foreign: Collection[str]
+        self,
+        node: ast.stmt,
+        roots: Collection[ast.stmt],
+        lines: Sequence[str],
+        foreign: Collection[str],
+        ready: Collection[ast.stmt] = (),
     ) -> None:
         self.node = node
         self.roots = set(roots)
+        self._ready = set(ready) - self.roots
+        # Statements that set what others read, of which nothing is followed.
+        self._context: set[ast.stmt] = set()
         self.whole = False
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
         self.mentions = Mentions()
@@ -54,7 +64,7 @@ class Parts:
         self._stored_by: dict[ast.stmt, set[str]] = {}
         self._methods: dict[str, list[Function]] = {}
         for member in node.body if isinstance(node, ast.ClassDef) else ():
-            if isinstance(member, Function):
+            if isinstance(member, Function) and member not in self._ready:
                 self._methods.setdefault(member.name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
@@ -90,6 +100,12 @@ class Parts:
     def holds(self, line: int) -> bool:
         """Whether a line of the file is retained."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
+
+    def is_context(self, line: int) -> bool:
+        """Whether a line is retained only because it sets what others read: what it uses is not needed."""
+        around = [s for s in self._context if first_line(s) <= line <= heading_end(s)]
+        wanted = [s for s in self.roots if not isinstance(s, Scoped) and first_line(s) <= line <= heading_end(s)]
+        return bool(around) and not wanted
 
     # --- what is needed ---
 
@@ -134,10 +150,12 @@ class Parts:
     def _members(self, needed: set[str]) -> set[ast.stmt]:
         """The retained members of the class, and the retained statements of those that are not retained whole."""
         assert isinstance(self.node, ast.ClassDef)
-        functions = [m for m in self.node.body if isinstance(m, Function)]
+        functions = [m for m in self.node.body if isinstance(m, Function) and m not in self._ready]
         kept: set[ast.stmt] = set()
         partly: list[Function] = []
         for member in self.node.body:
+            if member in self._ready:
+                continue
             if member in self.roots:
                 kept.add(member)
             elif isinstance(member, Function):
@@ -216,7 +234,15 @@ class Parts:
         roots = self._roots_in(function)
         holding = [s for s in parts.statements if s in roots or (isinstance(s, Scoped) and self._roots_in(s))]
         names = {s.name for s in holding if isinstance(s, Function)}
-        return parts.needed(holding) | {s for s in function_body(function) if _returned(s) in names}
+        lines = [s for s in holding if not isinstance(s, Scoped)]
+        around = parts.near(lines) if lines else set()
+        self._context |= around.difference(lines)
+        inner = [s for s in holding if isinstance(s, Scoped)]
+        return (
+            around
+            | (parts.needed(inner) if inner else set())
+            | {s for s in function_body(function) if _returned(s) in names}
+        )
 
     def _bound_in_body(self, member: ast.stmt) -> set[str]:
         if isinstance(member, Function | ast.ClassDef):
@@ -278,6 +304,7 @@ class Parts:
                 inner = self._functions.get(member)
                 parts = [s for s in inner.statements if s in chosen] if inner is not None else []
                 if parts:
+                    parts = [s for s in parts if s not in self._context]
                     for part in parts:
                         heading = [c for c in ast.iter_child_nodes(part) if not isinstance(c, ast.stmt)]
                         whole = isinstance(part, Function | ast.ClassDef)

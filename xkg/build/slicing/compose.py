@@ -50,13 +50,14 @@ class Composed:
 @dataclass
 class _Module:
     """A part with its statements. `duplicates` maps names to the earlier part that defines them identically; `names`
-    maps the part's own names to those that new code can use."""
+    maps the part's own names to those that new code can use. `helpers` are private names that it can use, too."""
 
     part: Part
     path: str
     scope: ModuleScope
     duplicates: dict[str, int] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    helpers: frozenset[str] = frozenset()
 
     @property
     def offers(self) -> list[str]:
@@ -82,7 +83,7 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
     if scope is None:
         return Composed("", problem="it does not parse")
     modules = _modules(parts)
-    owners = {name: i for i, module in modules.items() for name in module.offers}
+    owners = {name: i for i, module in modules.items() for name in (*module.helpers, *module.offers)}
     reached = {name: modules[owners[name]] for name in undefined_names(scope) if name in owners}
     if not reached:
         return Composed(new)
@@ -169,9 +170,13 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
+        helpers: set[str] = set()
         for name, places in module.scope.bindings.items():
             statement = module.scope.statements[places[0]]
-            if name.startswith("_") or statement.is_import or statement.guarded or name in module.duplicates:
+            if statement.is_import or statement.guarded or name in module.duplicates:
+                continue
+            if name.startswith("_"):
+                helpers |= {name} - claimed
                 continue
             changed[name] = name if name not in claimed else f"{name}__{module.dotted}"
         if any(name != own for own, name in changed.items()):
@@ -180,8 +185,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
             if scope is None:
                 continue
             module.part, module.scope = Part(module.part.name, source), scope
-        module.names = changed
-        claimed.update(module.offers)
+        module.names, module.helpers = changed, frozenset(helpers)
+        claimed.update(module.offers, helpers)
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:

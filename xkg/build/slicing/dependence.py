@@ -62,7 +62,8 @@ class Dependence:
     """Grows from the seeds, what is nearest to them first, until nothing more is needed or `max_lines` are reached.
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is."""
+    classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is. `ready`
+    are definitions, `ready_members` definitions inside statements, that are not included though they are used."""
 
     def __init__(self, program: Program, max_lines: int, *, whole_classes: bool = False) -> None:
         self.program = program
@@ -77,6 +78,8 @@ class Dependence:
         self.builtins: set[str] = set()
         self.missing: dict[str, str] = {}
         self.cut: dict[Definition, None] = {}
+        self.ready: set[Definition] = set()
+        self.ready_members: dict[Place, set[ast.stmt]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
@@ -99,7 +102,7 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements to the definitions inside that are needed; none where all of a statement is."""
+        """`seeds` maps statements to the statements inside that are needed; none where all of a statement is."""
         for seed, roots in seeds.items():
             if roots:
                 self.parts[seed] = self._new_parts(seed, roots)
@@ -107,6 +110,8 @@ class Dependence:
         while True:
             while self._queue:
                 distance, _, definition, position = heapq.heappop(self._queue)
+                if definition in self.ready:
+                    continue
                 for place in self._bindings(definition, position):
                     self._distance.setdefault(place, distance)
                     if not self._include(place, position, strong=definition in self._strong):
@@ -147,7 +152,8 @@ class Dependence:
 
     def _new_parts(self, place: Place, roots: Collection[ast.stmt]) -> Parts:
         lines = self.program.texts[place.path].split("\n")
-        return Parts(self.statement(place).node, roots, lines, self._foreign_names(place.path))
+        node, ready = self.statement(place).node, self.ready_members.get(place, ())
+        return Parts(node, roots, lines, self._foreign_names(place.path), ready)
 
     def _foreign_names(self, path: str) -> frozenset[str]:
         """The names in a module that are imported from outside the repository."""
@@ -181,9 +187,9 @@ class Dependence:
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether a line of an included statement is retained."""
+        """Whether a line of an included statement is retained on its own account."""
         parts = self.parts.get(place)
-        return parts is None or parts.holds(line)
+        return parts is None or (parts.holds(line) and not parts.is_context(line))
 
     def _references(self, place: Place, statement: Statement) -> Iterator[Reference]:
         for use in statement.uses:

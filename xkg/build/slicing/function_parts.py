@@ -50,6 +50,12 @@ def last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
+def heading_end(node: ast.stmt) -> int:
+    """The last line of a statement, of a compound one that of its heading."""
+    inner = [statement for block in blocks(node) for statement in block] if _is_compound(node) else []
+    return max(first_line(inner[0]) - 1, node.lineno) if inner else last_line(node)
+
+
 def mentions(nodes: Sequence[ast.AST], selves: Collection[str], foreign: Collection[str]) -> Mentions:
     """`selves` are the names of the object itself; attributes of `foreign` names (imported packages) do not count."""
     found = Mentions()
@@ -86,6 +92,15 @@ def chain_root(node: ast.expr) -> ast.expr:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
+
+
+def statements_on(function: Function, lines: Sequence[range]) -> list[ast.stmt]:
+    """The statements of a function, and the headings of compound ones, that have lines in one of these ranges."""
+
+    def is_on(node: ast.stmt) -> bool:
+        return any(first_line(node) < each.stop and each.start <= heading_end(node) for each in lines)
+
+    return [node for node in FunctionParts(function).statements if is_on(node) and not _is_docstring(node, function)]
 
 
 def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -142,6 +157,23 @@ class FunctionParts:
                 changing = self._changing.get(name, [])
                 is_later = end is None or (bool(changing) and changing[0].lineno > end)
                 pending += [s for s in changing if is_later or end is None or s.lineno <= end]
+        return kept
+
+    def near(self, roots: Collection[ast.stmt]) -> set[ast.stmt]:
+        """`roots` with the headings around them, and the statements before them that set what these read."""
+        kept = self._with_headings(roots)
+        end = max(last_line(root) for root in roots)
+        names = {name for statement in kept for name in _names_read(statement)}
+        setting = [s for name in names for s in self._changing.get(name, ()) if s.lineno <= end]
+        return kept | self._with_headings(setting)
+
+    def _with_headings(self, statements: Collection[ast.stmt]) -> set[ast.stmt]:
+        kept: set[ast.stmt] = set()
+        for statement in statements:
+            each: ast.stmt | None = statement
+            while each is not None and each not in kept:
+                kept.add(each)
+                each = self._above.get(each)
         return kept
 
 

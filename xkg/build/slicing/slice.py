@@ -9,15 +9,16 @@ imports from the repository disappear, the others are merged at the top. Nothing
 import ast
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 
 from pydantic import Field
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.slicing.class_parts import Parts
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
-from xkg.build.slicing.function_parts import first_line
+from xkg.build.slicing.function_parts import first_line, statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
@@ -33,7 +34,7 @@ from xkg.build.slicing.scoping.name_resolution import (
 )
 from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
 from xkg.errors import UnknownIdError
-from xkg.model import Symbol, symbol_id
+from xkg.model import LineRange, Symbol, symbol_id
 from xkg.value import Value
 
 MAX_LINES = 1500
@@ -60,19 +61,27 @@ class Slice(Value):
 
 
 def slice_symbols(
-    codebase: Codebase, symbol_ids: Sequence[str], *, max_lines: int = MAX_LINES, whole_classes: bool = False
+    codebase: Codebase,
+    symbol_ids: Sequence[str],
+    *,
+    max_lines: int = MAX_LINES,
+    whole_classes: bool = False,
+    lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
+    ready: Collection[str] = (),
 ) -> Slice:
     """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
     it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`; of a
     function around a requested one what that depends on. The most distant dependencies are cut where it would be longer
-    than `max_lines`; the statements of the symbols themselves never are. Raises `UnknownIdError` for an id that the
-    codebase does not have."""
+    than `max_lines`; the statements of the symbols themselves never are. Of a function that `lines` has by its id, only
+    the statements on these lines and what they depend on are in it. What is only used of functions and methods that are
+    `ready` elsewhere is left out. Raises `UnknownIdError` for an id that the codebase does not have."""
     known = codebase.symbols()
-    for identity in symbol_ids:
+    for identity in (*symbol_ids, *ready):
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
     try:
-        return _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes).slice(symbol_ids)
+        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes)
+        return slicer.slice(symbol_ids, lines, ready)
     except RecursionError:
         return Slice(source="", refused="the source is nested more deeply than this Python can follow")
 
@@ -103,9 +112,12 @@ class _Slicer:
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 
-    def slice(self, requested: Sequence[str]) -> Slice:
+    def slice(
+        self, requested: Sequence[str], lines: Mapping[str, Sequence[LineRange]], ready: Collection[str]
+    ) -> Slice:
         symbols = self.codebase.symbols()
         seeds: dict[Place, list[ast.stmt]] = {}
+        self._leave_out(symbols[identity].symbol for identity in ready)
         for identity in requested:
             symbol = symbols[identity].symbol
             language = self.codebase.module(symbol).language
@@ -119,9 +131,9 @@ class _Slicer:
                     source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
                 )
             for place in found:
-                inner = self._definition_inside(place, symbol)
-                whole = inner is None or (place in seeds and not seeds[place])
-                seeds[place] = [] if inner is None or whole else [*seeds.get(place, ()), inner]
+                wanted = self._wanted(place, symbol, lines.get(identity, ()))
+                whole = not wanted or (place in seeds and not seeds[place])
+                seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
         self.flat = flat_names(self.need, list(seeds))
         order = self.need.order(list(seeds))
@@ -132,8 +144,10 @@ class _Slicer:
         written = module_scope(source)
         if written is None:
             return Slice(source="", refused="its parts do not make one module that this Python can read")
+        left_out = {self.flat.get(d, d.name) for d in (*self.need.cut, *self.need.ready)}
         for name in undefined_names(written):
-            if name not in missing and name not in {self.flat.get(d, d.name) for d in self.need.cut}:
+            # Of a function that is narrowed to some lines, names may be set in others.
+            if name not in missing and name not in left_out and not lines:
                 missing[name] = "nothing in the slice defines it"
         return Slice(
             source=source,
@@ -159,6 +173,30 @@ class _Slicer:
             for s in scope.statements
             if s.first_line <= symbol.start_line <= s.last_line and (s.binds or s.node.lineno == symbol.start_line)
         ][:1]
+
+    def _leave_out(self, ready: Iterable[Symbol]) -> None:
+        for symbol in ready:
+            if self.program.scope(symbol.path) is None:
+                continue
+            for place in self._seeds(symbol):
+                inner = self._definition_inside(place, symbol)
+                if inner is not None:
+                    self.need.ready_members.setdefault(place, set()).add(inner)
+                else:
+                    self.need.ready |= {Definition(symbol.path, name) for name in self.need.statement(place).binds}
+
+    def _wanted(self, place: Place, symbol: Symbol, lines: Sequence[LineRange]) -> list[ast.stmt]:
+        """What is needed of a statement for a symbol; nothing where that is all of it."""
+        inner = self._definition_inside(place, symbol)
+        definition = inner or self.need.statement(place).node
+        if isinstance(definition, Function) and lines:
+            chosen = statements_on(definition, [range(at.start_line, at.end_line + 1) for at in lines])
+            if chosen:
+                return chosen
+        left_out = self.need.ready_members.get(place)
+        if inner is None and left_out and isinstance(definition, ast.ClassDef):
+            return [member for member in definition.body if member not in left_out]
+        return [] if inner is None else [inner]
 
     def _definition_inside(self, place: Place, symbol: Symbol) -> ast.stmt | None:
         """The definition of a symbol inside a class or function; None for one that is the whole statement."""
@@ -452,7 +490,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     for external, path in need.externals.items():
         claim(external, external.alias, path)
     claim_all(list(need.included))
-    for definition in need.cut:
+    for definition in (*need.cut, *sorted(need.ready, key=lambda each: (each.path, each.name))):
         claim(definition, definition.name, definition.path)
     for path in need.namespaces:
         stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]

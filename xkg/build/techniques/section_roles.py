@@ -102,6 +102,7 @@ _DETAILS = re.compile(
     r"\bderivations?\b|\bpseudo-?code\b|\bprocedure\b|\bmodel details\b",
     re.IGNORECASE,
 )
+_SET_UP = re.compile(r"^(?:the )?(?:set-?up|settings?)$", re.IGNORECASE)
 _OURS = re.compile(
     r"\bwe (?:\w+ )?(?:propose|introduce|present|develop|design|devise|define|derive|construct|"
     r"formulate|call|denote|use|employ|adopt|apply|"
@@ -182,6 +183,12 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     # "Strong Baseline Model" may be an experiment or not: its text decides.
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
+    ]
+    # "Setup" before the method is what it starts from, later how the experiments are done.
+    methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
+    title_roles = [
+        Role.BACKGROUND if _SET_UP.search(p.title.strip()) and any(m > i for m in methods) else role
+        for i, (p, role) in enumerate(zip(main, title_roles, strict=True))
     ]
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)

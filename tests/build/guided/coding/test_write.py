@@ -94,7 +94,8 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     assert "_all" not in inputs["components"]
     assert "return max(FLOOR, math.exp(-step))" in inputs["components"]
     assert "math.exp" not in inputs["code"]
-    assert "# decay: see the components" in inputs["code"]
+    assert "def decay" not in inputs["code"]
+    assert inputs["remarks"] == "- Left out, since the component Decay does it: decay"
     assert "math.exp" in draft.excerpt
     assert draft.implementation.startswith('"""Schedules."""\n\nimport math\n\n# --- component: Decay\nFLOOR = 1e-8\n')
     assert "# --- new\ndef schedule" in draft.implementation

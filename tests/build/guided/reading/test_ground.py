@@ -15,7 +15,7 @@ from tests.build.guided.fake_model import FakeModel
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import candidates
-from xkg.build.guided.reading.ground import GuidedGrounding, batches, ground_with_model
+from xkg.build.guided.reading.ground import GuidedGrounding, batches, ground_with_model, quoted_lines
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import AnswerError, BudgetError
 from xkg.model import Repository, Technique
@@ -242,3 +242,49 @@ def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None
     assert "    …" not in few
     assert len(many) <= 28_000
     assert many.count("    …") >= 10
+
+
+def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(codebase: Codebase) -> None:
+    def answer(quotes: Sequence[str]) -> Any:
+        def of(inputs: Mapping[str, str]) -> Any:
+            place = {"symbol": number(inputs, "nec_loss"), "sure": "high", "lines": list(quotes)}
+            return {"techniques": [{"technique": 1, "why": "because", "places": [place]}]}
+
+        return of
+
+    symbol = next(s for i, s in codebase.symbols().items() if i.endswith("::nec_loss")).symbol
+    source = codebase.source(symbol).split("\n")
+    last = source[-1].strip()
+    found = located(codebase, FakeModel({"ground": answer([last[:20] + "…"])}), [CONTRAST])
+    [lines] = found.lines[CONTRAST.id].values()
+    assert [(at.start_line, at.end_line) for at in lines] == [(symbol.end_line, symbol.end_line)]
+    assert found.grounding.of(CONTRAST.id)[0].focus == lines
+    for quotes in ([], ["not a line of it"], [last, "nor this"]):
+        assert located(codebase, FakeModel({"ground": answer(quotes)}), [CONTRAST]).lines == {}
+
+
+@given(st.lists(st.sampled_from(["a = b", "  c(1)", "", "if a:", "    a = b"]), max_size=8), st.integers(1, 50))
+def test_quoted_lines_are_lines_of_the_source(lines: list[str], first: int) -> None:
+    for quote in ("a=b", " c(", "if  a"):
+        for at in quoted_lines("\n".join(lines), first, [quote]):
+            for n in range(at.start_line, at.end_line + 1):
+                assert "".join(lines[n - first].split()).startswith("".join(quote.split()))
+
+
+def test_a_function_of_the_same_name_elsewhere_is_a_candidate_too(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        'def assemble(memory):\n    """Retrieves the nearest echo from a memory of spectra, gated."""\n'
+        "    return memory[0]\n"
+    )
+    (tmp_path / "quick.py").write_text("def assemble(m):\n    return m.first\n")
+    for i in range(12):
+        (tmp_path / f"other{i}.py").write_text(
+            f'def echo_memory_{i}(m):\n    """Echo memory spectrum."""\n    return m\n'
+        )
+    codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
+    model = FakeModel({"ground": answering({})})
+    located(codebase, model, [TERN])
+    assert number(model.requests[0][2], "assemble")
+    assert {"slow.py", "quick.py"} <= set(
+        re.findall(r"^\[\d+\] ([a-z0-9]+\.py):", model.requests[0][2]["candidates"], re.M)
+    )

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
+from xkg.build.guided.checking.insertion import with_called_components
 from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
@@ -29,7 +30,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, in order. Raises `EditError` where a search text does not occur exactly once."""
+    """The draft after the edits, in order, with the components that it now calls. Raises `EditError` where a search
+    text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
@@ -39,7 +41,7 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
             texts[edit.file] = _ended(edit.replace)
             continue
         texts[edit.file] = _replaced(text, edit, n)
-    return draft.model_copy(update={name: _ended(text) for name, text in texts.items()})
+    return with_called_components(draft.model_copy(update={name: _ended(text) for name, text in texts.items()}))
 
 
 def _replaced(text: str, edit: Edit, n: int) -> str:

@@ -5,6 +5,7 @@ from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
+from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
@@ -69,6 +70,7 @@ def revise(
         "configuration": draft.configuration,
         "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.test, draft.beside),
         "beside": draft.beside,
+        "components": callable_components(draft),
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:

@@ -3,13 +3,16 @@
 import ast
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
 from xkg.build.code.languages.python import parse_ast
+from xkg.build.guided.coding.call_sites import call_sites
+from xkg.build.guided.coding.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
-from xkg.model import Symbol
+from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
 # What is located is shown up to this, the best place always; the rest of the located places is named.
@@ -34,10 +37,16 @@ class Material:
     remarks: tuple[str, ...] = ()
 
 
-def material(codebase: Codebase, located: Sequence[str]) -> Material:
+def material(
+    codebase: Codebase,
+    located: Sequence[str],
+    lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
+    ready: Mapping[str, str] = MappingProxyType({}),
+) -> Material:
     """The located symbols, best first, with what they depend on, nearest first; at most 52,100 bytes. What there is no
-    room for is named at the end of the code, dependencies with their signatures. Raises `UnknownIdError` for a symbol
-    that the codebase does not have."""
+    room for is named at the end of the code, dependencies with their signatures. Of a located function only `lines` and
+    what these depend on, where they are given. What is `ready` in a component (id → its name) is left out. Raises
+    `UnknownIdError` for a symbol that the codebase does not have."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -53,16 +62,21 @@ def material(codebase: Codebase, located: Sequence[str]) -> Material:
         room -= size
         is_refused = not inside and slice_symbols(codebase, [identity]).refused
         (verbatim if is_refused else used).append(identity)
-    own = sum(_size(codebase.source(symbols[identity].symbol)) for identity in used)
-    cut = _fitting_slice(codebase, used, min(MAX_BYTES, max(_SOFT_LIMIT, own + _BESIDE)))
+    own = sum(_wanted_size(codebase, symbols[identity].symbol, lines.get(identity, ()), ready) for identity in used)
+    cut = _fitting_slice(codebase, used, min(MAX_BYTES, max(_SOFT_LIMIT, own + _BESIDE)), lines, tuple(ready))
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Left out for room, though it is used: {names}; signatures stand at the end of the code")
-    whole = _head(cut.source)
-    if whole != cut.source:
+    remarks += _ready_remarks(cut.source, ready)
+    source = with_short_docstrings(
+        cut.source, {symbols[each].symbol.qualified_name for each in used if each not in lines}
+    )
+    whole = _head(source)
+    if whole != source:
         remarks.append("The end is cut off for its length")
     parts = [whole, *(_verbatim(codebase, symbols[identity].symbol) for identity in verbatim)]
+    parts += call_sites(codebase, symbols[located[0]].symbol, best.derived_from)
     if cut.outlines or left_out:
         parts.append(_named(cut.outlines, [symbols[identity].symbol for identity in left_out]))
     if left_out:
@@ -76,6 +90,27 @@ def material(codebase: Codebase, located: Sequence[str]) -> Material:
         packages=cut.packages,
         remarks=(*remarks, *cut.notes),
     )
+
+
+def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
+    """Which functions that the source uses are left out, and the component that does each."""
+    by_component: dict[str, list[str]] = {}
+    for identity, component in ready.items():
+        name = identity.rpartition("::")[2].rpartition(".")[2]
+        if re.search(rf"\b{re.escape(name)}\b", source):
+            by_component.setdefault(component, []).append(name)
+    return [f"Left out, since the component {each} does it: {', '.join(names)}" for each, names in by_component.items()]
+
+
+def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange], ready: Collection[str]) -> int:
+    """The bytes of a symbol: of its `lines` where they are given, else without what is `ready`."""
+    text = codebase.source(symbol).split("\n")
+    if lines:
+        first = symbol.start_line
+        return sum(_size("\n".join(text[at.start_line - first : at.end_line - first + 1])) for at in lines)
+    symbols = codebase.symbols()
+    inside = [symbols[each].symbol for each in ready if _contains(symbol, symbols[each].symbol)]
+    return _size("\n".join(text)) - sum(_size(codebase.source(each)) for each in inside)
 
 
 def _contains(outer: Symbol, inner: Symbol) -> bool:
@@ -117,11 +152,17 @@ def without(code: str, names: Collection[str], retained: Collection[str]) -> str
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line for line in lines if line is not None))
 
 
-def _fitting_slice(codebase: Codebase, symbols: Sequence[str], limit: int) -> Slice:
+def _fitting_slice(
+    codebase: Codebase,
+    symbols: Sequence[str],
+    limit: int,
+    located: Mapping[str, Sequence[LineRange]],
+    ready: Sequence[str],
+) -> Slice:
     """The slice of symbols, with fewer dependencies where it would be longer than `limit` bytes."""
     lines = MAX_LINES
     while True:
-        cut = slice_symbols(codebase, symbols, max_lines=lines)
+        cut = slice_symbols(codebase, symbols, max_lines=lines, lines=located, ready=ready)
         size = _size(cut.source)
         if size <= limit or lines <= 1:
             return cut

@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from xkg.config import Settings
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import Ask
 from xkg.llm.prompt import Prompt
-from xkg.model import Code, Derivation, Evidence, Level, Technique
+from xkg.model import Code, Derivation, Evidence, Level, LineRange, Technique
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.value import Value
 
@@ -61,8 +61,9 @@ class Coded(Value):
 @dataclass(frozen=True)
 class CodingContext:
     """The context of all techniques, of which `jobs` are worked on at a time. `title` is the paper's, `why` maps
-    techniques to the reason for their location; `runs` is whether this machine can run code: without it, as in a plan,
-    there are no `trials`, and the highest level is `parsed`."""
+    techniques to the reason for their location, `lines` to the lines that do them in symbols that do more; `runs` is
+    whether this machine can run code: without it, as in a plan, there are no `trials`, and the highest level is
+    `parsed`."""
 
     folder: Path
     settings: Settings
@@ -74,6 +75,7 @@ class CodingContext:
     title: str
     why: Mapping[str, str]
     jobs: int
+    lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = field(default_factory=dict)
 
 
 def code_techniques(
@@ -175,6 +177,7 @@ def _cached_code(
             "absent": list(absent),
             "paper": context.title,
             "why": context.why.get(technique.id, ""),
+            "lines": {s: [at.model_dump() for at in each] for s, each in context.lines.get(technique.id, {}).items()},
             "repository": context.codebase.repository.id,
             "prompts": context.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
@@ -209,6 +212,7 @@ def _coded(
             installed=context.trials.installed() if context.trials else None,
             absent=absent,
             seconds=context.settings.sandbox.seconds,
+            lines=context.lines.get(technique.id, {}),
         )
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))

@@ -3,7 +3,8 @@
 import ast
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
@@ -15,10 +16,11 @@ from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
+from xkg.build.guided.coding.ready import ready_in_components
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Technique, describe_package
+from xkg.model import LineRange, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
@@ -80,15 +82,18 @@ def modularize_with_model(
     installed: Environment | None = None,
     absent: Sequence[str] = (),
     seconds: float = 60,
+    lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
 ) -> Draft | Declined:
     """One question: the code of a technique of `paper` (its title), written from its located symbols (ids, best first,
     at least one; `why` is the reason for the location). The definitions it uses of its components are inserted before
     it, so that the implementation is one module; the excerpt then includes the sources of those components. What is
     not in the environment `installed`, if one is given, cannot be imported. `absent` are the names of components
-    without code, `seconds` is the limit of a run of the test.
+    without code, `seconds` is the limit of a run of the test. `lines` are those that do the technique in located
+    symbols that do more.
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
-    found = material(codebase, located)
+    ready = ready_in_components(codebase, located, [(c.name, c.sources, c.implementation) for c in components])
+    found = material(codebase, located, lines, ready)
     configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
     parts = [Part(component.name, component.implementation) for component in components]
     allowed, unavailable = _allowed(found, components, installed)
@@ -98,7 +103,9 @@ def modularize_with_model(
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
-        "located": "\n".join([*(_place(identity, codebase) for identity in found.used), *([why] if why else [])]),
+        "located": "\n".join(
+            [*(_place(each, codebase, lines.get(each, ())) for each in found.used), *([why] if why else [])]
+        ),
         "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in remarks),
         "configuration": configured,
@@ -134,12 +141,17 @@ def modularize_with_model(
         excerpt=_joined(found.code, (component.excerpt for component in called)),
         configuration=configured,
         own_excerpt=found.code if called else "",
-        components=tuple(UsedComponent(**c.model_dump(include=set(UsedComponent.model_fields))) for c in called),
+        components=tuple(_used(component) for component in called),
         uncalled=tuple(component.name for component in left_out),
+        ready=tuple(_used(component) for component in left_out),
         unexplained=tuple(component.name for component in left_out if component.name in unexplained),
         absent=tuple(absent),
         beside=other_places(codebase, located, found.used),
     )
+
+
+def _used(component: Component) -> UsedComponent:
+    return UsedComponent(**component.model_dump(include=set(UsedComponent.model_fields)))
 
 
 def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
@@ -230,7 +242,11 @@ def _allowed(
     return sorted(wanted - missing.keys()), remarks
 
 
-def _place(identity: str, codebase: Codebase) -> str:
+def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange]) -> str:
     symbol = codebase.symbols()[identity].symbol
     name = f"::{symbol.qualified_name}" if symbol.qualified_name else ""
-    return f"- {symbol.path}{name} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line})"
+    spans = ", ".join(dict.fromkeys(f"{at.start_line}-{at.end_line}" for at in lines))
+    within = (
+        f"; the technique is in lines {spans}; of the rest, only what sets what they read is shown" if spans else ""
+    )
+    return f"- {symbol.path}{name} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line}{within})"

@@ -10,13 +10,17 @@ from xkg.build.paper.document import Document, Section
 _NUMBER = r"([A-Z](?:\.[ ]?\d{1,3}){0,3}|\d{1,3}(?:\.[ ]?\d{1,3}){0,3})(?![\w.]{0,20}\d)"
 _STATEMENT = re.compile(rf"\b(Lemma|Theorem|Proposition|Corollary|Definition|Algorithm|Procedure)[ ~]{{1,3}}{_NUMBER}")
 _APPENDIX = re.compile(rf"\b(?:Appendix|Appendices|App\.|Supplement|Section|Sec\.|§)[ ~]{{0,3}}{_NUMBER}")
+_EQUATION = re.compile(
+    r"\b(?:Equations?|Eqs?\.|Eqn\.)[ ~]{0,3}\(?(\d{1,3})\)?(?:(?:,| and| or|–|-)[ ~]{0,3}\(?(\d{1,3})\)?)?"
+)
+_NUMBERED = re.compile(r"\$ \((\d{1,3})\)(?!\w)")
 
 
 def referenced(numbers: Iterable[int], passages: Passages) -> list[frozenset[int]]:
     """What the passages of these numbers refer to, in their order, as numbers of passages: the one in which a lemma,
-    algorithm or the like is stated, and those of a part of the appendix. Other sections are near enough to be found
-    without, and what is referred to and not there is left out."""
-    stated = _statements(passages)
+    algorithm or the like is stated, or an equation stands, and those of a part of the appendix. Other sections are near
+    enough to be found without, and what is referred to and not there is left out."""
+    stated, equations = _statements(passages), _equations(passages)
     appendix = dict(_appendix(passages.document))
     found: dict[frozenset[int], None] = {}
     for number in dict.fromkeys(numbers):
@@ -25,6 +29,11 @@ def referenced(numbers: Iterable[int], passages: Passages) -> list[frozenset[int
             target = stated.get((match[1], _plain(match[2])))
             if target is not None and target != number:
                 found.setdefault(frozenset((target,)))
+        for match in _EQUATION.finditer(text):
+            for name in match.groups():
+                target = equations.get(name or "")
+                if target is not None and target != number:
+                    found.setdefault(frozenset((target,)))
         for match in _APPENDIX.finditer(text):
             section = appendix.get(_plain(match[1]))
             if section is None or section.start <= passages[number].start < section.end:
@@ -41,6 +50,15 @@ def _statements(passages: Passages) -> Mapping[tuple[str, str], int]:
     for passage in passages.listed:
         if match := _STATEMENT.match(passage.text.lstrip("*# ")):
             found.setdefault((match[1], _plain(match[2])), passage.number)
+    return found
+
+
+def _equations(passages: Passages) -> Mapping[str, int]:
+    """The passage in which each numbered equation stands."""
+    found: dict[str, int] = {}
+    for passage in passages.listed:
+        for match in _NUMBERED.finditer(passage.text):
+            found.setdefault(match[1], passage.number)
     return found
 
 

@@ -17,7 +17,7 @@ from xkg.build.paper.document import Document
 from xkg.embeddings.base import Embedder
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Location, Technique
+from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
 CANDIDATES = 10
@@ -31,6 +31,8 @@ _LINES = (60, 40)
 _LINES_OF_OTHERS = (20, 20)
 _FEWEST_LINES = 6
 _CANDIDATE_CHARACTERS = 28_000
+_MOST_NAMESAKES = 4
+_COMMON = frozenset({"main", "run", "train", "test", "setup", "evaluate"})
 
 _Confidence = Literal["high", "medium", "low"]
 _SCORES: Mapping[_Confidence, float] = {"high": 0.95, "medium": 0.75, "low": 0.5}
@@ -41,6 +43,7 @@ _STEP = 0.02
 class Place(AnswerType):
     symbol: int
     sure: _Confidence
+    lines: tuple[str, ...] = ()
 
 
 class Judged(AnswerType):
@@ -55,10 +58,12 @@ class Places(AnswerType):
 
 class GuidedGrounding(Value):
     """`why` holds by technique the model's sentence about the code that it needs and where it is, or that it is
-    missing; `failed` the reason why no answer could be used: such a technique is not located."""
+    missing; `lines`, by technique and symbol, the lines that do the technique in a symbol that does more; `failed` the
+    reason why no answer could be used: such a technique is not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
+    lines: Mapping[str, Mapping[str, tuple[LineRange, ...]]] = {}
     failed: Mapping[str, str] = {}
 
 
@@ -78,7 +83,7 @@ def ground_with_model(
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
-    judge = _Judge(techniques, ranked.symbols, ranked.index, overview, ask)
+    judge = _Judge(codebase, techniques, ranked.symbols, ranked.index, overview, ask)
     judged: dict[str, _Located] = {}
     failed: dict[str, str] = {}
     for places, reasons in each(judge.batch, batches(techniques), jobs):
@@ -89,7 +94,7 @@ def ground_with_model(
     for technique in techniques:
         located = judged[technique.id].places if technique.id in judged else ()
         score = 1.0
-        for rank, (symbol, sure) in enumerate(located, start=1):
+        for rank, (symbol, sure, chosen) in enumerate(located, start=1):
             score = round(min(score, _SCORES[sure] - _STEP * (rank - 1)), 4)
             locations.append(
                 Location(
@@ -97,15 +102,16 @@ def ground_with_model(
                     symbol=symbol,
                     score=score,
                     rank=rank,
-                    focus=ranked.focus(technique.id, symbol),
+                    focus=chosen or ranked.focus(technique.id, symbol),
                     doubtful=located[0][1] == "low",
                 )
             )
         if located:
-            primaries[technique.id] = primary([symbol for symbol, _ in located], ranked.index)
+            primaries[technique.id] = primary([symbol for symbol, _, _ in located], ranked.index)
     return GuidedGrounding(
         grounding=Grounding(locations=tuple(locations), primaries=primaries),
         why={t.id: judged[t.id].why for t in techniques if t.id in judged and judged[t.id].why},
+        lines={t.id: lines for t in techniques if t.id in judged and (lines := judged[t.id].lines)},
         failed={t.id: failed[t.id] for t in techniques if t.id in failed},
     )
 
@@ -119,16 +125,22 @@ def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
 
 @dataclass(frozen=True)
 class _Located:
-    """Symbols, best first, and the model's sentence about them."""
+    """Symbols, best first, each with the lines of it that do the technique, none where all of it does; and the model's
+    sentence about them."""
 
-    places: tuple[tuple[str, _Confidence], ...] = ()
+    places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
+
+    @property
+    def lines(self) -> dict[str, tuple[LineRange, ...]]:
+        return {symbol: lines for symbol, _, lines in self.places if lines}
 
 
 @dataclass(frozen=True)
 class _Judge:
     """Questions about the techniques of one paper on one repository."""
 
+    codebase: Codebase
     techniques: Sequence[Technique]
     ranked: Mapping[str, Sequence[str]]
     index: SymbolIndex
@@ -159,16 +171,44 @@ class _Judge:
         by_number = {judged.technique: judged for judged in answer.techniques}
         return {
             technique.id: _Located(
-                tuple((entries[place.symbol - 1].id, place.sure) for place in by_number[i].places),
+                tuple(
+                    (entry.id, place.sure, self._quoted(entry, place.lines))
+                    for place in by_number[i].places
+                    for entry in [entries[place.symbol - 1]]
+                ),
                 " ".join(by_number[i].why.split()),
             )
             for i, technique in enumerate(batch, start=1)
         }, {}
 
+    def _quoted(self, entry: Entry, quotes: Sequence[str]) -> tuple[LineRange, ...]:
+        symbol = entry.source.symbol
+        if entry.kind not in ("function", "method") or self.codebase.module(symbol).language != "python":
+            return ()
+        return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
+
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
         """The candidates of the batch without duplicates, in the order of the files."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
+        listed |= self._of_the_same_name([self.ranked[technique.id][:_FIRST] for technique in batch])
         return [entry for identity, entry in self.index.entries.items() if identity in listed]
+
+    def _of_the_same_name(self, ranked: Iterable[Sequence[str]]) -> set[str]:
+        """Functions and classes of other files with the name of one that the search ranks first: a second half of the
+        technique, or the technique a second time, in other words. At most a few."""
+        names = {}
+        for identity in itertools.chain.from_iterable(ranked):
+            entry = self.index.entries[identity]
+            if entry.kind in ("function", "class") and "." not in entry.source.symbol.qualified_name:
+                names[entry.source.symbol.qualified_name] = entry.source.symbol.path
+        found = [
+            identity
+            for identity, entry in self.index.entries.items()
+            if names.get(entry.source.symbol.qualified_name, entry.source.symbol.path) != entry.source.symbol.path
+            and entry.kind in ("function", "class")
+            and entry.source.symbol.qualified_name not in _COMMON
+        ]
+        return set(found[:_MOST_NAMESAKES])
 
     def _described(self, batch: Sequence[Technique]) -> str:
         by_id = {technique.id: technique for technique in self.techniques}
@@ -202,6 +242,25 @@ class _Judge:
             if len(rendered) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
                 return rendered
             share *= 0.8
+
+
+def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
+    """The lines of a source that begin with one of the quotes, whatever their blanks, numbered from `first`; none where
+    one of the quotes is not in it."""
+    texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
+    found: set[int] = set()
+    for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
+        places = {number for number, text in texts.items() if quote and text.startswith(quote)}
+        if not places:
+            return ()
+        found |= places
+    ranges: list[LineRange] = []
+    for number in sorted(found):
+        if ranges and number == ranges[-1].end_line + 1:
+            ranges[-1] = ranges[-1].model_copy(update={"end_line": number})
+        else:
+            ranges.append(LineRange(start_line=number, end_line=number, why="does the technique, as the model says"))
+    return tuple(ranges)
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:

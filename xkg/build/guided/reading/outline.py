@@ -6,6 +6,7 @@ omissions are marked."""
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
+from xkg.build.guided.reading.cross_references import referenced
 from xkg.build.guided.reading.passages import Kind, Passage, Passages
 from xkg.build.techniques.section_roles import Part, Role
 
@@ -28,6 +29,7 @@ _DISTANCE = {
     Role.RELATED: (3.4, 1.2),
     Role.BACK: (4.0, 1.0),
 }
+_REFERRED = 0.9  # what the method refers to, at most
 _FARTHEST = 3.5  # sentences beyond are omitted even where there is room
 _APART: Mapping[Kind, float] = {
     "text": 0.0, "algorithm": -0.5, "statement": 0.6, "caption": 0.8, "footnote": 1.0, "float": 1.0, "listing": 1.4,
@@ -102,12 +104,17 @@ def _path(part: Part | None) -> list[Part]:
 
 def _by_distance(passages: Passages) -> list[tuple[Passage, int]]:
     seen: dict[int, int] = {}
+    of_method = [p.number for p in passages.listed if p.role is Role.METHOD]
+    # "The algorithm is Algorithm 2", "the objective of Equation 7": what the method refers to is part of it.
+    named = {n for place in referenced(of_method, passages) if len(place) == 1 for n in place}
     ranked: list[tuple[float, int, int]] = []
     for passage in passages.listed:
         first, step = _DISTANCE[passage.role]
         nth = seen[id(passage.part)] = seen.get(id(passage.part), -1) + 1
         # The method is included to its end; of other parts the first paragraphs matter most.
         first += _APART[passage.kind] + (0.0 if passage.role in (Role.ABSTRACT, Role.METHOD) else 0.1 * nth)
+        if passage.number in named:
+            first, step = min(first, _REFERRED), 0.0
         if passage.kind == "table":  # results last, settings before them
             first = _FARTHEST - (0.5 if passage.settings else 0.0)
         ranked += [(first + step * i, passage.number, i) for i in range(len(passage.pieces))]

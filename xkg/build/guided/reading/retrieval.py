@@ -20,7 +20,7 @@ from xkg.model import Technique
 WORDS = 350
 OVERLAP = 100
 TOP = 5
-_REFERENCES = 2
+_REFERENCES = 3
 _STRETCH = 120  # words that no embedder truncates
 _WIDE = re.compile(r"\$[^$]{25,}\$")  # long formulas, which embed poorly
 _WEIGHTS = (1.0, 0.8, 0.8)

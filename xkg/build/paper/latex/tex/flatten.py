@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
+from xkg.build.paper.latex.tex.label_macros import with_plain_labels
 from xkg.build.paper.latex.tex.tokens import VERBATIM
 from xkg.errors import UnsafeInputError
 
@@ -63,7 +64,7 @@ def flatten(files: PaperFiles, main: str) -> Flat:
     _File(files, main, files.main(main), output, (main,)).copy()
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
-    return Flat(text, spans, tuple(output.warnings))
+    return Flat(*with_plain_labels(text, spans), tuple(output.warnings))
 
 
 class _File:

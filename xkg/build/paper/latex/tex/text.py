@@ -25,7 +25,7 @@ from xkg.build.paper.latex.tex.macros import expand, find_macros
 from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
-_CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
+_CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|talias|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
     r"\\(?P<word>[a-zA-Z@]+)\*?"

@@ -1,0 +1,125 @@
+"""Slices of some lines of a function, and without what is ready elsewhere."""
+
+from typing import Any
+
+from tests.build.slicing.test_slice import codebase_of
+from xkg.build.slicing.slice import Slice, slice_symbols
+from xkg.model import LineRange
+
+FILES = {
+    "walk.py": '''import numpy as np
+
+def check(x):
+    return np.isfinite(x).all()
+
+class Base:
+    def __init__(self, seed):
+        self.random = np.random.RandomState(seed)
+        self.unrelated = open
+
+class Walk(Base):
+    def __init__(self, seed, a):
+        super().__init__(seed)
+        self.a = a
+        self.log = []
+
+    def propose(self, points, others):
+        """Moves."""
+        count = len(points)
+        partner = self.pick(others)
+        scale = (self.a - 1) * self.random.rand(count)
+        moved = others[partner] + scale * points
+        assert check(moved)
+        return moved
+
+    def pick(self, others):
+        return self.random.randint(len(others))
+
+    def run(self, points):
+        steps = 0
+        for i in range(3):
+            if i == 2:
+                points = self.propose(points, points)
+                steps += 1
+        return steps
+
+
+def area(width, height):
+    rounded = round(width)
+    if rounded:
+        size = rounded * height
+    else:
+        size = check(height)
+    return size
+
+
+def perimeter(width, height):
+    return 2 * (width + area(width, height))
+''',
+}
+PREFIX = "local:made@0123456789:walk.py::"
+
+
+def sliced(*symbols: str, lines: dict[str, str] | None = None, ready: tuple[str, ...] = ()) -> Slice:
+    """`lines` maps a symbol to the beginning of a line of it."""
+    text = FILES["walk.py"].split("\n")
+    ranges: dict[str, list[LineRange]] = {}
+    for symbol, beginning in (lines or {}).items():
+        number = next(i for i, line in enumerate(text, 1) if line.strip().startswith(beginning))
+        ranges[f"{PREFIX}{symbol}"] = [LineRange(start_line=number, end_line=number)]
+    codebase = codebase_of(FILES)
+    return slice_symbols(
+        codebase, [f"{PREFIX}{s}" for s in symbols], lines=ranges, ready=[f"{PREFIX}{s}" for s in ready]
+    )
+
+
+def names(source: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {}
+    exec(compile(source, "sliced.py", "exec"), namespace)
+    return namespace
+
+
+def test_some_lines_of_a_method_come_with_what_sets_what_they_read() -> None:
+    source = sliced("Walk.propose", lines={"Walk.propose": "scale ="}).source
+    assert "scale = (self.a - 1) * self.random.rand(count)" in source
+    assert "count = len(points)" in source
+    assert "self.a = a" in source
+    assert "RandomState(seed)" in source
+    assert "moved" not in source
+    assert "self.log" not in source
+    assert "def pick" not in source.replace("# left out: def pick", "")
+    names(source)
+
+
+def test_what_lines_that_only_set_a_value_call_is_not_followed() -> None:
+    source = sliced("Walk.run", lines={"Walk.run": "steps += 1"}).source
+    assert "steps += 1" in source
+    assert "if i == 2:" in source
+    assert "steps = 0" in source
+    assert "def propose" not in source.replace("# left out: def propose", "")
+    narrowed = sliced("area", lines={"area": "return size"}).source
+    assert "size = check(height)" in narrowed
+    assert "def check" not in narrowed
+
+
+def test_lines_that_do_not_hold_a_statement_narrow_nothing() -> None:
+    assert sliced("area", lines={"area": "else:"}).source.count("size") == sliced("area").source.count("size")
+
+
+def test_a_function_that_is_ready_elsewhere_is_left_out_with_what_only_it_needs() -> None:
+    whole, without = sliced("perimeter"), sliced("perimeter", ready=("area",))
+    assert "def area" in whole.source
+    assert "def check" in whole.source
+    assert "def area" not in without.source
+    assert "def check" not in without.source
+    assert without.missing == {}
+
+
+def test_a_method_that_is_ready_elsewhere_is_left_out_of_its_class() -> None:
+    source = sliced("Walk", ready=("Walk.propose",)).source
+    assert "# left out: def propose(self, points, others)" in source
+    assert "scale =" not in source
+    assert "def run" in source
+    assert "def pick" in source
+    assert "self.log = []" in source
+    names(source)

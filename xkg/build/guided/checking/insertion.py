@@ -1,0 +1,40 @@
+"""Puts the code of components into a module that a repair has made call them."""
+
+import re
+
+from xkg.build.guided.draft import Draft
+from xkg.build.slicing.compose import Part, compose, rendered
+
+_EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILINE)
+
+
+def callable_components(draft: Draft) -> str:
+    """The code, or the signatures, of the components that a draft does not call and could; empty where there are
+    none."""
+    return rendered(_parts(draft)) if draft.ready else ""
+
+
+def with_called_components(draft: Draft) -> Draft:
+    """The draft with the definitions in front that its module calls of components that it did not call before. It is
+    unchanged where there are none, or where they do not fit together."""
+    if not draft.ready:
+        return draft
+    composed = compose(draft.implementation, _parts(draft))
+    if composed.problem or not composed.used:
+        return draft
+    called = [draft.ready[i] for i in composed.used]
+    names = {component.name for component in called}
+    return draft.model_copy(
+        update={
+            "implementation": _EMPTY_SECTION.sub("", composed.source),
+            "components": (*draft.components, *called),
+            "ready": tuple(c for c in draft.ready if c.name not in names),
+            "uncalled": tuple(name for name in draft.uncalled if name not in names),
+            "unexplained": tuple(name for name in draft.unexplained if name not in names),
+            "sources": tuple(dict.fromkeys([*draft.sources, *(s for c in called for s in c.sources)])),
+        }
+    )
+
+
+def _parts(draft: Draft) -> list[Part]:
+    return [Part(component.name, component.implementation) for component in draft.ready]

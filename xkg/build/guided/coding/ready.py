@@ -1,0 +1,52 @@
+"""What a composite's components already do of the code that it is written from."""
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.languages.python import parse_ast
+from xkg.build.code_similarity import statements
+from xkg.build.fidelity import unmatched
+from xkg.model import Symbol
+
+# The share of a symbol's statements with a counterpart in the component.
+_LEAST_SHARE = 0.6
+
+
+def ready_in_components(
+    codebase: Codebase, located: Sequence[str], components: Iterable[tuple[str, Sequence[str], str]]
+) -> Mapping[str, str]:
+    """The functions and methods (ids) that components do, each with the component's name, but for the `located` ones
+    and what lies around or in a located function. `components` are names, the ids of the symbols that each was made
+    from, and their code. Raises `UnknownIdError` as `Codebase` does."""
+    symbols = codebase.symbols()
+    own = [symbols[identity].symbol for identity in located]
+    found: dict[str, str] = {}
+    named: set[str] = set()
+    for name, sources, implementation in components:
+        defined = top_level_names(implementation)
+        for identity in (each for each in sources if each in symbols):
+            symbol = symbols[identity].symbol
+            # Two components may have the same helper: the one that can be called by its name is meant.
+            is_named = symbol.qualified_name.rpartition(".")[2] in defined
+            if identity in named or (identity in found and not is_named):
+                continue
+            named |= {identity} if is_named else set()
+            if symbol.kind in ("function", "method") and not any(_overlaps(symbol, other) for other in own):
+                text = codebase.source(symbol)
+                count = len(statements(text))
+                if count and count - len(unmatched(text, implementation)) >= _LEAST_SHARE * count:
+                    found[identity] = name
+    return found
+
+
+def top_level_names(code: str) -> frozenset[str]:
+    tree = parse_ast(code)
+    nodes = [] if tree is None else [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    return frozenset(node.name for node in nodes)
+
+
+def _overlaps(symbol: Symbol, located: Symbol) -> bool:
+    if symbol.path != located.path or located.kind in ("class", "module"):
+        return False
+    return symbol.start_line <= located.end_line and located.start_line <= symbol.end_line
