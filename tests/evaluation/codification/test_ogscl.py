@@ -11,7 +11,7 @@ import pytest
 from evaluation.codification.properties import CASES
 
 CASE = CASES / "ogscl"
-METHOD = '''import numpy as np
+METHOD = """import numpy as np
 
 
 def batches(types, size, rng):
@@ -22,7 +22,7 @@ def batches(types, size, rng):
     found = [each for each in found if len(each) > 1]
     for number in rng.permutation(len(found)):
         yield found[number]
-'''
+"""
 
 
 def properties(folder: Path, batches: str | None) -> tuple[int, str]:

@@ -154,6 +154,8 @@ class Actions:
         }
 
         def check(answer: Edits) -> str | None:
+            if not answer.edits and answer.reason.strip():
+                return None
             try:
                 self._refused_or_changed(answer.edits, editable)
             except (EditError, InputError) as error:
@@ -161,6 +163,8 @@ class Actions:
             return None
 
         answer = session.questions.ask("edit", Edits, inputs, about=target, check=check)
+        if not answer.edits:
+            return f"nothing was edited: {' '.join(answer.reason.split())}"
         return self.edit(answer.edits, answer.reason, editable)
 
     def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
