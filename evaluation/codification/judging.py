@@ -102,7 +102,12 @@ def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) 
     with ExitStack() as opened:
         models = {graph: opened.enter_context(LanguageModel(settings.llm, graph)) for graph in graphs}
         threads = opened.enter_context(ThreadPoolExecutor(settings.llm.concurrency))
-        return list(threads.map(lambda pair: judge(*pair, models[pair[0].folder.parents[1]]), pairs))
+
+        def answered(pair: tuple[Run, str]) -> Judgement:
+            run, name = pair
+            return judge(run, name, models[run.folder.parents[1]])
+
+        return list(threads.map(answered, pairs))
 
 
 def parts_of(run: Run) -> tuple[str, ...]:

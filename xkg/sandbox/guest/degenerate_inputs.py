@@ -29,14 +29,14 @@ def watch(request: dict[str, Any]) -> None:
     def enter(frame: Any, event: str, argument: Any) -> None:  # noqa: ARG001
         if event != "call" or len(seen) >= _MOST_FUNCTIONS:
             return
-        code = frame.f_code
+        code: Any = frame.f_code
         names = known.get(code.co_filename)
         if names is None:
             names = known[code.co_filename] = functions.get(os.path.realpath(code.co_filename), frozenset())
         if code.co_name not in names or (code.co_filename, code.co_name) in seen:
             return
         function = frame.f_globals.get(code.co_name)
-        if getattr(function, "__code__", None) is not code or code.co_flags & 0x2AC:  # generators, coroutines, *args
+        if getattr(function, "__code__", None) != code or code.co_flags & 0x2AC:  # generators, coroutines, *args
             return
         count = code.co_argcount + code.co_kwonlyargcount
         with contextlib.suppress(Exception):
@@ -46,9 +46,8 @@ def watch(request: dict[str, Any]) -> None:
 
     def end() -> None:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-        trying = threading.Thread(target=lambda: [_try(*each, request["findings"]) for each in seen.values()])
-        trying.daemon = True
+        threading.setprofile(None)
+        trying = threading.Thread(target=_try_all, args=(list(seen.values()), request["findings"]), daemon=True)
         with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing), contextlib.redirect_stderr(nothing):
             trying.start()
             trying.join(_SECONDS)
@@ -56,6 +55,11 @@ def watch(request: dict[str, Any]) -> None:
     atexit.register(end)
     threading.setprofile(enter)
     sys.setprofile(enter)
+
+
+def _try_all(seen: "list[tuple[Any, dict[str, Any]]]", findings: str) -> None:
+    for function, given in seen:
+        _try(function, given, findings)
 
 
 def _try(function: Any, given: dict[str, Any], findings: str) -> None:
