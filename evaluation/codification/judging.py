@@ -7,6 +7,8 @@ saved is 1 - repaired/edited (Gandhi et al., "ResearchCodeAgent", 2025)."""
 import csv
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
@@ -95,14 +97,17 @@ def judge(run: Run, name: str, model: LanguageModel) -> Judgement:
 
 def judged_runs(runs: Sequence[Run], judges: Sequence[str], settings: Settings) -> list[Judgement]:
     """The judgements of all judges on all runs that changed anything, by the models that the settings name."""
-    found = []
-    for run in runs:
-        model = LanguageModel(settings.llm, run.folder.parents[1])
-        try:
-            found += [judge(run, name, model) for name in judges if run.result.changed_files]
-        finally:
-            model.close()
-    return found
+    pairs = [(run, name) for run in runs if run.result.changed_files for name in judges]
+    graphs = {run.folder.parents[1] for run, _ in pairs}
+    with ExitStack() as opened:
+        models = {graph: opened.enter_context(LanguageModel(settings.llm, graph)) for graph in graphs}
+        threads = opened.enter_context(ThreadPoolExecutor(settings.llm.concurrency))
+
+        def answered(pair: tuple[Run, str]) -> Judgement:
+            run, name = pair
+            return judge(run, name, models[run.folder.parents[1]])
+
+        return list(threads.map(answered, pairs))
 
 
 def parts_of(run: Run) -> tuple[str, ...]:

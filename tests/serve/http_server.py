@@ -17,6 +17,7 @@ from xkg.config import (
     HttpSettings,
     LlmSettings,
     OAuthSettings,
+    ServeAgentSettings,
     ServeBuildSettings,
     ServeQuestionSettings,
     ServeSettings,
@@ -76,6 +77,7 @@ def running(
     oauth: OAuthSettings | None = None,
     roots: tuple[Path, ...] | None = None,
     build: ServeBuildSettings | None = None,
+    agents: ServeAgentSettings | None = None,
     llm: LlmSettings | None = None,
     questions: ServeQuestionSettings | None = None,
 ) -> Iterator[Running]:
@@ -84,6 +86,7 @@ def running(
         oauth=oauth or OAuthSettings(),
         roots=roots,
         build=build or ServeBuildSettings(),
+        agents=agents or ServeAgentSettings(),
         questions=questions or ServeQuestionSettings(),
     )
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())

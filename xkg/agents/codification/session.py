@@ -1,10 +1,12 @@
 """What the steps of a run share: task, workspace, models, library, journal; and runs of the code, each made once."""
 
+import ast
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from xkg.agents.codification.editing.edits import definitions
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.prompting.questions import Questions
@@ -36,10 +38,7 @@ class Session:
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
         """The result of a command over the current files; the same command over the same files runs once."""
-        digest = hashlib.sha256()
-        for path, file in sorted(self.workspace.files.items()):
-            digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
-        key = f"run {digest.hexdigest()[:24]} {'traced ' if trace else ''}{command}"
+        key = f"run {self.digest()[:24]} {'traced ' if trace else ''}{command}"
 
         def run() -> RunResult:
             wanted = self.task.parsed_metric.files
@@ -47,6 +46,39 @@ class Session:
             return result.model_copy(update={"output": cut_middle(result.output, _MOST_STORED)})
 
         return self.journal.once(key, RunResult, run)
+
+    def degenerate(self) -> tuple[str, ...]:
+        """What the changed functions give for degenerate inputs and not for those that the task's command gives them;
+        one more run, made once for the same files."""
+        watched = {path: names for path in self.traced() if (names := self._changed_functions(path))}
+        if not watched:
+            return ()
+
+        def run() -> RunResult:
+            result = self.commands.run(self.workspace, self.task.run, watched=watched)
+            return result.model_copy(update={"output": ""})
+
+        return self.journal.once(f"degenerate {self.digest()[:24]}", RunResult, run).findings
+
+    def _changed_functions(self, path: str) -> list[str]:
+        """The functions of a module, not those of its classes, in which a line was changed."""
+        changed = self.workspace.changed_lines().get(path, frozenset())
+        try:
+            tree = ast.parse(self.workspace.text(path))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+        return [
+            name
+            for name, node in definitions(tree)
+            if isinstance(node, ast.FunctionDef) and "." not in name and changed & set(_lines_of(node))
+        ]
+
+    def digest(self) -> str:
+        """Names the current files by their content."""
+        digest = hashlib.sha256()
+        for path, file in sorted(self.workspace.files.items()):
+            digest.update(f"{path}\0{file.executable}\0".encode() + hashlib.sha256(file.content).digest())
+        return digest.hexdigest()
 
     def described(self) -> str:
         """The task as each prompt gives it."""
@@ -115,6 +147,10 @@ class Session:
     def traced(self) -> list[str]:
         """The Python files whose lines are counted: those that differ from the starter."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
+
+
+def _lines_of(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _distance(path: str, script: str) -> int:

@@ -26,7 +26,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 class Verdict(Value):
     """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
     method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
-    lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed."""
+    lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed;
+    `degenerate` are findings about inputs that the run did not have, which are no faults."""
 
     faults: tuple[str, ...]
     metric: float | None
@@ -36,6 +37,7 @@ class Verdict(Value):
     in_starter: tuple[str, ...]
     evaluation_changes: tuple[str, ...]
     setting_changes: tuple[str, ...]
+    degenerate: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:

@@ -3,7 +3,7 @@
 import base64
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,17 +19,20 @@ from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import interpreter, python_files
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
+from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
+_MOST_FINDINGS = 40
 
 
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
-    `files` are those that were wanted and are there. `problem` says in one line what went wrong, None for nothing."""
+    `files` are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
+    `problem` says in one line what went wrong, None for nothing."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -42,6 +45,7 @@ class RunResult(Value):
     lines: dict[str, dict[int, int]] | None = None
     files: Mapping[str, bytes] = {}
     problem: str | None = None
+    findings: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -85,11 +89,18 @@ class Commands:
                 raise InputError(f"--data {name!a}: give a path inside the starter, as in data=/datasets/cifar")
 
     def run(
-        self, workspace: Workspace, command: str, *, trace: Sequence[str] = (), wanted: Sequence[str] = ()
+        self,
+        workspace: Workspace,
+        command: str,
+        *,
+        trace: Sequence[str] = (),
+        wanted: Sequence[str] = (),
+        watched: Mapping[str, Sequence[str]] | None = None,
     ) -> RunResult:
         """The result of one command, split as a shell does, but run without one. `trace` names Python files of the
-        tree whose lines are counted (which slows them), `wanted` files that the command leaves. Never raises for what
-        the command does; raises `InputError` for a command that cannot be split, `SandboxUnavailableError`."""
+        tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
+        functions by file that are called again at the end with degenerate inputs, in the place of a trace. Never raises
+        for what the command does; raises `InputError` for a command that cannot be split, `SandboxUnavailableError`."""
         words = split(command)
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
@@ -108,13 +119,15 @@ class Commands:
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),
+            "watched": {path: list(names) for path, names in (watched or {}).items()},
+            "watcher": _guest("degenerate_inputs") if watched else "",
             "variables": self._variables,
         }
         limits = self.limits.model_copy(
             update={"seconds": self.limits.seconds + _GRACE_SECONDS, "output_kb": _REPORT_KB}
         )
         program = programs.Program(
-            (str(interpreter()), "-I", "-S", "-c", _script()),
+            (str(interpreter()), "-I", "-S", "-c", _guest("run_in_copy")),
             workspace.tree.resolve(),
             limits,
             reads=(*self._data.values(), *((site,) if site else ())),
@@ -148,6 +161,7 @@ class Commands:
             peak_memory_mb=ran.peak_memory_mb,
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
+            findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
             problem=self._problem(ended, exit_code, output, report.get("error") if report else None),
         )
 
@@ -249,5 +263,16 @@ def _report(stderr: str) -> dict[str, Any] | None:
     return report if isinstance(report, dict) and {"ended", "exit_code", "files"} <= report.keys() else None
 
 
-def _script() -> str:
-    return (Path(guest.__file__).parent / "run_in_copy.py").read_text()
+def _findings(text: str) -> Iterator[str]:
+    """Lines for people, of those that the sandbox left; untrusted."""
+    for line in text.splitlines()[:_MOST_FINDINGS]:
+        try:
+            found = json.loads(line)
+            function, given, fault = (str(found[name])[:200] for name in ("function", "input", "fault"))
+        except (ValueError, KeyError, TypeError):
+            continue
+        yield printable_line(f"{function}: {fault} where {given}")
+
+
+def _guest(name: str) -> str:
+    return (Path(guest.__file__).parent / f"{name}.py").read_text()

@@ -4,7 +4,8 @@ The request is a JSON object on stdin. The command's output is this program's st
 its stderr, which no other process inside gets. `python` is the interpreter in a virtual environment with the folder of
 packages on its module path. With `traced` files every Python process counts how often it runs each of their lines, in
 one file that all of them map, so that the counts of a process that was killed are there too; where two processes run
-the same line at the same moment, one of the two may not count.
+the same line at the same moment, one of the two may not count. With `watched` functions, a program given as `watcher`
+runs in their place, and leaves its findings.
 """
 
 import base64
@@ -79,11 +80,18 @@ def main() -> None:
             counts.write_bytes(bytes(8 * size))
             placed = {"counts": str(counts), "first": {str(tree / name): at for name, at in first.items()}}
             (home / ".python" / "trace.json").write_text(json.dumps(placed))
+        findings = home / ".python" / "findings"
+        if request.get("watched"):
+            functions = {str((tree / name).resolve()): names for name, names in request["watched"].items()}
+            asked = {"functions": functions, "findings": str(findings)}
+            (home / ".python" / "trace.json").write_text(json.dumps(asked))
         variables = {**os.environ, **request["variables"], "PATH": f"{python}:/usr/bin:/bin", "PWD": str(tree)}
         command = request["command"]
         report |= run(command, tree, variables, request["seconds"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
+        if request.get("watched") and findings.exists():
+            report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
     except OSError as error:
         report["error"] = f"{error.strerror or error} ({error.filename})"
@@ -95,7 +103,8 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(_TRACER if name.endswith("/sitecustomize.py") else content)
+        watcher = request.get("watcher") or _TRACER
+        place.write_text(watcher if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()
     for name in ("python", "python3"):

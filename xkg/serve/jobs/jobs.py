@@ -226,13 +226,17 @@ class Jobs:
     def _started(self, row: Row) -> "_Build":
         llm = self._settings.llm
         command = [*self._command, f"--kg={self._settings.kg.absolute()}"]
+        variables = dict(job_environment(self._settings))
+        excluded = self._settings.serve.exclude
         if row.kind == "build":
             command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
-            if (excluded := self._settings.serve.exclude) is not None:
+            if excluded is not None:
                 command.append(f"--blacklist={excluded.absolute()}")
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
+            if excluded is not None:  # the agent reads the graph as the server does
+                variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
         command += [f"--within={root}" for root in self._roots] or ["--within="]
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
@@ -247,7 +251,7 @@ class Jobs:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
-                env=job_environment(self._settings),
+                env=variables,
                 start_new_session=True,
             )
         yield_processor(process.pid, _NICE)

@@ -70,7 +70,7 @@ class Actions:
             "edit_with_context": lambda given, _: self._edited(given, given.files or ()),
             "reflection": lambda given, history: self._asked("reflect", given, history),
             "request_expert": lambda given, history: self._asked("expert", given, history),
-            "check_implementation": lambda _, __: _told(self.check()),
+            "check_implementation": lambda _, __: "\n".join([_told(self.check()), *self._beside()]),
         }
 
     def do(self, step: Step, history: Sequence[Taken]) -> Observation:
@@ -94,6 +94,7 @@ class Actions:
         result = session.execute(session.task.run, [path for path in trace if path.endswith(".py")])
         verdict = judge(session.task, session.method, session.parts, self._workspace, result, places, declared)
         if verdict.accepted:
+            verdict = verdict.model_copy(update={"degenerate": session.degenerate()})
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
         return Observation("not accepted:\n" + "\n".join(f"- {fault}" for fault in verdict.faults), verdict)
 
@@ -112,6 +113,13 @@ class Actions:
             return f"the part {missing[0]!a} is missing; give every part by its exact name" if missing else None
 
         return session.questions.ask("check", Checked, inputs, about="check", check=check)
+
+    def _beside(self) -> list[str]:
+        """What a check adds that no model says: changed functions that fail for inputs which the run does not have."""
+        found = self._session.degenerate()
+        if not found:
+            return []
+        return ["called once more with degenerate inputs (is that what the method says for them?):", *found]
 
     def edit(self, edits: Sequence[FileEdit], reason: str, editable: Sequence[str] | None = None) -> str:
         """Applies edits and commits them. Raises `EditError` where they are refused."""
@@ -154,6 +162,8 @@ class Actions:
         }
 
         def check(answer: Edits) -> str | None:
+            if not answer.edits and answer.reason.strip():
+                return None
             try:
                 self._refused_or_changed(answer.edits, editable)
             except (EditError, InputError) as error:
@@ -161,6 +171,8 @@ class Actions:
             return None
 
         answer = session.questions.ask("edit", Edits, inputs, about=target, check=check)
+        if not answer.edits:
+            return f"nothing was edited: {' '.join(answer.reason.split())}"
         return self.edit(answer.edits, answer.reason, editable)
 
     def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
