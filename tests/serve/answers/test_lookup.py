@@ -90,7 +90,7 @@ def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -
     assert short.test is None
     assert "test and evidence" in short.cut
     assert full.test == "assert steam(1) == 1700\n"
-    assert "next rung: no mutants" in short.proven
+    assert "next level: no mutants" in short.proven
     assert "not checked" in text(full)
     assert "made from:\nIn https://github.com/baker/oven at abc:\n- oven/steam.py:3-9 pour\n" in text(short)
     with pytest.raises(UnknownIdError, match="has no code"):

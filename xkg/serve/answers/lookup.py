@@ -234,7 +234,7 @@ def _proven(code: Code) -> str:
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.0%} of its statements are in the sources"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
-    return summary + (f"; next rung: {last.reason}" if last.reason else "")
+    return summary + (f"; next level: {last.reason}" if last.reason else "")
 
 
 EXAMPLES = (
