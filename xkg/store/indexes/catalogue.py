@@ -11,7 +11,8 @@ import re
 import sqlite3
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,7 @@ _CHILDREN = (
 """Each component, and how much code there is in it and below it."""
 _COUNTS = (
     "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
-    "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
-)
-_LINES = (
-    "SELECT number, id, title, year, json_extract(body, '$.authors'), json_extract(body, '$.origin'), "
-    "json_extract(body, '$.state'), json_extract(body, '$.built_at'), json_extract(body, '$.cost_usd') "
-    "FROM paper ORDER BY id"
+    "LEFT JOIN code c ON c.technique = t.row GROUP BY 1, 2"
 )
 _COUNTED = {
     "paper": "SELECT count(*) FROM paper WHERE {}",
@@ -90,21 +86,14 @@ class Catalogue:
         ]
 
     def paper_lines(self) -> list[PaperLine]:
-        # A connection of its own: look-ups do not wait while all techniques are counted.
+        # A connection of its own: look-ups do not wait while all papers are read.
         with closing(sqlite3.connect(self._address, uri=True)) as db:
-            levels: dict[int, dict[Level, int]] = {}
-            techniques: dict[int, int] = {}
-            for paper, level, count in db.execute(_COUNTS):
-                techniques[paper] = techniques.get(paper, 0) + count
-                if level is not None:
-                    levels.setdefault(paper, {})[Level(level)] = count
-            return [
-                PaperLine(
-                    id_of(key), json.loads(title), tuple(json.loads(authors)), year, origin, state, built_at,
-                    cost or 0.0, techniques.get(number, 0), levels.get(number, {}),
-                )
-                for number, key, title, year, authors, origin, state, built_at, cost in db.execute(_LINES)
-            ]  # fmt: skip
+            is_there = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'line'").fetchone()[0]
+            lines = [_line(*json.loads(line)) for (line,) in db.execute("SELECT line FROM line")] if is_there else []
+            # A catalogue of before has none, or those of the papers that were written since.
+            if len(lines) < db.execute("SELECT count(*) FROM paper").fetchone()[0]:
+                lines = _counted_lines(db)
+        return sorted(lines, key=lambda line: line.id)
 
     def paper_count(self) -> int:
         if self._count is None:
@@ -381,3 +370,35 @@ def _code(body: str) -> Code:
 
 def _links(rows: Iterable[Any]) -> list[Link]:
     return [Link(first=id_of(a), second=id_of(b), score=score, how=how) for a, b, score, how in rows]
+
+
+def _line(
+    id: str,
+    title: str,
+    authors: Sequence[str],
+    year: int | None,
+    origin: str,
+    state: str,
+    built_at: str | None,
+    cost_usd: float,
+    techniques: int,
+    levels: Mapping[str, int],
+) -> PaperLine:
+    counted = {Level(level): count for level, count in levels.items()}
+    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted)
+
+
+def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
+    """The lines of a catalogue without them: reads all bodies of papers."""
+    levels: dict[int, dict[str, int]] = {}
+    techniques: Counter[int] = Counter()
+    for number, level, count in db.execute(_COUNTS):
+        techniques[number] += count
+        if level is not None:
+            levels.setdefault(number, {})[level] = count
+    found = []
+    for number, body in db.execute("SELECT number, body FROM paper"):
+        of = Paper.model_validate(json.loads(body))
+        line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
+        found.append(_line(*line, techniques[number], levels.get(number, {})))
+    return found

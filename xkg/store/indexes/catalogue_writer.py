@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -35,6 +36,8 @@ CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WIT
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE INDEX link_second ON link (second);
 """
+_LINES = "CREATE TABLE IF NOT EXISTS line (paper INTEGER PRIMARY KEY, line TEXT);"
+"""What a list says of each paper, apart from bodies, which take gigabytes; catalogues of before have none."""
 
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -46,7 +49,8 @@ class CatalogueWriter:
     def __init__(self, path: Path, *, rows: int = 0, papers: int = 0) -> None:
         schema = "" if path.exists() else _SCHEMA
         self._db = sqlite3.connect(path)
-        self._db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;" + schema)
+        pragmas = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 4096;"
+        self._db.executescript(pragmas + schema + _LINES)
         self.papers = papers
         self.rows = rows
 
@@ -66,6 +70,10 @@ class CatalogueWriter:
                 _json(bundle.paper.model_dump()),
             ),
         )
+        levels = Counter(entry.code.level for entry, _ in entries if entry.code is not None)
+        of = bundle.paper
+        line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
+        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(entries), levels))))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique
@@ -95,6 +103,7 @@ class CatalogueWriter:
             for table in ("code", "words", "name", "form"):
                 self._db.execute(f"DELETE FROM {table} WHERE technique IN {own}", (paper,))
             self._db.execute("DELETE FROM technique WHERE paper = ?", (paper,))
+            self._db.execute("DELETE FROM line WHERE paper = ?", (paper,))
             self._db.execute("DELETE FROM paper WHERE number = ?", (paper,))
 
     def words(self, codes: Iterable[tuple[int, bytes]]) -> None:
