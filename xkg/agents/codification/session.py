@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from xkg.agents.codification.editing.edits import definitions
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
+from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 
