@@ -1,8 +1,9 @@
 """Reproduces an experiment in its own repository, then measures how much each component matters.
 
-The agent of AblateCell (reproduce, then ablate) over a graph: `space/` finds what can be changed without a model,
-`mutation.py` changes source exactly, `checks.py` refuses a change before it costs a run, `selection/` decides what to
-try next, `effects.py` what an outcome shows.
+The agent of AblateCell (reproduce, then ablate) over a graph: `reproduction/` finds out what to run and makes it run,
+`space/` what can be changed without a model, `roles/` what a model adds to that, `mutation.py` changes source exactly,
+`checks.py` refuses a change before it costs a run, `selection/` and `rounds/` decide what to try next, `parsing/` reads
+code in a confined process, `effects.py` says what an outcome shows.
 
-May import: agents.workspace, serve, and what lies below it.
+May import: agents.workspace, agents.codification, serve, and what lies below it.
 """
