@@ -46,7 +46,7 @@ _CHILDREN = (
 """Each component, and how much code there is in it and below it."""
 _COUNTS = (
     "SELECT t.paper, json_extract(c.facts, '$[0]') AS level, count(*) FROM technique t "
-    "LEFT JOIN code c ON c.technique = t.row GROUP BY 1, 2"
+    "LEFT JOIN code c ON c.technique = t.row WHERE json_extract(t.body, '$.hidden') IS NULL GROUP BY 1, 2"
 )
 _COUNTED = {
     "paper": "SELECT count(*) FROM paper WHERE {}",

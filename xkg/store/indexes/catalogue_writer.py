@@ -70,10 +70,11 @@ class CatalogueWriter:
                 _json(bundle.paper.model_dump()),
             ),
         )
-        levels = Counter(entry.code.level for entry, _ in entries if entry.code is not None)
+        visible = [entry for entry, _ in entries if entry.technique.hidden is None]
+        levels = Counter(entry.code.level for entry in visible if entry.code is not None)
         of = bundle.paper
         line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(entries), levels))))
+        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(visible), levels))))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique
