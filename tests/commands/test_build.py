@@ -71,6 +71,16 @@ def test_what_is_no_repository_is_refused(graph: Path, tmp_path: Path, repositor
     assert stored(graph) == before
 
 
+def test_a_title_is_left_to_the_sources_and_a_missing_file_is_not(tmp_path: Path) -> None:
+    for title in ("Tidal Sampling of Posterior Fields", "Adam", "A title " + "of very many words " * 19):
+        build.require_inputs(title, None)
+    for missing in ("paper.tex", "./papers/one", "A title in a file.pdf"):
+        with pytest.raises(InputError, match="does not exist"):
+            build.require_inputs(missing, None)
+    with pytest.raises(InputError, match="folder"):
+        build.require_inputs("Tidal Sampling of Posterior Fields", str(tmp_path / "folder"))
+
+
 def test_a_build_without_a_repository_does_not_replace_one_with_it(graph: Path) -> None:
     before = stored(graph)
     assert before[EXAMPLE_ID].code

@@ -1,5 +1,6 @@
 """`xkg build`: builds one paper, or plans what that would cost."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -185,8 +186,12 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
     from xkg.build.repositories.checkout import require_local
     from xkg.build.sources.arxiv import arxiv_id
     from xkg.build.sources.paper_source import find_paper
+    from xkg.build.sources.title_source import can_be_title
 
-    if arxiv_id(str(paper)) is None or Path(paper).exists():
+    elsewhere = arxiv_id(str(paper)) is not None or can_be_title(str(paper))
+    with contextlib.suppress(OSError):  # too long a name for a file
+        elsewhere = elsewhere and not Path(paper).exists()
+    if not elsewhere:
         paper_on_disk(find_paper(str(paper), ()).path)
     if repository is not None and repository != AUTO:
         require_local(repository)

@@ -28,6 +28,14 @@ class _Match(NamedTuple):
         return f"{self.paper.arxiv_id} {self.paper.title[:120]}{by}{year}"
 
 
+def can_be_title(spec: str) -> bool:
+    """Whether it is a word or more that is no path and no address."""
+    text = spec.strip()
+    if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
+        return False
+    return bool(_WORD.search(text)) and not re.search(r"[/\\]\S|^[.~-]|^[a-z]+:\S", text)
+
+
 class TitleSource:
     """Papers by their titles, looked up in `index` and taken from `papers`. Several that may be meant are an error that
     lists them; with `first` the most similar is taken, the first of equals in the order of `index`."""
@@ -36,11 +44,7 @@ class TitleSource:
         self._index, self._papers, self._first = index, papers, first
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` can be a title: a word or more that is no path and no address."""
-        text = spec.strip()
-        if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
-            return False
-        return bool(_WORD.search(text)) and not re.search(r"[/\\]\S|^[.~-]|^[a-z]+:\S", text)
+        return can_be_title(spec)
 
     def paper(self, spec: str) -> PaperFile:
         """As `Source.paper`; also raises `InputError` for a title that no paper, or several, may have."""
