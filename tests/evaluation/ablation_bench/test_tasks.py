@@ -195,7 +195,7 @@ def test_a_paper_that_is_too_long_is_cut_by_section_and_said(instances: Path, tm
 
     log = run(author(str(instances), window=20), model(plans), tmp_path, judge=model(lambda *_: tagged()))
     assert "Cut the dough" not in questions[0]
-    assert report(log)["left_out"] == {"loaf": ["Scoring"]}
+    assert report(log)["left_out"] == {"loaf": ["the end of Scoring"]}
 
 
 def test_a_judge_of_reviews_reads_no_more_than_the_window_and_it_is_said(instances: Path, tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_judge_of_reviews_reads_no_more_than_the_window_and_it_is_said(instanc
     log = run(reviewer(str(instances), window=20), model(lambda *_: tagged(*PLAN)), tmp_path, judge=model(labels))
     assert "Cut the dough" not in questions[0]
     assert "Try it without steam." in questions[0]
-    assert report(log)["left_out"] == {"loaf": ["Scoring", "for the judge: Scoring"]}
+    assert report(log)["left_out"] == {"loaf": ["the end of Scoring", "for the judge: the end of Scoring"]}
 
 
 def test_a_report_says_who_planned_and_who_judged(instances: Path, tmp_path: Path, graph: Path) -> None:
