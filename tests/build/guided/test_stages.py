@@ -27,7 +27,7 @@ from tests.tiny_world import (
 )
 from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
-from xkg.build.stage_cache import Event, Progress, StageReport
+from xkg.build.stage_cache import Begun, Event, Progress, StageReport
 from xkg.build.verify import apply
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.prompt import Prompt
@@ -327,6 +327,6 @@ def test_a_stop_is_distinct_from_earlier_failures(build: Builder) -> None:
 def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) -> None:
     built = build(fidelity=failing(SPENT))
     assert [r.name for r in built.stages] == STAGES
-    assert all(isinstance(event, StageReport | Progress) for event in build.events)
+    assert all(isinstance(event, StageReport | Progress | Begun) for event in build.events)
     code = next(r for r in built.stages if r.name == "code")
     assert code.summary.startswith("no code nodes")
