@@ -5,8 +5,8 @@
     python -m evaluation.codification RUNS… --case NAME
 
 RUNS are folders of runs (`<graph>/runs`), or of one. With `--judge` that many judges read every run, each alone, and
-their rows go to the file of judgements; with `--case` the property test of a case (`cases/NAME`) is run over the code of
-every run.
+their rows go to the file of judgements. With `--case` the property test of a case (`cases/NAME`) is run over the code
+of every run.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025.
 """
