@@ -4,8 +4,9 @@
     python -m evaluation.codification RUNS… --judge NAME --judge NAME --llm MODEL --judgements FILE.csv
     python -m evaluation.codification RUNS… --case NAME
 
-RUNS are folders of runs (`<graph>/runs`). With `--judge` that many judges read every run, each alone, and their rows go
-to the file of judgements; with `--case` the property test of a case (`cases/NAME`) is run over the code of every run.
+RUNS are folders of runs (`<graph>/runs`), or of one. With `--judge` that many judges read every run, each alone, and
+their rows go to the file of judgements. With `--case` the property test of a case (`cases/NAME`) is run over the code
+of every run.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025.
 """
@@ -23,7 +24,7 @@ from xkg.config import load
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs")
+    parser.add_argument("runs", nargs="+", type=Path, help="folders of runs, or of one")
     parser.add_argument("--judgements", type=Path, help="CSV of run, judge, quality, edited, repaired")
     parser.add_argument("--judge", action="append", default=[], help="name of a judge, who is a model")
     parser.add_argument("--llm", help="model of the judges")

@@ -52,10 +52,11 @@ class Run:
 
 
 def runs_in(folders: Iterable[Path]) -> list[Run]:
-    """The runs that are over, in order. Raises `InputError` for a folder without one."""
+    """The runs that are over, in order: those in each folder, or the one that it is of. Raises `InputError` for a
+    folder without one."""
     found: list[Run] = []
     for folder in folders:
-        files = sorted(folder.glob("*/result.json"))
+        files = sorted([*folder.glob("result.json"), *folder.glob("*/result.json")])
         if not files:
             raise InputError(f"{folder} holds no run that is over: give the folder `runs` of a graph")
         found += [Run(file.parent) for file in files]

@@ -28,7 +28,7 @@ async def mcp() -> str:
             resources = (await client.list_resources()).resources
         service.close()
     intro = (
-        "What `xkg serve` offers. `build`, `job_status` and `cancel_job` are there only where "
+        "What `xkg serve` offers. `build`, `implement`, `job_status` and `cancel_job` are there only where "
         "[builds are allowed](../howto/agent-builds.md). Fields of the answers: [JSON](json.md)."
     )
     listed = [

@@ -223,8 +223,24 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
         world.run()
     assert world.endpoint.requests == []
     (world.starter / "train.py").write_text("print('hello')\n")
-    with pytest.raises(InputError, match="no line of the output matches"):
+    (world.starter / "weights.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 9\n")
+    with pytest.raises(InputError, match=r"no line of the output matches.*1 files are Git LFS pointers"):
         world.run()
+
+
+def test_a_worker_may_find_a_part_done_already(world: World) -> None:
+    world.endpoint.answers = [
+        parts(),
+        step("edit_script", file="train.py", text="keep a velocity"),
+        edits(function("train", MOMENTUM)),
+        step("edit_script", file="train.py", text="and pass it on"),
+        {"reason": "The velocity is passed on from step to step already.", "edits": []},
+        final(),
+    ]
+    result = world.run(world.task(graph=False))
+    assert (result.result, result.edits) == ("A", 1)
+    assert world.asked("nothing was edited: The velocity is passed on") == 1
+    assert world.asked("there is no library in this run: no get_code") >= 1
 
 
 def test_an_endpoint_that_goes_down_leaves_a_run_to_go_on_with(world: World) -> None:

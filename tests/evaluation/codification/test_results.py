@@ -33,7 +33,8 @@ def test_runs_are_counted_by_mode_and_class(tmp_path: Path) -> None:
     assert cells[1:6] == [["2", "1", "1"], ["1", "0", "0"], ["0", "1", "0"], ["1", "0", "0"], ["0", "0", "1"]]
     assert cells[-1] == ["0.500", "0.250", "0.250"]
     with pytest.raises(InputError, match="no run that is over"):
-        runs_in([tmp_path / "runs" / "a"])
+        runs_in([tmp_path / "none"])
+    assert [run.folder.name for run in runs_in([tmp_path / "runs" / "b"])] == ["b"]
 
 
 def test_judges_say_what_was_repaired(tmp_path: Path) -> None:

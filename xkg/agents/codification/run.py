@@ -113,9 +113,10 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     baseline = journal.once("baseline", Baseline, lambda: _baseline(session))
     if baseline.metric is None:
         shutil.rmtree(folder)  # so that the same command tries anew
+        notes = f" (of the starter: {'; '.join(session.workspace.notes)[:400]})" if session.workspace.notes else ""
         raise InputError(
-            f"the starter does not give its metric as it is: {baseline.problem}; correct --run or --metric, name its "
-            "data with --data, or give --baseline where it cannot run yet"
+            f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
+            "name its data with --data, or give --baseline where it cannot run yet"
         )
     session.baseline = baseline.metric
     history: list[Taken] = []

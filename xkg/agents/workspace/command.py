@@ -174,7 +174,8 @@ class Commands:
             if exit_code == 153:
                 return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
             last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
-            return f"it ended with status {exit_code}: {last[:300]}"
+            full = f" (a run may write {self.limits.disk_mb} MB)" if "No space left on device" in last else ""
+            return f"it ended with status {exit_code}: {last[:300]}{full}"
         return {
             "timeout": f"it did not end within {self.limits.seconds:g} s",
             "memory": f"it took more than {self.limits.memory_mb} MB of memory",
