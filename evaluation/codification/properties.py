@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xkg.agents.workspace.command import Commands, packages_for
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -41,7 +42,9 @@ def properties(run: Path, case: str, settings: Settings) -> Properties:
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
     kg = run.parents[1]
-    environment = packages_for(workspace, UvEnvironments(kg / "environments", settings.environment, runner))
+    maker = UvEnvironments(kg / "environments", settings.environment, runner)
+    with SourceReader() as reader:
+        environment = packages_for(workspace, maker, reader)
     options = settings.implement
     limits = Limits(seconds=options.seconds, memory_mb=options.memory_mb, disk_mb=options.disk_mb)
     commands = Commands(runner, environment, limits, data={_AT: folder})

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.agents.codification.library import Library
+from xkg.agents.codification.parsing.client import CodeReader
 from xkg.agents.codification.prompting.answers import ActionInput, FinalAnswer, PartPlace, Step
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify
@@ -98,7 +99,10 @@ class World:
         asked = task or self.task()
         limits = Limits(seconds=10, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
-        with LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model:
+        with (
+            LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model,
+            CodeReader() as reader,
+        ):
             return codify(
                 asked,
                 Method(text=METHOD, source="the test"),
@@ -107,6 +111,7 @@ class World:
                 model,
                 self.library,
                 lambda _: Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), limits, asked.data),
+                reader,
                 ImplementSettings(**settings),
                 notify or self.events.append,
             )

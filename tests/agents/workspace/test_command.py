@@ -7,6 +7,8 @@ import pytest
 
 from xkg.agents.workspace.command import Commands, cut_middle, packages_for, with_counts
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.outline import outline
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError
@@ -23,7 +25,8 @@ def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Comm
     counted = result.lines["lib/model.py"]
     assert counted[2] == counted[4] == 3
     assert 3 not in counted
-    shown = with_counts(workspace.text("lib/model.py"), counted)
+    text = workspace.text("lib/model.py")
+    shown = with_counts(text, counted, outline(text).executable)
     assert "       -      3          x = 0" in shown
 
 
@@ -158,5 +161,6 @@ def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace) ->
     workspace.edit(
         {"extra.py": "import numpy as np\nimport lib.model\nnp.zeros(3)\n", "requirements.txt": "numpy<3\n"}, "n"
     )
-    packages_for(workspace, Maker())  # type: ignore[arg-type]
+    with SourceReader() as reader:
+        packages_for(workspace, Maker(), reader)  # type: ignore[arg-type]
     assert asked == [{"numpy": ("zeros",)}, ["numpy<3"]]

@@ -128,6 +128,7 @@ class _Runner:
     def campaign(self) -> Campaign:
         start, notes = self._start, list(self._start.starter.notes)
         self._reproduce(notes)
+        notes += self._environment.notes
         if self._environment.missing:
             missing = "; ".join(f"{name}: {why}" for name, why in list(self._environment.missing.items())[:5])
             notes.append(f"packages that could not be had: {missing}")
@@ -195,7 +196,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, day),
+            packages=lambda day: packages_for(self._base, start.packages, self._parser, day),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,

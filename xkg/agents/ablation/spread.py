@@ -12,6 +12,7 @@ from xkg.agents.ablation.operations import digest
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.repositories.history import TreeFile
@@ -68,10 +69,11 @@ class RunCandidates:
                 identity = digest({path: file.content.hex() for path, file in candidate.files.items()})
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
-                environment = packages_for(workspace, maker, candidate.day)
+                environment = packages_for(workspace, maker, reader, candidate.day)
                 return Bench(candidate.task, runner, environment).run(workspace, candidate.seed)
 
-        yield run
+        with SourceReader() as reader:
+            yield run
 
 
 Elsewhere = Callable[[Task, Workspace, int, str | None], RunOutcome]

@@ -7,7 +7,7 @@ changed too."""
 import ast
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.metric import Metric
@@ -18,15 +18,18 @@ _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
 
 
-def evaluation(files: Mapping[str, str], metric: Metric, protect: Sequence[str] = ()) -> dict[str, str]:
+def evaluation(
+    files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
+) -> dict[str, str]:
     """The parts of the code that measure, by `path::name` (or `path`), with a digest of each. Layout and comments do
-    not count. Files that do not parse count as a whole where the task protects them."""
+    not count. Files that do not parse count as a whole where the task protects them; those that are `deadly` are not
+    parsed, and count as a whole."""
     found: dict[str, list[str]] = {}
     printed = _literal(metric)
     word = printed.replace(" ", "_")
     for path, text in files.items():
-        whole = path in protect or bool(_TEST_FILE.search(path))
-        if not path.endswith(".py") or (tree := _tree(text)) is None:
+        whole = path in protect or path in deadly or bool(_TEST_FILE.search(path))
+        if not path.endswith(".py") or path in deadly or (tree := _tree(text)) is None:
             if whole:
                 found.setdefault(path, []).append(text)
             continue
@@ -56,14 +59,25 @@ def changed_evaluation(before: Mapping[str, str], after: Mapping[str, str], new_
     return changed
 
 
-def settings(files: Mapping[str, str]) -> dict[str, str]:
+def may_measure(path: str, protect: Sequence[str]) -> bool:
+    """Whether a file can have a part of the evaluation, by its path."""
+    return path.endswith(".py") or path in protect
+
+
+def may_set(path: str) -> bool:
+    """Whether a file can have settings, by its path."""
+    return path.endswith(".py") or bool(_SETTINGS_FILE.search(path))
+
+
+def settings(files: Mapping[str, str], deadly: Collection[str] = ()) -> dict[str, str]:
     """The values that an experiment is set up with, by name: constants of modules and classes, defaults of parameters,
-    defaults of command line arguments, and files of settings by their digest."""
+    defaults of command line arguments, and files of settings (and those that are `deadly`, which are not parsed) by
+    their digest."""
     found: dict[str, str] = {}
     for path, text in files.items():
-        if _SETTINGS_FILE.search(path):
+        if _SETTINGS_FILE.search(path) or path in deadly:
             found[path] = hashlib.sha256(text.encode()).hexdigest()[:12]
-        tree = _tree(text) if path.endswith(".py") else None
+        tree = _tree(text) if path.endswith(".py") and path not in deadly else None
         if tree is None:
             continue
         for name, value in (*_constants(tree), *_defaults(tree), *_arguments(tree)):

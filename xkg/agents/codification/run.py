@@ -20,6 +20,7 @@ from typing import NamedTuple
 from xkg.agents.codification import report
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
+from xkg.agents.codification.parsing.client import CodeReader
 from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.codification.prompting.memory import Taken
 from xkg.agents.codification.prompting.questions import Questions
@@ -74,6 +75,7 @@ def codify(
     model: LanguageModel,
     library: Library,
     commands: Callable[[Workspace], Commands],
+    reader: CodeReader,
     settings: ImplementSettings,
     notify: Callable[[object], None] = lambda _: None,
 ) -> CodificationResult:
@@ -98,6 +100,7 @@ def codify(
             method=method,
             workspace=workspace,
             commands=commands(workspace),
+            reader=reader,
             questions=Questions(model, f"run:{folder.name}", settings),
             library=library,
             journal=journal,
@@ -253,7 +256,7 @@ def _result(
         stopped=stopped,
         dollars=session.questions.spent(),
         expert_calls=session.questions.expert_calls,
-        notes=(*workspace.notes, *session.commands.environment.notes),
+        notes=(*workspace.notes, *session.commands.environment.notes, *session.reader.notes()),
         report=str(folder / "report.md"),
     )
     page = report.written(session, history, verdict, result)

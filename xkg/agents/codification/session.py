@@ -1,6 +1,5 @@
 """What the steps of a run share: task, workspace, models, library, journal; and runs of the code, each made once."""
 
-import ast
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,11 +7,11 @@ from pathlib import PurePosixPath
 
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
+from xkg.agents.codification.parsing.client import CodeReader
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
-from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 
@@ -28,6 +27,7 @@ class Session:
     method: Method
     workspace: Workspace
     commands: Commands
+    reader: CodeReader
     questions: Questions
     library: Library
     journal: Journal
@@ -50,7 +50,7 @@ class Session:
     def degenerate(self) -> tuple[str, ...]:
         """What the changed functions give for degenerate inputs and not for those that the task's command gives them;
         one more run, made once for the same files."""
-        watched = {path: names for path in self.traced() if (names := self._changed_functions(path))}
+        watched = self._changed_functions()
         if not watched:
             return ()
 
@@ -60,18 +60,19 @@ class Session:
 
         return self.journal.once(f"degenerate {self.digest()[:24]}", RunResult, run).findings
 
-    def _changed_functions(self, path: str) -> list[str]:
-        """The functions of a module, not those of its classes, in which a line was changed."""
-        changed = self.workspace.changed_lines().get(path, frozenset())
-        try:
-            tree = ast.parse(self.workspace.text(path))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-        return [
-            name
-            for name, node in definitions(tree)
-            if isinstance(node, ast.FunctionDef) and "." not in name and changed & set(_lines_of(node))
-        ]
+    def _changed_functions(self) -> dict[str, list[str]]:
+        """The functions of modules, not those of their classes, in which a line was changed, by file."""
+        changed = self.workspace.changed_lines()
+        outlines = self.reader.outlines({path: self.workspace.text(path) for path in self.traced()})
+        found = {
+            path: [
+                function.name
+                for function in outline.functions
+                if not changed.get(path, frozenset()).isdisjoint(range(function.start_line, function.end_line + 1))
+            ]
+            for path, outline in outlines.items()
+        }
+        return {path: names for path, names in found.items() if names}
 
     def digest(self) -> str:
         """Names the current files by their content."""
@@ -147,10 +148,6 @@ class Session:
     def traced(self) -> list[str]:
         """The Python files whose lines are counted: those that differ from the starter."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
-
-
-def _lines_of(node: ast.stmt) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
 
 
 def _distance(path: str, script: str) -> int:

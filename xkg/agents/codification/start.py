@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from xkg.agents.codification.library import GraphLibrary
+from xkg.agents.codification.parsing.client import CodeReader
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify, run_name
 from xkg.agents.codification.task import Task, read_method, require_model
@@ -49,11 +50,12 @@ def implement(
         name = run_name(task, method, starter, models)
         maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
 
+        reader = opened.enter_context(CodeReader())
+
         def commands(workspace: Workspace) -> Commands:
-            return Commands(runner, packages_for(workspace, maker), limits, task.data)
+            return Commands(runner, packages_for(workspace, maker, reader), limits, task.data)
 
         model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify))
         private_folder(settings.kg / RUNS)
-        return codify(
-            task, method, starter, settings.kg / RUNS / name, model, library, commands, settings.implement, notify
-        )
+        folder = settings.kg / RUNS / name
+        return codify(task, method, starter, folder, model, library, commands, reader, settings.implement, notify)

@@ -1,13 +1,14 @@
 """When a run is done: what is shown by running it, not what a model says of it."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from xkg.agents.codification.parsing.client import CodeReader
 from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
-from xkg.agents.codification.protected import changed_evaluation, changed_settings, evaluation, says, settings
+from xkg.agents.codification.protected import says
 from xkg.agents.codification.task import Method, Task
-from xkg.agents.workspace.command import RunResult, executable_lines
+from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.outline import Outline
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
@@ -18,9 +19,6 @@ MEANING: dict[Class, str] = {
     "C": "erroneous",
     "D": "nothing was implemented",
 }
-
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Verdict(Value):
@@ -62,6 +60,7 @@ def judge(
     result: RunResult | None,
     places: Sequence[PartPlace],
     declared: Sequence[ChangedSetting],
+    reader: CodeReader,
 ) -> Verdict:
     """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
     changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
@@ -80,15 +79,20 @@ def judge(
         metric, problem = result.metric_or_problem(task.parsed_metric)
         faults += [f"the metric cannot be read: {problem}"] if problem else []
     lines = (result.lines if result else None) or {}
-    misplaced, in_starter = _misplaced(parts, places, after, changed, lines)
+    read = [path for path in {*changed, *(place.file for place in places)} if path in after and path.endswith(".py")]
+    outlines = reader.outlines({path: after[path] for path in sorted(read)})
+    misplaced, in_starter = _misplaced(parts, places, after, changed, lines, outlines)
     faults += misplaced
     ran = {path: tuple(sorted(of & lines.get(path, {}).keys())) for path, of in changed.items() if path.endswith(".py")}
-    code = {path: executable_lines(after.get(path, "")) for path in ran}
-    never = {path: tuple(sorted(changed[path] & code[path] - set(ran[path]))) for path in ran}
-    measures = _evaluation_changes(task, before, after)
+    never = {
+        path: tuple(sorted(changed[path] & outlines[path].executable - set(of)))
+        for path, of in ran.items()
+        if path in outlines
+    }
+    measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protect)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
-    differing = changed_settings(settings(before), settings(after))
+    differing = reader.setting_changes(before, after)
     allowed = {each.name for each in declared if says(method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}
     if open_:
@@ -120,27 +124,13 @@ def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline
     return "A" if better else "B"
 
 
-def evaluation_changes(task: Task, workspace: Workspace, after: Mapping[str, str]) -> list[str]:
-    """The parts of the starter's evaluation that the texts `after` change."""
-    return _evaluation_changes(task, texts_of(workspace, 0), after)
-
-
-def _evaluation_changes(task: Task, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    metric = task.parsed_metric
-    starter = evaluation(before, metric, task.protect)
-    same_files = {path: text for path, text in after.items() if path in before}
-    differing = {path: text for path, text in after.items() if before.get(path) != text}
-    if not differing and after.keys() >= before.keys():
-        return []
-    return changed_evaluation(starter, evaluation(same_files, metric, task.protect), differing)
-
-
 def _misplaced(
     parts: Sequence[str],
     places: Sequence[PartPlace],
     texts: Mapping[str, str],
     changed: Mapping[str, frozenset[int]],
     lines: Mapping[str, Mapping[int, int]],
+    outlines: Mapping[str, Outline],
 ) -> tuple[list[str], list[str]]:
     """What is wrong with the places of the parts, and the parts of which nothing was changed."""
     faults, unchanged = [], []
@@ -159,7 +149,7 @@ def _misplaced(
             span = frozenset(range(place.start_line, place.end_line + 1))
             if not place.file.endswith(".py"):
                 continue
-            code = _steps(text)
+            code = outlines[place.file].steps
             new = span & changed.get(place.file, frozenset()) & code
             unchanged += [] if new else [part]
             here = f"{place.file}:{place.start_line}-{place.end_line}"
@@ -169,26 +159,3 @@ def _misplaced(
     if parts and len(set(unchanged)) == len(set(parts)):
         faults.append("no part is at lines that were changed: name the lines that were")
     return faults, unchanged
-
-
-def _steps(text: str) -> frozenset[int]:
-    """The executable lines that mean something when they run: not imports, docstrings and the headers of functions and
-    classes, which run when the file is imported."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    passed: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, _DEFINITIONS):
-            passed.update(_header(node))
-        elif isinstance(node, (ast.Import, ast.ImportFrom)) or (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        ):
-            passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return executable_lines(text) - passed
-
-
-def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> range:
-    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    return range(start, max(node.lineno + 1, node.body[0].lineno))

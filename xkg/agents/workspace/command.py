@@ -3,17 +3,16 @@
 import base64
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict
 
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
-from xkg.build.requirements import requirement_lines
-from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
@@ -195,9 +194,12 @@ def split(command: str) -> list[str]:
     return words
 
 
-def packages_for(workspace: Workspace, maker: EnvironmentMaker | None, written: str | None = None) -> Environment:
+def packages_for(
+    workspace: Workspace, maker: EnvironmentMaker | None, reader: SourceReader, written: str | None = None
+) -> Environment:
     """The packages that the Python files of a workspace import, in the versions that its requirement files ask for.
-    What the tree has itself is not installed."""
+    What the tree has itself is not installed; files that cannot be parsed are named in the notes. Raises
+    `UnsafeInputError` where that is too many of them."""
     texts = {
         path: workspace.text(path)
         for path, file in workspace.files.items()
@@ -205,13 +207,20 @@ def packages_for(workspace: Workspace, maker: EnvironmentMaker | None, written: 
         and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
     }
     own = {part.removesuffix(".py") for path in workspace.files if path.endswith(".py") for part in path.split("/")}
-    imports = imported_packages(text for path, text in texts.items() if path.endswith(".py"))
-    needed = {name: names for name, names in imports.items() if name not in own}
+    stated = reader.packages(
+        {path: text for path, text in texts.items() if path.endswith(".py")},
+        {path: text for path, text in texts.items() if states_requirements(path)},
+    )
+    needed = {name: names for name, names in stated.imports.items() if name not in own}
+    notes = tuple(
+        f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
+        for path, why in stated.unknown.items()
+    )
     if maker is None or not needed:
         missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
-        return Environment(site=None, hash="", missing=missing)
-    stated = {path: text for path, text in texts.items() if states_requirements(path)}
-    return maker.make(needed, requirement_lines(stated), written)
+        return Environment(site=None, hash="", missing=missing, notes=notes)
+    made = maker.make(needed, list(stated.lines), written)
+    return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
 
 
 def cut_middle(text: str, characters: int) -> str:
@@ -224,12 +233,12 @@ def cut_middle(text: str, characters: int) -> str:
     return f"{start}\n[… {len(middle):,} characters, {middle.count(chr(10)):,} lines left out …]\n{end}"
 
 
-def with_counts(text: str, lines: Mapping[int, int], marked: frozenset[int] | None = None) -> str:
-    """Python with its line numbers and how often each line ran: `-` for one that never did, nothing for what cannot run
-    (comments, docstrings). With `marked` only these lines and two around each, the marked ones with `+`."""
+def with_counts(text: str, lines: Mapping[int, int], code: Set[int], marked: frozenset[int] | None = None) -> str:
+    """Python with its line numbers and how often each line ran: `-` for one of the lines `code` that never did, nothing
+    for what cannot run (comments, docstrings). With `marked` only these lines and two around each, the marked ones with
+    `+`."""
     shown = []
     last = 0
-    code = executable_lines(text)
     for number, line in enumerate(text.splitlines(), 1):
         if marked is not None and not any(near in marked for near in range(number - 2, number + 3)):
             continue
@@ -240,20 +249,6 @@ def with_counts(text: str, lines: Mapping[int, int], marked: frozenset[int] | No
         count = lines.get(number, "-" if number in code else "")
         shown.append(f"{count:>8} {sign}{number:>5}  {line}")
     return "\n".join(shown)
-
-
-def executable_lines(text: str) -> frozenset[int]:
-    """The lines of Python that a trace can hit; none for text that is no Python."""
-    try:
-        waiting = [compile(text, "file", "exec", dont_inherit=True)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return frozenset()
-    lines: set[int] = set()
-    while waiting:
-        code = waiting.pop()
-        lines |= {line for *_, line in code.co_lines() if line}
-        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_lines")]
-    return frozenset(lines)
 
 
 def _report(stderr: str) -> dict[str, Any] | None:

@@ -1,27 +1,15 @@
 """Asks a confined process for what is in a repository's code and for what a change makes of it: neither its parsers nor
 those of the standard library read untrusted source in this process."""
 
-import json
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
 from xkg.agents.ablation.failures import Failure
-from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.build.code.settings import Setting
-from xkg.errors import UnsafeInputError
-from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, WorkerDiedError
+from xkg.sandbox.isolation.confined_worker import WorkerDiedError
 from xkg.value import Value
-
-T = TypeVar("T", bound=BaseModel)
-
-BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
-MOST_DEADLY = 5
-"""Files that may end the parsing process; the others are parsed again after each."""
 
 
 class ParsedSpace(Value):
@@ -69,15 +57,10 @@ class _Functions(Value):
     functions: tuple[Function, ...]
 
 
-class SourceParser:
-    """Safe to use from several threads. The process starts at the first call, and ends with the object."""
+class SourceParser(SourceReader):
+    """The reader of a campaign."""
 
-    def __init__(self, bounds: Bounds = BOUNDS) -> None:
-        self._worker = ConfinedWorker(("xkg.agents.ablation.parsing.tasks",))
-        self._bounds = bounds
-
-    def close(self) -> None:
-        self._worker.close()
+    modules = ("xkg.agents.ablation.parsing.tasks",)
 
     def space(
         self,
@@ -98,12 +81,14 @@ class SourceParser:
             "metric_keys": list(metric_keys),
             "executed": None if executed is None else {path: list(lines) for path, lines in executed.items()},
         }
-        parsed, deadly = self._of_files("space", payload, ParsedSpace)
-        return parsed.model_copy(update={"unparsed": (*parsed.unparsed, *deadly)})
+        parsed, deadly = self.of_files("space", payload, ParsedSpace, (texts,))
+        return parsed.model_copy(
+            update={"unparsed": (*parsed.unparsed, *(path for path in deadly if path.endswith(".py")))}
+        )
 
     def functions(self, texts: Mapping[str, str]) -> tuple[Function, ...]:
         """The functions of the Python files that parse, by path and line. Raises `UnsafeInputError`."""
-        return self._of_files("functions", {"texts": dict(texts)}, _Functions)[0].functions
+        return self.of_files("functions", {"texts": dict(texts)}, _Functions, (texts,))[0].functions
 
     def mutated(self, candidate: Candidate, texts: Mapping[str, str], protected: Sequence[Place]) -> MutatedFiles:
         """What a candidate makes of the files, checked as `refusal` does."""
@@ -113,45 +98,10 @@ class SourceParser:
             "protected": [place.model_dump(mode="json") for place in protected],
         }
         try:
-            return self._answer("mutate", payload, MutatedFiles)
+            return self.answer("mutate", payload, MutatedFiles)
         except WorkerDiedError as died:
             return MutatedFiles(after={}, diff="", failure="refused", problem=f"it cannot be parsed ({died.reason})")
 
     def edited(self, edits: Sequence[FileEdit], texts: Mapping[str, str]) -> EditedFiles:
         """What edits make of the files. Raises `EditError` where they do not apply."""
-        payload = {
-            "texts": {edit.file: texts[edit.file] for edit in edits if edit.file in texts},
-            "edits": [edit.model_dump(mode="json") for edit in edits],
-        }
-        try:
-            answer = self._worker.call("edit", payload, self._bounds)
-            found: dict[str, Any] = json.loads(answer)
-            if found["problem"] is not None:
-                raise EditError(str(found.pop("problem")))
-            return EditedFiles.model_validate({name: value for name, value in found.items() if name != "problem"})
-        except WorkerDiedError as died:
-            raise EditError(f"the edited file cannot be parsed ({died.reason})") from died
-
-    def _of_files(self, task: str, payload: Mapping[str, Any], kind: type[T]) -> tuple[T, list[str]]:
-        """The answer for all files but those that end the process, and these."""
-        until = time.monotonic() + self._bounds.seconds
-        without: list[str] = []
-        while True:
-            try:
-                return self._answer(task, {**payload, "without": without}, kind, until), without
-            except WorkerDiedError as died:
-                without.append(died.at)
-                known = died.at in payload["texts"] and len(set(without)) == len(without)
-                if not known or len(without) > MOST_DEADLY or time.monotonic() > until:
-                    raise UnsafeInputError(
-                        f"the code cannot be parsed ({died.reason} at {died.at or 'the whole'}): give the folder of "
-                        "the experiment's code alone"
-                    ) from died
-
-    def _answer(self, task: str, payload: object, kind: type[T], until: float | None = None) -> T:
-        seconds = self._bounds.seconds if until is None else max(1.0, until - time.monotonic())
-        answer = self._worker.call(task, payload, replace(self._bounds, seconds=seconds))
-        try:
-            return kind.model_validate_json(answer)
-        except ValueError as error:
-            raise WorkerDiedError("crashed", "", "its answer cannot be read") from error
+        return self.of_edits("edit", edits, texts, EditedFiles)

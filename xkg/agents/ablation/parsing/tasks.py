@@ -83,6 +83,7 @@ def _mutate(call: Call) -> bytes:
 
 def _edit(call: Call) -> bytes:
     """The files that edits change, the same as replacements, and the diff; or what is wrong with the edits."""
+    call.mark("edits")
     texts: Mapping[str, str] = call.payload["texts"]
     try:
         changed = applied(texts, [FileEdit.model_validate(each) for each in call.payload["edits"]])

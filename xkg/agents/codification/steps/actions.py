@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from xkg.agents.codification.prompting.answers import ActionInput, Checked, Edits, Reply, Step
 from xkg.agents.codification.prompting.memory import Taken, log, recent, shown
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import Verdict, evaluation_changes, judge, texts_of
+from xkg.agents.codification.verdict import Verdict, judge, texts_of
 from xkg.agents.workspace.command import RunResult, cut_middle, with_counts
-from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.errors import AnswerError, InputError
 
 _MOST_LINES = 400
@@ -92,7 +92,9 @@ class Actions:
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.execute(session.task.run, [path for path in trace if path.endswith(".py")])
-        verdict = judge(session.task, session.method, session.parts, self._workspace, result, places, declared)
+        verdict = judge(
+            session.task, session.method, session.parts, self._workspace, result, places, declared, session.reader
+        )
         if verdict.accepted:
             verdict = verdict.model_copy(update={"degenerate": session.degenerate()})
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
@@ -136,10 +138,11 @@ class Actions:
                 raise EditError(f"only {', '.join(editable)} and new files may be edited, not {edit.file}")
             if edit.file in self._workspace.files and edit.file not in texts:
                 raise EditError(f"{edit.file} is a binary file")
-        changed = applied(texts, edits)
         session = self._session
+        changed = session.reader.applied(edits, texts)
         if not session.task.may_change_evaluation:
-            measures = evaluation_changes(session.task, self._workspace, {**texts, **changed})
+            before, task = texts_of(self._workspace, 0), session.task
+            measures = session.reader.evaluation_changes(before, {**texts, **changed}, task.parsed_metric, task.protect)
             if measures:
                 raise EditError(
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
@@ -264,10 +267,11 @@ def described_run(session: Session, result: RunResult, command: str) -> str:
     lines.append(f"metric: {metric:g}" if metric is not None else f"metric: none ({problem})")
     lines.append("output:\n" + (cut_middle(result.output.strip(), room // 2) or "(nothing)"))
     changed = session.workspace.changed_lines() if result.lines else {}
-    for path, counts in sorted((result.lines or {}).items()):
-        if marked := changed.get(path):
-            counted = with_counts(session.workspace.text(path), counts, marked)
-            lines.append(f"how often each changed line (+) of {path} ran:\n{cut_middle(counted, room // 3)}")
+    counted_lines = {path: counts for path, counts in sorted((result.lines or {}).items()) if changed.get(path)}
+    outlines = session.reader.outlines({path: session.workspace.text(path) for path in counted_lines})
+    for path, counts in counted_lines.items():
+        counted = with_counts(session.workspace.text(path), counts, outlines[path].executable, changed[path])
+        lines.append(f"how often each changed line (+) of {path} ran:\n{cut_middle(counted, room // 3)}")
     return "\n".join(lines)
 
 

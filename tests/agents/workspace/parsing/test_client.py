@@ -1,0 +1,113 @@
+"""The confined process finds what the parsers find, and stands what would end them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.outline import Outline, outline
+from xkg.agents.workspace.parsing import client
+from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.workspace import Workspace
+from xkg.build.code.repository import states_requirements
+from xkg.build.requirements import requirement_lines
+from xkg.build.slicing.scoping.imported_names import imported_packages
+from xkg.errors import UnsafeInputError
+from xkg.sandbox.isolation.confined_worker import Bounds
+from xkg.sandbox.runner import Environment
+
+BOUNDS = Bounds(step_seconds=1, seconds=100)
+EXAMPLE = Path(__file__).parents[4] / "examples/svgd/code"
+TEXTS = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
+SLOW = "import a\n" * 1_000_000
+DIVISION = f"x = 0x{'f' * 3_000_000} // 0x{'7' * 1_500_000}\n"
+"""The compiler works constants out, however long that takes."""
+BOMBS = {
+    "slow.py": SLOW,
+    "minus.py": "x = " + "-" * 900_000 + "1\n",
+    "deep.py": "x = " + "(" * 1_000_000,
+    "nested.py": "x = " + "[" * 90 + "f(" * 5000 + "\n",
+}
+TANGLED = {
+    "requirements/pyproject.toml": "a = " + "[" * 200_000,
+    "env/environment.yml": "a: &a [x]\n" + "".join(f"b{i}: &b{i} [*a, *a]\n" for i in range(999)),
+    "setup.py": "setup(install_requires=" + "(" * 500_000,
+    "Pipfile": "[packages]\n" + "a." * 40_000 + "b = 1\n",
+}
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[SourceReader]:
+    with SourceReader(BOUNDS) as made:
+        yield made
+
+
+class Maker:
+    """Installs nothing, and records what it was given."""
+
+    def __init__(self) -> None:
+        self.imports: object = None
+        self.lines: object = None
+
+    def make(self, imports: object, lines: object, _: str | None) -> Environment:
+        self.imports, self.lines = imports, lines
+        return Environment(site=None, hash="made", notes=("of the maker",))
+
+
+def test_values_are_those_that_are_found_without_it(reader: SourceReader) -> None:
+    python = {path: text for path, text in TEXTS.items() if path.endswith(".py")}
+    stated = {path: text for path, text in TEXTS.items() if states_requirements(path)}
+    found = reader.packages(python, stated)
+    assert found.imports == imported_packages(python.values())
+    assert "numpy" in found.imports
+    assert list(found.lines) == requirement_lines(stated) != []
+    assert found.unknown == {}
+    outlines = reader.outlines(TEXTS)
+    assert outlines == {path: outline(text) if path in python else Outline() for path, text in TEXTS.items()}
+    assert any(each.functions and each.steps < each.executable for each in outlines.values())
+
+
+def test_edits_give_what_they_give_without_it(reader: SourceReader) -> None:
+    path = next(path for path in TEXTS if path.endswith("sampler.py"))
+    line = next(line for line in TEXTS[path].splitlines() if line.startswith("import") or line.startswith("from"))
+    edits = [
+        FileEdit(file=path, kind="replace", target=f"{line}\n", text=f"{line}\nimport math\n"),
+        FileEdit(file="new.py", kind="file", target="", text="x = 1"),
+    ]
+    assert reader.applied(edits, TEXTS) == applied(TEXTS, edits)
+    broken = FileEdit(file=path, kind="file", target="", text="def (")
+    with pytest.raises(EditError) as direct:
+        applied(TEXTS, [broken])
+    with pytest.raises(EditError) as confined:
+        reader.applied([broken], TEXTS)
+    assert str(confined.value) == str(direct.value)
+
+
+def test_an_edit_that_ends_the_parser_is_refused(reader: SourceReader) -> None:
+    with pytest.raises(EditError, match=r"^the edited file cannot be parsed \(too-slow\)$"):
+        reader.applied([FileEdit(file="slow.py", kind="file", target="", text=DIVISION)], {})
+    with pytest.raises(EditError, match="no definition of `g`"):  # the next one is answered again
+        reader.applied([FileEdit(file="a.py", kind="function", target="g", text="")], {"a.py": "def f(): pass\n"})
+
+
+def test_a_run_goes_on_without_what_cannot_be_parsed(workspace: Workspace) -> None:
+    workspace.edit({**BOMBS, **TANGLED, "a.py": "import numpy\n", "requirements.txt": "numpy<3\n"}, "bombs")
+    maker = Maker()
+    with SourceReader(BOUNDS) as reader:
+        made = packages_for(workspace, maker, reader)  # type: ignore[arg-type]
+        assert maker.imports == {"numpy": ()}
+        assert maker.lines == ["numpy<3"]
+        note = "slow.py cannot be parsed (too-slow): the packages that it asks for are unknown"
+        assert made.notes == ("of the maker", note)
+        assert reader.outlines({"slow.py": SLOW, "b.py": DIVISION, "a.py": "x = 1\n"})["a.py"].executable == {1}
+        assert packages_for(workspace, None, reader).notes == (note,)
+        assert reader.left_out == {"slow.py": "too-slow", "b.py": "too-slow"}
+
+
+def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_DEADLY", 1)
+    many = {f"slow{i}.py": SLOW for i in range(2)}
+    with pytest.raises(UnsafeInputError, match=r"^the code cannot be parsed \(.+ at slow\d\.py\): give the folder"):
+        reader.packages(many, {})

@@ -1,0 +1,69 @@
+"""What can run in a Python file: its lines, and the functions of its module."""
+
+import ast
+import warnings
+
+from xkg.agents.workspace.edits import definitions
+from xkg.value import Value
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_NO_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+class ModuleFunction(Value):
+    """A function of a module, not of its classes, with its 1-based inclusive lines."""
+
+    name: str
+    start_line: int
+    end_line: int
+
+
+class Outline(Value):
+    """`executable` are the lines that a trace can hit, `steps` those of them that mean something when they run: not
+    imports, docstrings and the headers of functions and classes, which run when the file is imported."""
+
+    executable: frozenset[int] = frozenset()
+    steps: frozenset[int] = frozenset()
+    functions: tuple[ModuleFunction, ...] = ()
+
+
+def outline(text: str) -> Outline:
+    """The outline of Python; an empty one for text that is no Python."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text)
+            executable = _executable(text)
+    except _NO_PYTHON:
+        return Outline()
+    return Outline(executable=executable, steps=executable - _passed(tree), functions=tuple(_functions(tree)))
+
+
+def _executable(text: str) -> frozenset[int]:
+    waiting = [compile(text, "file", "exec", dont_inherit=True)]
+    lines: set[int] = set()
+    while waiting:
+        code = waiting.pop()
+        lines |= {line for *_, line in code.co_lines() if line}
+        waiting += [constant for constant in code.co_consts if hasattr(constant, "co_lines")]
+    return frozenset(lines)
+
+
+def _passed(tree: ast.Module) -> set[int]:
+    passed: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS):
+            start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            passed.update(range(start, max(node.lineno + 1, node.body[0].lineno)))
+        elif isinstance(node, (ast.Import, ast.ImportFrom)) or (
+            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        ):
+            passed.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return passed
+
+
+def _functions(tree: ast.Module) -> list[ModuleFunction]:
+    return [
+        ModuleFunction(name=name, start_line=node.lineno, end_line=node.end_lineno or node.lineno)
+        for name, node in definitions(tree)
+        if isinstance(node, ast.FunctionDef) and "." not in name
+    ]
