@@ -31,6 +31,6 @@ def test_a_node_without_the_data_is_named(repository: Path, tmp_path: Path) -> N
     workspace = Workspace.create(tmp_path / "w", read_starter(str(repository), tmp_path / "cache"))
     with (
         pytest.raises(NoWorkerError, match="same path on every node"),
-        spread_over(LocalEngine(1), settings, task) as run,
+        spread_over(LocalEngine(1), settings, task.data.values()) as run,
     ):
-        run(workspace, 0)
+        run(task, workspace, 0, None)
