@@ -14,6 +14,7 @@ _BECOME = """
 import ctypes, importlib, os, pkgutil, signal, subprocess, sys, types
 import xkg
 names = [m.name for m in pkgutil.walk_packages(xkg.__path__, "xkg.") if not m.name.startswith("xkg.sandbox.guest.")]
+names.remove("xkg.engine.ray_node")  # needs Ray, which `make ray` installs
 for name in names:
     importlib.import_module(name)
 import faiss, ladybug, onnxruntime, tantivy  # and what those of their libraries ask the real system for

@@ -32,7 +32,7 @@ def test_without_the_extra_it_is_named(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("xkg.web.extra.has_extra", lambda *_: False)
+    monkeypatch.setattr("xkg.web.require_web.has_extra", lambda *_: False)
     with pytest.raises(SystemExit) as ended:
         main(["--kg", str(published), *command])
     assert ended.value.code == 2

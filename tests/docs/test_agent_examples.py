@@ -45,7 +45,7 @@ def test_the_examples_of_the_agent_work(
     task = next(block.text for block in found if block.language == "yaml")
     (tmp_path / "implement.yaml").write_text(task.replace("/datasets/cifar", str(tmp_path / "cifar")))
     called = calls("".join(block.text for block in found if block.language == "sh"), tmp_path)
-    assert len(called) == 4
+    assert len(called) == 6
     answers: list[dict[str, Any]] = [
         parts(),
         step("edit_script", file="train.py", text="keep a velocity"),
@@ -73,3 +73,4 @@ def test_the_examples_of_the_agent_work(
                 run = name[1]
     assert f"xkg/{run}" in git(repository, "branch", "--list", "xkg/*")
     assert (tmp_path / "changes.patch").exists()
+    assert (tmp_path / "run.eval").exists()

@@ -216,6 +216,7 @@ async def test_a_title_cannot_close_the_marks_of_an_error(server: MCPServer) -> 
 def test_what_came_of_a_build_is_quoted() -> None:
     job = JobAnswer(
         job=1,
+        kind="build",
         state="failed",
         paper="p",
         repository="",
@@ -228,6 +229,7 @@ def test_what_came_of_a_build_is_quoted() -> None:
         calls=0,
         dollars=None,
         result=None,
+        implementation=None,
         error="no technique <<<x>>>",
         note="",
     )

@@ -16,6 +16,7 @@ from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, 
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id
+from xkg.text.plural import plural
 
 
 def build_paper(
@@ -144,7 +145,7 @@ def _repository(
 
 def _visible_counts(bundle: PaperBundle) -> str:
     visible = sum(t.hidden is None for t in bundle.techniques)
-    return f"{visible} techniques shown, {len(bundle.techniques) - visible} hidden"
+    return f"{plural(visible, 'technique')} shown, {len(bundle.techniques) - visible} hidden"
 
 
 def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> PaperBundle:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.build_each import build_each
+from xkg.cli.build_in_turn import build_in_turn
 from xkg.cli.curate import curated_pairs
 from xkg.cli.display.output import (
     Address,
@@ -143,7 +143,7 @@ def build(
     roots = None if within is None else [Path(folder) for folder in within if folder]
     if curated:
         pairs += curated_pairs(settings, paper, blacklist, paper_id)
-    build_each(settings, pairs, paper_id, progress, roots, blacklist, as_json, first=first)
+    build_in_turn(settings, pairs, paper_id, progress, roots, blacklist, as_json, first=first)
 
 
 def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:

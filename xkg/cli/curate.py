@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.build_each import build_each
+from xkg.cli.build_in_turn import build_in_turn
 from xkg.cli.display.output import Blacklisted, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
@@ -51,7 +51,7 @@ def curate(
     elif not build:
         print_result(curated, as_json=True)
     if build and curated.papers:
-        build_each(settings, curated.pairs(), None, "text", None, blacklist, as_json)
+        build_in_turn(settings, curated.pairs(), None, "text", None, blacklist, as_json)
 
 
 def curated_pairs(

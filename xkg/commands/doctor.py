@@ -14,7 +14,7 @@ from xkg.errors import XkgError
 from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
-from xkg.web.extra import missing_packages
+from xkg.web.require_web import missing_packages
 
 _WIDTH = 88
 

@@ -9,7 +9,7 @@ from xkg.commands.graph.contents import ExportResult
 from xkg.commands.graph.open import open_service
 from xkg.config import Settings
 from xkg.errors import InputError
-from xkg.web.extra import require_extra
+from xkg.web.require_web import require_extra
 
 
 def explore(settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
     from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.prompts import PlanAblations
+    from xkg.serve.mcp_prompts import PlanAblations
 
 
 def serve_stdio(settings: "Settings") -> None:
@@ -64,7 +64,7 @@ def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
 
 def _pages() -> "Pages | None":
     """Pages for people; None where the extra `web` is not installed."""
-    from xkg.web.extra import has_extra
+    from xkg.web.require_web import has_extra
 
     if not has_extra():
         return None

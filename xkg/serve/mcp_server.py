@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp.server import MCPServer
 
-from xkg.serve.prompts import PlanAblations, add_prompts
+from xkg.serve.mcp_prompts import PlanAblations, add_prompts
 from xkg.serve.resources import add_resources
 from xkg.serve.service import Service
 from xkg.serve.tools import cypher, locate, nodes, search

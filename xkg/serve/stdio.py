@@ -19,7 +19,7 @@ from xkg.serve.tool_errors import PlainErrors
 if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
     from xkg.serve.jobs.table import Kind
-    from xkg.serve.prompts import PlanAblations
+    from xkg.serve.mcp_prompts import PlanAblations
 
 _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \

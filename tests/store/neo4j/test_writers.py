@@ -130,7 +130,7 @@ def test_a_paper_that_cannot_be_sent_is_queued_and_sent_later(
     proxy: Proxy, server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = settings_for(Neo4jServer(proxy.url, server.user, server.password), tmp_path / "kg")
-    for module in ("open", "build"):
+    for module in ("graph.open", "build"):
         monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     monkeypatch.setattr("xkg.store.neo4j.db.connection._RETRY_SECONDS", 1)
     folder = tmp_path / "in"
@@ -201,7 +201,7 @@ def test_the_doctor_tells_what_a_server_is_and_where_its_graph_stands(server: Ne
 def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(
     server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("open", "build"):
+    for module in ("graph.open", "build"):
         monkeypatch.setattr(f"xkg.commands.{module}.embedder", _embedder)
     chosen = settings_for(server, tmp_path / "kg")
     outbox.enqueue(chosen.kg, [a_paper(1), a_paper(2)])

@@ -165,7 +165,7 @@ def test_an_address_that_means_nothing_says_so(pages: Running, path: str) -> Non
 
 
 def test_without_the_extra_there_is_mcp_alone(web_graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.web.extra.has_extra", lambda *_: False)
+    monkeypatch.setattr("xkg.web.require_web.has_extra", lambda *_: False)
     with running(web_graph, llm=LlmSettings(model="none")) as server:
         assert server.client(**HTML).get("/").status_code == 404
         assert server.client().get("/healthz").status_code == 200

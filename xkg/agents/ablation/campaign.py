@@ -13,6 +13,7 @@ from xkg.agents.ablation.bench import Bench
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, effect, pooled_deviation
 from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.on_engine import Elsewhere
 from xkg.agents.ablation.operations import Operations, digest
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
 from xkg.agents.ablation.parsing.client import SourceParser
@@ -25,11 +26,10 @@ from xkg.agents.ablation.reproduction.planner import plan, readme
 from xkg.agents.ablation.roles.functions import FunctionStore
 from xkg.agents.ablation.roles.proposals import Written
 from xkg.agents.ablation.roles.team import Scene, Team
+from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Picked, Proposals
 from xkg.agents.ablation.rounds.fill import fill, make_policy
-from xkg.agents.ablation.rounds.listed import Listed, Picked, Proposals
 from xkg.agents.ablation.selection.history import Pull, Trial
-from xkg.agents.ablation.space.given import metric_keys, only, options_of
-from xkg.agents.ablation.spread import Elsewhere
+from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.starter import Starter

@@ -11,8 +11,8 @@ from typing import Self
 
 from xkg.blacklist import read_blacklist
 from xkg.commands.batch.carried_files import Carried, Files, local_paths
-from xkg.commands.batch.elsewhere import GraphAtHome, NodeGraph, Outbox, language_model_elsewhere, open_ledger
 from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.batch.remote_build import GraphAtHome, NodeGraph, Outbox, language_model_elsewhere, open_ledger
 from xkg.commands.build import Builder
 from xkg.commands.graph.open import require_folder
 from xkg.commands.published import BuildResult, OwnGraph

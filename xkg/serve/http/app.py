@@ -37,8 +37,8 @@ from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.mcp_prompts import PlanAblations
 from xkg.serve.mcp_server import add_all
-from xkg.serve.prompts import PlanAblations
 from xkg.serve.service import Service
 from xkg.serve.stdio import instructions
 from xkg.serve.tool_errors import PlainErrors

@@ -75,7 +75,9 @@ def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
                 {
                     "technique": i,
                     "why": "because",
-                    "places": [{"symbol": number(inputs, s), "sure": sure} for s, sure in wanted.get(name, ())],
+                    "places": [
+                        {"symbol": number(inputs, s), "sure": sure, "lines": []} for s, sure in wanted.get(name, ())
+                    ],
                 }
                 for i, name in enumerate(requested_techniques(inputs), start=1)
             ]
@@ -143,7 +145,7 @@ def test_the_model_gets_the_faults_of_its_answer(
 ) -> None:
     wrong = {
         "techniques": [
-            {"technique": t, "why": "", "places": [{"symbol": s, "sure": "high"} for s in symbols]}
+            {"technique": t, "why": "", "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols]}
             for t, symbols in answer
         ]
     }

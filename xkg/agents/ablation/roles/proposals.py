@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from xkg.agents.ablation.candidates import Candidate, Component, Space
 from xkg.agents.ablation.outcomes import CandidateOutcome
 from xkg.agents.ablation.roles.team import Team
-from xkg.agents.ablation.rounds.listed import Picked
+from xkg.agents.ablation.rounds.candidates_for_arms import Picked
 from xkg.agents.ablation.selection.history import Arm, Pull
 
 _AT_ONCE = 4

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from xkg.agents.ablation.outcomes import CandidateOutcome
-from xkg.agents.ablation.rounds.listed import Picked, Proposals
+from xkg.agents.ablation.rounds.candidates_for_arms import Picked, Proposals
 from xkg.agents.ablation.selection.bandit import Bandit
 from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
 from xkg.agents.ablation.selection.history import Policy, Trial

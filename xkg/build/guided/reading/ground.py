@@ -43,7 +43,7 @@ _STEP = 0.02
 class Place(AnswerType):
     symbol: int
     sure: _Confidence
-    lines: tuple[str, ...] = ()
+    lines: tuple[str, ...]
 
 
 class Judged(AnswerType):

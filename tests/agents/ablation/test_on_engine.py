@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
-from xkg.agents.ablation.spread import spread_over
+from xkg.agents.ablation.on_engine import spread_over
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.commands.ablate import ablate
@@ -31,6 +31,6 @@ def test_a_node_without_the_data_is_named(repository: Path, tmp_path: Path) -> N
     workspace = Workspace.create(tmp_path / "w", read_starter(str(repository), tmp_path / "cache"))
     with (
         pytest.raises(NoWorkerError, match="same path on every node"),
-        spread_over(LocalEngine(1), settings, task) as run,
+        spread_over(LocalEngine(1), settings, task.data.values()) as run,
     ):
-        run(workspace, 0)
+        run(task, workspace, 0, None)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from xkg.config import Settings
 
 
-def build_each(
+def build_in_turn(
     settings: "Settings",
     pairs: Sequence[tuple[str, str | None]],
     paper_id: str | None,
