@@ -12,14 +12,14 @@ from xkg.sandbox.isolation.confined_worker import Bounds
 
 METRIC = Metric.parse(r"final loss: ([\d.]+):min")
 BEFORE = {"train.py": TRAIN, "model.py": MODEL, "conf.yaml": "a: 1\n", "data.csv": "1\n", "tests/test_a.py": "x = 1\n"}
-HUGE = f"def evaluate(x):\n    return 0x{'f' * 5000}\n"
+HUGE = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"
 """Its digits are more than Python writes."""
-SLOW = "import a\n" * 1_000_000
+SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 
 
 @pytest.fixture(scope="module")
 def reader() -> Iterator[CodeReader]:
-    with CodeReader(Bounds(step_seconds=1, seconds=100)) as made:
+    with CodeReader(Bounds(step_seconds=0.5, seconds=100)) as made:
         yield made
 
 

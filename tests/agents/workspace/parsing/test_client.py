@@ -18,10 +18,10 @@ from xkg.errors import UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
 from xkg.sandbox.runner import Environment
 
-BOUNDS = Bounds(step_seconds=1, seconds=100)
+BOUNDS = Bounds(step_seconds=0.5, seconds=100)
 EXAMPLE = Path(__file__).parents[4] / "examples/svgd/code"
 TEXTS = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
-SLOW = "import a\n" * 1_000_000
+SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 DIVISION = f"x = 0x{'f' * 3_000_000} // 0x{'7' * 1_500_000}\n"
 """The compiler works constants out, however long that takes."""
 BOMBS = {
