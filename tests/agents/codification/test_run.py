@@ -189,6 +189,23 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     assert world.workspace.text("model.py").endswith("return x * x\n")
 
 
+def test_a_file_that_ends_the_parser_does_not_end_the_run(world: World) -> None:
+    huge = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"  # more digits than Python writes
+    (world.starter / "huge.py").write_text(huge)
+    bomb = {"file": "model.py", "kind": "replace", "target": "def evaluate(x):\n    return x * x\n", "text": huge}
+    world.endpoint.answers = [
+        parts(),
+        step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
+        edits(bomb),
+        edits(function("train", MOMENTUM)),
+        final(),
+    ]
+    result = world.run()
+    assert result.result == "A", result
+    assert world.asked("changes how the result is measured (model.py)") == 1
+    assert any(note.startswith("huge.py cannot be parsed (crashed): ") for note in result.notes)
+
+
 def test_edits_that_do_not_fit_are_refused_before_anything_runs(world: World) -> None:
     def replace(target: str, text: str, file: str = "train.py") -> dict[str, Any]:
         return edits({"file": file, "kind": "replace", "target": target, "text": text})
