@@ -11,8 +11,6 @@ from pathlib import Path
 
 from pydantic import BaseModel
 from tree_sitter import Language, Node
-from xkg.web.formulas import formulas
-from xkg.web.source_lines import highlighted
 
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.build.code.call_graph import link
@@ -60,6 +58,8 @@ from xkg.store.concepts.names import names
 from xkg.store.cypher.guard import guard
 from xkg.store.indexes.text import words
 from xkg.store.peer_format import read_peer
+from xkg.web.rendering.formulas import formulas
+from xkg.web.rendering.source_lines import highlighted
 
 
 class _Answer(BaseModel):
