@@ -3,59 +3,46 @@ ogbn-arxiv, and a generated graph of the same layout stands in for the data set.
 
     python prepare.py CLONE FOLDER
 
-What it writes to FOLDER is the starter: plain training, `gnn.py` and `graph.py`. CLONE may be a bare repository."""
+What it writes to FOLDER is the starter: plain training, `gnn.py` and `graph.py`. CLONE may be bare, and has
+the commit."""
 
+import hashlib
 import subprocess
 import sys
 from pathlib import Path
 
+COMMIT = "b507e6286797b8a726d594c38fd69c54cd1b19ef"
 SOURCE = "ogb/nodeproppred/arxiv/gnn.py"
+DIGEST = "fe6d27024aa7ae930bf3b808ed2c11a70095f0d96c99957da003610d0abfbee0"
 HERE = Path(__file__).parent
 
-# What is replaced, each exactly once; what the method adds is replaced by nothing.
-REPLACED = (
-    ("import torch_geometric.transforms as T\nfrom torch_geometric.nn import GCNConv, SAGEConv\n\n", ""),
-    (
-        "from ogb.nodeproppred import PygNodePropPredDataset, Evaluator\n",
-        "from graph import Dataset, Evaluator, GCNConv, SAGEConv\n",
-    ),
-    ("import sys\nsys.path.insert(0,'../..')\nfrom attacks import *\n\nimport pdb\n", ""),
-    (
-        "dataset = PygNodePropPredDataset(name='ogbn-arxiv',\n"
-        "                                     transform=T.ToSparseTensor())",
-        "dataset = Dataset(name='ogbn-arxiv')",
-    ),
-    ("    data.adj_t = data.adj_t.to_symmetric()\n", ""),
-    (
-        "            if args.attack == 'vanilla' :\n"
-        "                loss = train(model, data, train_idx, optimizer)\n"
-        "            else :\n"
-        "                loss = train_flag(model, data, train_idx, optimizer, device, args)\n",
-        "            loss = train(model, data, train_idx, optimizer)\n",
-    ),
-    ("    parser.add_argument('--step-size', type=float, default=1e-3)\n", ""),
-    ("    parser.add_argument('-m', type=int, default=3)\n", ""),
-    ("    parser.add_argument('--attack', type=str, default='flag')\n", ""),
-    (
-        "    for run in range(args.runs):\n",
-        "    for run in range(args.runs):\n        torch.manual_seed(args.start_seed + run)\n",
-    ),
+# First and last line (1-based, inclusive; last before first: an insertion), and what stands there instead.
+EDITS = (
+    (6, 9, "from graph import Dataset, Evaluator, GCNConv, SAGEConv\n"),
+    (12, 16, ""),
+    (95, 104, ""),
+    (142, 143, ""),
+    (145, 145, ""),
+    (152, 153, "    dataset = Dataset(name='ogbn-arxiv')\n"),
+    (156, 156, ""),
+    (176, 175, "        torch.manual_seed(args.start_seed + run)\n"),
+    (182, 182, ""),
+    (184, 185, ""),
 )
+DEDENTED = 183
 
 
 def main() -> None:
     clone, folder = sys.argv[1], Path(sys.argv[2])
-    text = subprocess.run(
-        ["git", "-C", clone, "show", f"HEAD:{SOURCE}"], check=True, capture_output=True, text=True
-    ).stdout
-    start, end = text.index("def train_flag("), text.index("@torch.no_grad()\ndef test(")
-    text = text[:start] + "\n" + text[end:]
-    for old, new in REPLACED:
-        if text.count(old) != 1:
-            sys.exit(
-                f"{SOURCE} of this clone is another one: {old.strip().splitlines()[0]!a} occurs {text.count(old)} times"
-            )
-        text = text.replace(old, new)
+    shown = ["git", "-C", clone, "show", f"{COMMIT}:{SOURCE}"]
+    source = subprocess.run(shown, check=True, capture_output=True).stdout
+    if hashlib.sha256(source).hexdigest() != DIGEST:
+        sys.exit(f"{SOURCE} of this clone is another one")
+    lines = source.decode().splitlines(keepends=True)
+    lines[DEDENTED - 1] = lines[DEDENTED - 1].removeprefix("    ")
+    for first, last, new in reversed(EDITS):
+        lines[first - 1 : last] = [new]
+    text = "".join(lines)
     for word in ("flag", "perturb", "attack", "step_size", "adversar"):
         if word in text.lower():
             sys.exit(f"a trace of the method is left: {word}")
