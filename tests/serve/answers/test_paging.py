@@ -60,7 +60,7 @@ def test_what_is_no_cursor_is_refused_in_one_line(text: str) -> None:
 def test_a_cursor_with_another_character_is_refused(place: int, character: str) -> None:
     cursor = Page(None, "tool").after(["a", "b"])
     damaged = cursor[:place] + character + cursor[place + 1 :]
-    if damaged != cursor:
+    if damaged.rstrip("=") != cursor:  # padding at the end is no other cursor
         with pytest.raises(InputError):
             Page(damaged, "tool").start(["a", "b", "c"])
 

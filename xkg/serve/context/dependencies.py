@@ -6,7 +6,7 @@ uses that no hierarchy has, each of them true.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xkg.model import Code, Technique
 
@@ -70,8 +70,12 @@ def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:
-    above: dict[str, frozenset[str]] = {}
-    for technique in techniques:
-        parent = technique.parent
-        above[technique.id] = above[parent] | {parent} if parent in above else frozenset()
-    return above
+    ids = {technique.id for technique in techniques}
+    return {each: frozenset(ids.intersection(_above(each))) for each in ids}
+
+
+def _above(technique: str) -> Iterator[str]:
+    """The ids on the path to a technique, of which some may be hidden."""
+    while (cut := technique.rfind("/")) > technique.rfind("#"):
+        technique = technique[:cut]
+        yield technique

@@ -2,13 +2,14 @@
 one that takes exponential time. Its repetitions become possessive (Python 3.11), so that nothing is tried twice."""
 
 import re
+import warnings
 
 from xkg.agents.ablation.task import parse_metric
 from xkg.errors import InputError
 
 _LONGEST = 200
 _TOKEN = re.compile(
-    r"(?P<atom>\\[^\d]|\[\^?\]?(?:\\.|[^\]\\]){0,80}\]|[^\\\[\](){}*+?|])"
+    r"(?P<atom>\\[^\d]|\[\^?\]?(?:\\.|[^\]\[\\&~|-]|-(?!-)){0,80}\]|[^\\\[\](){}*+?|])"
     r"(?P<times>(?:[*+?]|\{\d{0,3}(?:,\d{0,3})?\})?)[?+]?"
     r"|(?P<group>\((?!\?)|\)(?![*+?{]))"
 )
@@ -19,7 +20,9 @@ def bounded(metric: str) -> str:
 
     Raises `InputError` for a pattern with alternatives, look-arounds, back references, repeated groups or `.*`: a few
     words beside one number need none of them."""
-    if parse_metric(metric).path is not None:
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):  # sets within sets, which are refused below
+        path = parse_metric(metric).path
+    if path is not None:
         return metric
     pattern, _, direction = metric.rpartition(":")
     if len(pattern) > _LONGEST:
