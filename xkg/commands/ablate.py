@@ -91,7 +91,7 @@ def ablate(
     the same run; where a model has to plan or repair, and cannot be asked, `LanguageModelError`."""
 
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
-    from xkg.agents.ablation.on_engine import spread_over
+    from xkg.agents.ablation.running.on_engine import spread_over
     from xkg.agents.workspace.starter import read_starter
     from xkg.files import file_lock, write_whole
     from xkg.sandbox.packages.environments import UvEnvironments

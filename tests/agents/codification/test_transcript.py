@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from inspect_ai.log import read_eval_log
 
 from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
 from xkg.agents.codification.transcript import json_lines, steps, write_inspect_log
@@ -40,10 +41,9 @@ def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["run.eval", "run.json"])
 def test_inspect_reads_the_log(world: World, tmp_path: Path, name: str) -> None:
-    log_module = pytest.importorskip("inspect_ai.log")
     folder = worked(world)
     write_inspect_log(folder, tmp_path / name, MODELS)
-    log = log_module.read_eval_log(str(tmp_path / name))
+    log = read_eval_log(str(tmp_path / name))
     (sample,) = log.samples
     assert (log.status, log.eval.model, sample.scores["class"].value) == ("success", "base", "A")
     calls = [call for message in sample.messages if message.role == "assistant" for call in message.tool_calls]

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from xkg.agents.ablation import worktrees
-from xkg.agents.ablation.bench import Bench
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import CRITICAL, effect, pooled_deviation
 from xkg.agents.ablation.failures import Failure
-from xkg.agents.ablation.on_engine import Elsewhere
-from xkg.agents.ablation.operations import Operations, digest
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
 from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.questions import Questions
@@ -28,6 +24,10 @@ from xkg.agents.ablation.roles.proposals import Written
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Picked, Proposals
 from xkg.agents.ablation.rounds.fill import fill, make_policy
+from xkg.agents.ablation.running import worktrees
+from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.running.on_engine import Elsewhere
+from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
-from xkg.agents.ablation.operations import Operations
+from xkg.agents.ablation.running.operations import Operations
 from xkg.llm.client import AnswerType, LanguageModel, Tier
 from xkg.llm.endless_text import endless
 from xkg.llm.prompt import Prompt, load_prompt

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import Checkout, File
+from xkg.build.slicing.flat_names import undefined_names
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Statement, bound_name
 from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
-from xkg.build.slicing.slice import slice_symbols, undefined_names
+from xkg.build.slicing.slice import slice_symbols
 from xkg.errors import InputError
 from xkg.model import Repository, slug
 from xkg.sandbox.evidence.python_ast import syntax_tree

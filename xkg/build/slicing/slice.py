@@ -7,7 +7,6 @@ imports from the repository disappear, the others are merged at the top. Nothing
 """
 
 import ast
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,21 +17,20 @@ from pydantic import Field
 from xkg.build.code.codebase import Codebase
 from xkg.build.slicing.class_parts import Parts
 from xkg.build.slicing.dependence import Dependence, NestedImport, Place
+from xkg.build.slicing.flat_names import NAMESPACE_TYPES, flat_names, undefined_names
 from xkg.build.slicing.function_parts import first_line, statements_on
 from xkg.build.slicing.outlines import outline
 from xkg.build.slicing.rewrite import Edit, Source
 from xkg.build.slicing.scoping.bindings import Function, bound_name, imported_module
 from xkg.build.slicing.scoping.name_resolution import (
-    BUILTINS,
     MODULE_NAMES,
     Definition,
     External,
     Program,
     RepositoryModule,
-    Star,
     Target,
 )
-from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
+from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Symbol, symbol_id
 from xkg.value import Value
@@ -445,64 +443,3 @@ class _Slicer:
             f"{path} is a namespace here: later assignments in it have no effect" for path in self.need.namespaces
         ]
         return tuple(dict.fromkeys(notes))
-
-
-# The standard module that namespaces are made with.
-NAMESPACE_TYPES = External("types", None, "types\0")
-
-
-def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name of each included definition: its own where it is unique, else with its module's name appended."""
-    enclosing: dict[Target, set[str]] = {}
-    identifiers: set[str] = set()
-    for place, references in need.included.items():
-        identifiers |= need.scope(place.path).identifiers
-        for reference in references:
-            use = reference.use  # a function's own import is removed, so its name is free
-            enclosing.setdefault(reference.target, set()).update(use.enclosing - ({use.name} if use.local else set()))
-    claimed = {*need.builtins, *need.missing}
-    for references in need.included.values():
-        claimed |= {r.target.name for r in references if isinstance(r.target, Star)}
-    flat: dict[Target, str] = {}
-
-    def claim(target: Target, preferred: str, module: str) -> None:
-        if target in flat:
-            return
-        name = preferred
-        if name in claimed or name in enclosing.get(target, ()):
-            stems = [
-                re.sub(r"\W", "_", s) for s in module.removesuffix("/__init__.py").removesuffix(".py").split("/") if s
-            ]
-            options = [f"{preferred}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1)]
-            options += [f"{preferred}__{n}" for n in range(2, len(claimed) + len(identifiers) + 3)]
-            name = next(o for o in options if o not in claimed and o not in identifiers and o not in BUILTINS)
-        flat[target] = name
-        claimed.add(name)
-
-    def claim_all(places: Sequence[Place]) -> None:
-        for place in places:
-            statement = need.statement(place)
-            starred = need.program.rebound_stars(place.path).get(place.index, {})
-            for name in sorted(statement.binds | statement.globals_written | starred.keys()):
-                claim(Definition(place.path, name), name, place.path)
-
-    claim_all(seeds)
-    for external, path in need.externals.items():
-        claim(external, external.alias, path)
-    claim_all(list(need.included))
-    for definition in (*need.cut, *sorted(need.ready, key=lambda each: (each.path, each.name))):
-        claim(definition, definition.name, definition.path)
-    for path in need.namespaces:
-        stem = path.rstrip("/").removesuffix("/__init__.py").removesuffix(".py").rpartition("/")[2]
-        claim(RepositoryModule(path), stem, path)
-    if need.namespaces:
-        claim(NAMESPACE_TYPES, "types", "types.py")
-    return flat
-
-
-def undefined_names(scope: ModuleScope) -> list[str]:
-    """Global names that a module uses, does not bind, and that are no builtins, in order of first use."""
-    if any(s.star_imports for s in scope.statements):
-        return []
-    known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES
-    return list(dict.fromkeys(u.name for s in scope.statements for u in s.uses if not u.local and u.name not in known))

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.operations import Operations
 from xkg.agents.ablation.outcomes import (
     Analysis,
     Baseline,
@@ -36,6 +35,7 @@ from xkg.agents.ablation.roles.answers import (
 from xkg.agents.ablation.roles.descriptions import ONE_SOURCE, described
 from xkg.agents.ablation.roles.functions import FunctionIndex, FunctionRecords, FunctionStore, key_of
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
+from xkg.agents.ablation.running.operations import Operations
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit

@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from xkg.agents.ablation.bench import Bench
-from xkg.agents.ablation.operations import digest
 from xkg.agents.ablation.outcomes import RunOutcome
+from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.parsing.client import SourceReader

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
-from xkg.agents.ablation.on_engine import spread_over
+from xkg.agents.ablation.running.on_engine import spread_over
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.commands.ablate import ablate
