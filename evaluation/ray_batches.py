@@ -29,7 +29,8 @@ from rich.table import Table
 from evaluation.speed.batches import THREADS, write_list
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import Row
-from xkg.commands.batch.run import Event, run
+from xkg.commands.batch.run import run
+from xkg.commands.batch.side_by_side import Event
 from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.engine.engine import Engine
 from xkg.engine.local import LocalEngine

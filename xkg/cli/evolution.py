@@ -4,7 +4,17 @@ from typing import Annotated
 
 import typer
 
-from xkg.cli.display.output import Blacklisted, Json, Papers, present, print_result, settings_of
+from xkg.cli.display.output import (
+    Address,
+    AllowPublic,
+    Blacklisted,
+    Engine,
+    Json,
+    Papers,
+    present,
+    print_result,
+    settings_of,
+)
 
 SOME_FAILED = 3
 
@@ -19,6 +29,17 @@ def update(
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
     ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
+        ),
+    ] = None,
+    engine: Engine = "local",
+    address: Address = None,
+    allow_public: AllowPublic = False,
     blacklist: Blacklisted = None,
     as_json: Json = False,
 ) -> None:
@@ -26,12 +47,20 @@ def update(
 
     Code that was proven stays until the new code is proven as far. Papers and repositories from files are named, not
     built. Exits with 3 where some papers could not be looked at or built."""
-    from xkg.cli.display.progress import text_lines
+    from xkg.cli.display.batch import display
     from xkg.commands import update
+    from xkg.commands.engines import engine_for
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
-    with text_lines(0) as notify:
-        result = update.update(settings, tuple(papers or ()), check=check, blacklist=blacklist, notify=notify)
+    with engine_for(engine, jobs, address, allow_public=allow_public) as opened:
+        result = update.update(
+            settings,
+            tuple(papers or ()),
+            opened,
+            check=check,
+            blacklist=blacklist,
+            display=lambda papers: display(papers, opened.jobs),
+        )
     print_result(result, as_json)
     if result.failed:
         raise typer.Exit(SOME_FAILED)

@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.embeddings.base import EncodedDocuments
     from xkg.llm.client import LanguageModel
+    from xkg.model import PaperBundle
 
 from xkg.commands.graph.open import (
     blacklist_guard,
@@ -23,7 +25,7 @@ from xkg.commands.graph.open import (
     require_folder,
     runner_in_force,
 )
-from xkg.commands.published import BuildResult, OwnGraph, PublishedGraph
+from xkg.commands.published import BuildGraph, BuildResult, OwnGraph, Unpublished
 
 
 class PlannedCalls(Value):
@@ -63,6 +65,8 @@ class BuildPlan(Value):
         )
 
 
+Published = TypeVar("Published")
+
 AUTO = "auto"
 """Instead of a repository: the one that is the paper's own, found as a curation finds it."""
 
@@ -86,7 +90,7 @@ class Builder(AbstractContextManager["Builder"]):
         blacklist: Path | None = None,
         *,
         first: bool = False,
-        graph: "PublishedGraph | None" = None,
+        graph: "BuildGraph | None" = None,
         model: "Callable[[], LanguageModel] | None" = None,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
@@ -124,13 +128,19 @@ class Builder(AbstractContextManager["Builder"]):
         self._opened.close()
 
     def build(
-        self, paper: str | Path, repository: str | None, paper_id: str | None = None, *, keep_proven: bool = False
-    ) -> BuildResult:
-        """Builds one paper, a path or an arXiv id or address, and publishes it, unless the graph already holds exactly
-        that, or holds it whole and this build was stopped. Later verification results of the same code stay. With
-        `keep_proven` code of the stored paper stays where the new code has a lower level (`xkg.build.proven_code`).
+        self,
+        paper: str | Path,
+        repository: str | None,
+        paper_id: str | None = None,
+        *,
+        keep_proven: bool = False,
+        publish: "Callable[[Unpublished], Published]",
+    ) -> "Published | BuildResult":
+        """Builds one paper, a path or an arXiv id or address, and gives what `publish`, which is called under the
+        claim on the paper, makes of it; a result for another form of a paper that the graph has. `keep_proven` as in
+        `Unpublished`.
 
-        Raises what `build_paper` and `GraphStore.publish` raise, and `InputError` for an id that no paper can have."""
+        Raises what `build_paper` and `publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.build.pipeline import build_paper
         from xkg.commands.claims import SamePaperError
         from xkg.sandbox.select import warmed
@@ -150,7 +160,16 @@ class Builder(AbstractContextManager["Builder"]):
                 except SamePaperError as same:
                     return self._graph.stored(same.paper, str(same))
                 built = replace(built, notes=(*notes, *claims.notes, *built.notes))
-            return self._graph.publish(built, claims.fences, keep_proven)
+            return publish(Unpublished(built, dict(claims.fences), keep_proven, chosen=paper_id is not None))
+
+    def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":
+        """The texts that the graph embeds of a paper, and what they are embedded as, which the cache of this folder has
+        from then on. Raises `EmbeddingError`."""
+        from xkg.embeddings.base import encode_documents
+        from xkg.store.index_entries import searched_entries, vector_text
+
+        texts: list[str] = [vector_text(entry) for entry in searched_entries(bundle)]
+        return texts, encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
         """The repository that is shown to be the paper's own, and notes."""
@@ -177,7 +196,7 @@ def build(
     or folder that is not there before anything else is asked for, such as a key."""
     require_inputs(paper, repository)
     with Builder(settings, notify, roots, blacklist, first=first) as builder:
-        return builder.build(paper, repository, paper_id)
+        return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
 
 
 def require_inputs(paper: str | Path, repository: str | None) -> None:

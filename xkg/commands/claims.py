@@ -5,7 +5,7 @@ import re
 import socket
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from xkg.commands.graph.open import open_store
 from xkg.config import Settings
@@ -15,7 +15,7 @@ from xkg.text.titles import title_similarity
 
 if TYPE_CHECKING:
     from xkg.build.paper.document import Document
-    from xkg.store.graph_store import GraphStore
+    from xkg.store.graph_store import Snapshot
 
 _ALIKE = 0.5
 """The share of the shorter list of authors that both forms of a paper have at least."""
@@ -59,52 +59,69 @@ class Claims(AbstractContextManager["Claims"]):
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
-                identity = self._known_as(store, document, identity)
+                with store.snapshot() as snapshot:
+                    known = known_as(snapshot, document, identity)
+                if known != identity:
+                    note = f"the graph has this paper as {known}, from another form: it was built under that id"
+                    self.notes.append(note)
+                identity = known
             self.fences[identity] = self._opened.enter_context(store.lease(identity, _me()))
         except StoreUnreachableError as error:
             self.notes.append(f"whether another machine builds it is not known: {error}")
         return identity
 
-    def _known_as(self, store: "GraphStore", document: "Document", identity: str) -> str:
-        with store.snapshot() as snapshot:
-            if snapshot.headings([identity]) or not document.title:
-                return identity
-            for candidate in snapshot.called(document.title):
-                try:
-                    stored = snapshot.bundle(candidate).paper
-                except CorruptStoreError:
-                    continue
-                if self._is_same(document, stored, identity):
-                    return self._other_form(document, stored)
+
+class Form(Protocol):
+    """A form of a paper: a document, or a paper of a graph. `arxiv_version` is None for a file."""
+
+    @property
+    def title(self) -> str: ...
+    @property
+    def authors(self) -> Sequence[str]: ...
+    @property
+    def arxiv_id(self) -> str | None: ...
+    @property
+    def arxiv_version(self) -> str | None: ...
+
+
+def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
+    """The id under which a graph has a paper of which this is another form, else `identity`. Raises `SamePaperError`
+    for a form that does not replace that one, and `InputError` where only a person can know."""
+    if snapshot.headings([identity]) or not form.title:
         return identity
-
-    def _is_same(self, document: "Document", stored: Paper, identity: str) -> bool:
-        """Raises `InputError` for a short title without the authors that would decide it."""
-        if stored.origin != "build" or title_similarity(stored.title, document.title) < 1:
-            return False
-        if stored.arxiv_id and document.arxiv_id:
-            return stored.arxiv_id == document.arxiv_id
-        surnames = [_surnames(authors) for authors in (stored.authors, document.authors)]
-        if not all(surnames):
-            if len(re.findall(r"\w", document.title)) >= _TELLING:
-                return True
-            raise InputError(
-                f"the graph has a paper of this title, {stored.id}, and the authors that would show whether it is the "
-                f"same are not known: if it is, give it the id {stored.id} (--id, or the list's third column), "
-                f"else {identity}"
-            )
-        shared = len(surnames[0] & surnames[1])
-        return shared >= _ALIKE * min(map(len, surnames))
-
-    def _other_form(self, document: "Document", stored: Paper) -> str:
-        if document.arxiv_version is None:
+    for candidate in snapshot.called(form.title):
+        try:
+            stored = snapshot.bundle(candidate).paper
+        except CorruptStoreError:
+            continue
+        if _is_same(form, stored, identity):
+            if form.arxiv_version is not None:
+                return stored.id
             raise SamePaperError(
                 stored.id,
                 f"by its title this is another form of {stored.id}, which the graph has: it was not built; "
                 "give it that id (--id, or the list's third column) to build it from this form",
             )
-        self.notes.append(f"the graph has this paper as {stored.id}, from another form: it was built under that id")
-        return stored.id
+    return identity
+
+
+def _is_same(form: Form, stored: Paper, identity: str) -> bool:
+    """Raises `InputError` for a short title without the authors that would decide it."""
+    if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
+        return False
+    if stored.arxiv_id and form.arxiv_id:
+        return stored.arxiv_id == form.arxiv_id
+    surnames = [_surnames(authors) for authors in (stored.authors, form.authors)]
+    if not all(surnames):
+        if len(re.findall(r"\w", form.title)) >= _TELLING:
+            return True
+        raise InputError(
+            f"the graph has a paper of this title, {stored.id}, and the authors that would show whether it is the "
+            f"same are not known: if it is, give it the id {stored.id} (--id, or the list's third column), "
+            f"else {identity}"
+        )
+    shared = len(surnames[0] & surnames[1])
+    return shared >= _ALIKE * min(map(len, surnames))
 
 
 def _me() -> str:

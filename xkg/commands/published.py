@@ -1,12 +1,14 @@
 """The graph that built papers are published into, and the result of a build."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from xkg.commands.graph.open import open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
+from xkg.errors import CorruptStoreError, ModelMismatchError, StoreBusyError
 from xkg.text.plural import plural
 from xkg.value import Value
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
     from xkg.model import PaperBundle
+    from xkg.store.graph_store import GraphStore
 
 
 class StageSeconds(Value):
@@ -72,14 +75,27 @@ class HeldClaims(Protocol):
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str: ...
 
 
-class PublishedGraph(Protocol):
-    """Where a build publishes, in this process or beyond it."""
+@dataclass(frozen=True)
+class Unpublished:
+    """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
+    the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id."""
+
+    built: "Built"
+    fences: Mapping[str, int] = field(default_factory=dict)
+    keep_proven: bool = False
+    chosen: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.built.bundle.paper.id
+
+
+class BuildGraph(Protocol):
+    """What a build asks of the graph that it is for, which may be that of another machine."""
 
     def require_writable(self) -> None: ...
 
     def claims(self) -> AbstractContextManager[HeldClaims]: ...
-
-    def publish(self, built: "Built", fences: Mapping[str, int], keep_proven: bool = False) -> BuildResult: ...
 
     def stored(self, paper: str, note: str) -> BuildResult:
         """The result for a paper that the graph has already."""
@@ -109,48 +125,94 @@ class OwnGraph:
         with Claims(self._settings) as claims:
             return claims.claim(document, identity, chosen=chosen), tuple(claims.notes)
 
-    def publish(self, built: "Built", fences: Mapping[str, int], keep_proven: bool = False) -> BuildResult:
-        """As `Builder.build` does, whose `keep_proven` this is. Raises what `GraphStore.publish` does."""
-        from dataclasses import replace
-
-        from xkg.build.proven_code import with_proven
-        from xkg.build.prune import pruned
-        from xkg.build.verify import apply, newer_evidence
-
-        settings = self._settings
-        with self._unreachable(built.bundle), open_store(settings) as store:
-            known = stored_paper(store, built.bundle.paper.id)
-            if known is not None:
-                if built.stopped is not None and known[1].paper.state == "complete":
-                    return _result(built, known[0], published=False)
-                if not built.bundle.repositories and known[1].repositories and known[1].paper.origin == "build":
-                    place = known[1].repositories[0].url or known[1].repositories[0].id
-                    note = (
-                        f"the graph has this paper with the repository {place}, and stays as it is: build it with one, "
-                        "or first take it out with `xkg remove`"
-                    )
-                    return self.stored(known[1].paper.id, note)
-                bundle = apply(built.bundle, newer_evidence(known[1], built.bundle), settings.prune.min_level)
-                if keep_proven:
-                    bundle, kept = with_proven(known[1], bundle)
-                    bundle = pruned(bundle, settings.prune.min_level)
-                    names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
-                    notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
-                    built = replace(built, notes=(*built.notes, *notes))
-                built = replace(built, bundle=bundle)
-                if known[1] == bundle:
-                    return _result(built, known[0], published=False)
-            return _result(built, store.publish([built.bundle], fences), published=True)
+    def publish(self, paper: Unpublished, *, connect: bool = True) -> BuildResult:
+        """Publishes a paper, unless the graph already holds exactly that, or holds it whole and this build was stopped.
+        Later verification results of the same code stay. Without `connect`, edges that follow from all papers together
+        are left to another writer. Raises what `GraphStore.publish` does."""
+        with self._unreachable(paper.built.bundle), open_store(self._settings, connect=connect) as store:
+            [outcome] = publish_together(store, self._settings, [paper])
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def stored(self, paper: str, note: str) -> BuildResult:
-        from xkg.build.context import Built
-
-        with open_store(self._settings) as store, store.snapshot() as snapshot:
-            return _result(Built(snapshot.bundle(paper), (), (note,)), snapshot.generation, published=False)
+        with open_store(self._settings) as store:
+            return stored_result(store, paper, note)
 
     def _unreachable(self, bundle: "PaperBundle") -> AbstractContextManager[None]:
         """Keeps the paper where the server of the graph is unreachable."""
         return outbox_when_unreachable(self._settings, [bundle])
+
+
+def publish_together(
+    store: "GraphStore", settings: Settings, papers: Sequence[Unpublished]
+) -> "list[BuildResult | Exception]":
+    """Publishes papers, each id once, in one step as `OwnGraph.publish` does; gives the result of each, or why it was
+    not published: what is wrong with one does not keep the others."""
+    from xkg.store import bundles
+
+    outcomes: list[BuildResult | Exception | None] = [None] * len(papers)
+    new: dict[int, Built] = {}
+    for number, paper in enumerate(papers):
+        try:
+            prepared = _prepared(store, settings, paper)
+            if isinstance(prepared, BuildResult):
+                outcomes[number] = prepared
+            else:
+                bundles.validate(prepared.bundle)
+                new[number] = prepared
+        except Exception as error:
+            outcomes[number] = error
+    fences = {identity: fence for number in new for identity, fence in papers[number].fences.items()}
+    try:
+        generation = store.publish([built.bundle for built in new.values()], fences) if new else 0
+    except (StoreBusyError, CorruptStoreError, ModelMismatchError) as error:  # it is the graph's
+        return [outcome or error for outcome in outcomes]
+    except Exception as error:
+        if len(papers) == 1:
+            return [outcome or error for outcome in outcomes]
+        alone = {number: publish_together(store, settings, [papers[number]])[0] for number in new}
+        return [outcome or alone[number] for number, outcome in enumerate(outcomes)]
+    return [outcome or _result(new[number], generation, published=True) for number, outcome in enumerate(outcomes)]
+
+
+def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "Built | BuildResult":
+    """The paper as it is published, or the result where it is not."""
+    from xkg.build.proven_code import with_proven
+    from xkg.build.prune import pruned
+    from xkg.build.verify import apply, newer_evidence
+
+    built, min_level = paper.built, settings.prune.min_level
+    known = stored_paper(store, paper.id)
+    if known is None:
+        return built
+    generation, stored = known
+    if built.stopped is not None and stored.paper.state == "complete":
+        return _result(built, generation, published=False)
+    if not built.bundle.repositories and stored.repositories and stored.paper.origin == "build":
+        place = stored.repositories[0].url or stored.repositories[0].id
+        note = (
+            f"the graph has this paper with the repository {place}, and stays as it is: build it with one, "
+            "or first take it out with `xkg remove`"
+        )
+        return stored_result(store, stored.paper.id, note)
+    bundle = apply(built.bundle, newer_evidence(stored, built.bundle), min_level)
+    if paper.keep_proven:
+        bundle, kept = with_proven(stored, bundle)
+        bundle = pruned(bundle, min_level)
+        names = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+        notes = (f"code that was proven before stays until the new code is: {names}",) if kept else ()
+        built = replace(built, notes=(*built.notes, *notes))
+    built = replace(built, bundle=bundle)
+    return _result(built, generation, published=False) if stored == bundle else built
+
+
+def stored_result(store: "GraphStore", paper: str, note: str) -> BuildResult:
+    """The result for a paper that the graph has already."""
+    from xkg.build.context import Built
+
+    with store.snapshot() as snapshot:
+        return _result(Built(snapshot.bundle(paper), (), (note,)), snapshot.generation, published=False)
 
 
 def _result(built: "Built", generation: int, *, published: bool) -> BuildResult:

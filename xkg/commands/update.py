@@ -1,12 +1,19 @@
 """`xkg update`: looks for new versions of papers and new commits of repositories, and builds those papers again."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from xkg.commands.build import Builder
+from xkg.commands.batch.build_papers import BuildPapers
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.batch.records import row_of
+from xkg.commands.batch.side_by_side import Ended, Event, build_side_by_side
 from xkg.commands.graph.open import chosen_papers, open_store, stored_paper
+from xkg.commands.published import BuildResult
 from xkg.config import Settings
+from xkg.engine.engine import Engine, WorkFailed
+from xkg.engine.local import LocalEngine
 from xkg.errors import XkgError
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
@@ -41,6 +48,7 @@ class UpdateResult(Value):
 
     papers: tuple[UpdatedPaper, ...]
     generation: int
+    notes: tuple[str, ...] = ()
 
     @property
     def failed(self) -> int:
@@ -56,6 +64,7 @@ class UpdateResult(Value):
             if paper.change is not None:
                 lines += [f"  {line}" for line in str(paper.change).splitlines()[2:]]
             lines += [f"  note: {line}" for line in paper.notes]
+        lines += [f"note: {line}" for line in self.notes]
         states = [paper.state for paper in self.papers]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         return "\n".join(
@@ -63,36 +72,51 @@ class UpdateResult(Value):
         )
 
 
+Display = Callable[[int], AbstractContextManager[Callable[[Event], None]]]
+"""Shows the builds of so many papers."""
+
+
 def update(
     settings: Settings,
     papers: Sequence[str] = (),
+    engine: Engine | None = None,
     *,
     check: bool = False,
     blacklist: Path | None = None,
-    notify: Callable[[object], None] = lambda _: None,
+    display: Display = lambda _: nullcontext(lambda _: None),
 ) -> UpdateResult:
     """Looks at the named papers (none: all that were built), and builds those again of which arXiv has a newer version
-    or whose repository has a newer commit on the branch that was built; with `check`, only says so. Each is published
-    as it is done; code that was proven stays until the new code is proven as far. What fails for one paper does not
-    keep the others. Raises `UnknownIdError`, `StoreError`, and what `Builder` raises."""
+    or whose repository has a newer commit on the branch that was built; with `check`, only says so. They are built
+    `engine.jobs` at a time (by default one), and published as in `build_side_by_side`; code that was proven stays until
+    the new code is proven as far. What fails for one paper does not keep the others. Raises `UnknownIdError`,
+    `StoreError`, and what `build_side_by_side` raises."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
-    looked_at = _News(settings).of([bundle for bundle in bundles if bundle.paper.origin == "build"])
-    outcomes = []
-    builder: Builder | None = None
-    try:
-        for found in looked_at:
-            if found.state != "newer" or check:
-                outcomes.append(_outcome(found))
-                continue
-            if builder is None:
-                builder = Builder(settings, notify, blacklist=blacklist)
-            outcomes.append(_updated(settings, builder, found))
-    finally:
-        if builder is not None:
-            builder.__exit__(None, None, None)
+    looked_at = list(_News(settings).of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
+    outcomes = {line: _outcome(found) for line, found in enumerate(looked_at, start=1)}
+    newer = [
+        ListedPaper(
+            line=line,
+            paper=found.paper,
+            repository=found.repository,
+            paper_id=found.bundle.paper.id,
+            keep_proven=True,
+        )
+        for line, found in enumerate(looked_at, start=1)
+        if found.state == "newer" and not check
+    ]
+    notes: tuple[str, ...] = ()
+    if newer:
+        with display(len(newer)) as notify:
+
+            def ended(listed: ListedPaper, built: Ended) -> None:
+                outcomes[listed.line] = _updated(settings, looked_at[listed.line - 1], built.outcome)
+                notify((listed, row_of(listed, built.outcome, built.seconds)))
+
+            builds = BuildPapers.of(settings, newer, blacklist)
+            notes = build_side_by_side(builds, engine or LocalEngine(), newer, ended, notify)
     with open_store(settings) as store, store.snapshot() as snapshot:
-        return UpdateResult(papers=tuple(outcomes), generation=snapshot.generation)
+        return UpdateResult(papers=tuple(outcomes.values()), generation=snapshot.generation, notes=notes)
 
 
 class _Found(NamedTuple):
@@ -112,16 +136,13 @@ def _outcome(found: _Found, **update: object) -> UpdatedPaper:
     return outcome.model_copy(update=update)
 
 
-def _updated(settings: Settings, builder: Builder, found: _Found) -> UpdatedPaper:
-    identity = found.bundle.paper.id
-    try:
-        result = builder.build(found.paper, found.repository, identity, keep_proven=True)
-    except XkgError as error:
-        return _outcome(found, state="failed", reason=f"{error}; what was stored is as it was")
+def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed) -> UpdatedPaper:
+    if isinstance(result, WorkFailed):
+        return _outcome(found, state="failed", reason=f"{result}; what was stored is as it was")
     if result.stopped is not None and not result.published:
         return _outcome(found, state="failed", reason=result.unfinished)
     with open_store(settings) as store:
-        known = stored_paper(store, identity)
+        known = stored_paper(store, result.paper)
     change = paper_change(found.bundle, known[1] if known is not None else None)
     state = "updated" if result.published else "current"
     return _outcome(found, state=state, change=change, notes=result.notes)

@@ -124,6 +124,12 @@ class CachedEmbedder:
         self._used(wanted)
         return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
 
+    def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
+        """Stores what another cache of this model has for texts."""
+        keys, _ = _keyed(texts)
+        self._store("vectors", {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)})
+        self._store("words", dict(zip(keys, encoded.codes, strict=True)))
+
     def _drop_vectors(self) -> int:
         """Deletes the vectors of an earlier model of this name, and returns the dimension of the present one."""
         self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")

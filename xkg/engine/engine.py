@@ -119,6 +119,14 @@ class Failure(NamedTuple):
         return NoWorkerError(self.line) if self.of_all else WorkFailed(self.line, lasting=self.lasting)
 
 
+def failure(error: Exception, *, of_all: bool = False) -> Failure:
+    """What an error means for an item, or for every item."""
+    if not isinstance(error, XkgError):
+        return Failure(f"a fault of xkg itself ({_where(error)})")
+    lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)
+    return Failure(str(error), lasting, of_all, held=isinstance(error, LeaseHeldError))
+
+
 @dataclass
 class Opened(Generic[Item, Result]):
     """Work that is opened by its first item, and the result of each item, or why there is none."""
@@ -133,26 +141,20 @@ class Opened(Generic[Item, Result]):
         try:
             self._opened()
         except Exception as error:
-            return self._failure(error)
+            return failure(error, of_all=True)
         return None
 
     def do(self, item: Item) -> Result | Failure:
         try:
             return self._opened()(item)
         except Exception as error:
-            return self._failure(error)
+            return failure(error, of_all=self._function is None)
 
     def _opened(self) -> Callable[[Item], Result]:
         if self._function is None:
             context = self.work.open(self.site)
             self._function, self._context = context.__enter__(), context
         return self._function
-
-    def _failure(self, error: Exception) -> Failure:
-        if not isinstance(error, XkgError):
-            return Failure(f"a fault of xkg itself ({_where(error)})")
-        lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)
-        return Failure(str(error), lasting, of_all=self._function is None, held=isinstance(error, LeaseHeldError))
 
     def close(self) -> None:
         context, self._context, self._function = self._context, None, None

@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
 
 
-def open_graph(settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False) -> GraphStore:
-    """The graph in force; opening reads nothing. `embedder` is called when something must be embedded.
+def open_graph(
+    settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False, connect: bool = True
+) -> GraphStore:
+    """The graph in force; opening reads nothing. `embedder` is called when something must be embedded. Without
+    `connect`, closing it leaves to another writer what `GraphStore.connect` does.
 
     With `background`, indexes that are lost or far behind are made beside the answers, which meanwhile look up names
     and ids alone; without it the first answer waits for them. Raises `ConfigError`."""
@@ -21,4 +24,4 @@ def open_graph(settings: Settings, embedder: "Callable[[], Embedder]", *, backgr
         return EmbeddedStore(settings.kg, embedder, model=settings.embedding.vectors)
     from xkg.store.neo4j.store import Neo4jStore
 
-    return Neo4jStore(settings, embedder, background=background)
+    return Neo4jStore(settings, embedder, background=background, connect=connect)

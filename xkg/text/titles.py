@@ -34,6 +34,11 @@ def title_similarity(first: str, second: str) -> float:
     return min(2 * shared / (len(words[0]) + len(words[1])), 0.99)
 
 
+def same_title(title: str) -> str:
+    """What titles of a similarity of 1 have in common; empty where a title has neither letters nor digits."""
+    return "".join(_words(title))
+
+
 def _words(title: str) -> list[str]:
     plain = re.sub(r"\\[a-zA-Z]{1,30}|[{}$]", "", title[:1000])
     letters = unicodedata.normalize("NFKD", plain)

@@ -16,7 +16,8 @@ from rich.text import Text
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
-from xkg.commands.batch.run import Event, Report
+from xkg.commands.batch.run import Report
+from xkg.commands.batch.side_by_side import Event
 from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
 from xkg.llm.client import Call

@@ -14,8 +14,8 @@ from xkg.commands.batch.carried_files import Carried, Files, local_paths
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.remote_build import GraphAtHome, NodeGraph, Outbox, language_model_elsewhere, open_ledger
 from xkg.commands.build import Builder
-from xkg.commands.graph.open import require_folder
-from xkg.commands.published import BuildResult, OwnGraph
+from xkg.commands.graph.open import embedder, require_folder
+from xkg.commands.published import BuildResult, OwnGraph, Unpublished
 from xkg.config import Settings
 from xkg.engine.engine import Home, Site
 from xkg.files import write_whole
@@ -23,12 +23,12 @@ from xkg.files import write_whole
 
 @dataclass(frozen=True)
 class BuildPapers:
-    """Builds papers one after another and publishes them. `blacklisted` is the content of `blacklist`, `paths` are
+    """Builds papers one after another. `blacklisted` is the content of `blacklist`, `paths` are
     those of `local_paths`.
 
+    A paper of a graph that is a folder comes back unpublished; into a Neo4j it goes straight from where it is built.
     Elsewhere, a build has its files in the folder of that machine. Answers of the model and their costs are kept at
-    home, one budget and one number of calls for all; so are the turns at arXiv. Papers go straight into a Neo4j, and
-    home where the graph is a folder, and are published there."""
+    home, one budget and one number of calls for all; so are the turns at arXiv."""
 
     settings: Settings
     blacklist: Path | None = None
@@ -57,6 +57,7 @@ class BuildPapers:
         settings = self.settings.model_copy(update={"kg": self.settings.kg.absolute()})
         services: dict[str, Callable[[], object]] = {
             "graph": partial(OwnGraph if settings.store.url is None else Outbox, settings),
+            "embeddings": partial(embedder, settings),
             "files": partial(Files, self.paths),
         }
         if settings.llm.model != "none":
@@ -68,26 +69,45 @@ class BuildPapers:
         return {"model": self.settings.llm.concurrency}
 
     @contextmanager
-    def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult]]:
-        """As `Builder`; elsewhere also raises `SandboxUnavailableError`, so that papers do not come out differently."""
-        if site.home is None or site.folder is None:
-            with Builder(self.settings, site.notify, blacklist=self.blacklist, first=self.first) as builder:
-                yield lambda listed: builder.build(listed.paper, listed.repository, listed.paper_id)
-            return
-        carried = Carried(site.home, site.folder)
+    def open(self, site: Site) -> Iterator[Callable[[ListedPaper], BuildResult | Unpublished]]:
+        """Builds papers for a graph that is a folder, and publishes others, but for `GraphStore.connect`. As `Builder`;
+        elsewhere also raises `SandboxUnavailableError`, so that papers do not come out differently."""
+        remote = None if site.home is None or site.folder is None else (site.home, site.folder)
+        carried = remote and Carried(*remote)
+        with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:
 
-        def build(listed: ListedPaper) -> BuildResult:
-            repository = listed.repository and carried.place(listed.repository)
-            return builder.build(carried.place(listed.paper), repository, listed.paper_id)
+            def publish(paper: Unpublished) -> BuildResult | Unpublished:
+                texts, encoded = builder.embed(paper.built.bundle)
+                if remote is not None:
+                    remote[0].call("embeddings", "put", texts, encoded)
+                if self.settings.store.url is None:
+                    return paper
+                graph = (
+                    OwnGraph(self.settings) if remote is None else NodeGraph(self._settings_in(remote[1]), remote[0])
+                )
+                return graph.publish(paper, connect=False)
 
-        with self._elsewhere(site, site.folder, site.home) as builder:
+            def build(listed: ListedPaper) -> BuildResult | Unpublished:
+                paper, repository = listed.paper, listed.repository
+                if carried is not None:
+                    paper, repository = carried.place(paper), repository and carried.place(repository)
+                return builder.build(
+                    paper, repository, listed.paper_id, keep_proven=listed.keep_proven, publish=publish
+                )
+
             yield build
 
-    def _elsewhere(self, site: Site, folder: Path, home: Home) -> Builder:
+    def _builder(self, site: Site) -> Builder:
+        return Builder(self.settings, site.notify, blacklist=self.blacklist, first=self.first)
+
+    def _settings_in(self, folder: Path) -> Settings:
+        return self.settings.model_copy(update={"kg": folder})
+
+    def _elsewhere(self, site: Site, home: Home, folder: Path) -> Builder:
         from xkg.build.sources import pace
         from xkg.sandbox.select import runner_for
 
-        settings = self.settings.model_copy(update={"kg": folder})
+        settings = self._settings_in(folder)
         require_folder(folder)
         runner_for(settings.sandbox)
         pace.share(home.paced)

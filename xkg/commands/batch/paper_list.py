@@ -20,12 +20,13 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 class ListedPaper(Value):
     """A paper of a list: a path, an arXiv id or an address, or a title; its repository and its id, if they are given.
-    `line` is 1-based."""
+    `line` is 1-based; `keep_proven` as in `xkg.commands.published.Unpublished`."""
 
     line: int
     paper: str
     repository: str | None = None
     paper_id: str | None = None
+    keep_proven: bool = False
 
 
 class BrokenLine(Value):

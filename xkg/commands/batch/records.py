@@ -10,7 +10,9 @@ from typing import Literal
 from pydantic import ValidationError
 
 from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.published import BuildResult
 from xkg.config import Settings
+from xkg.engine.engine import WorkFailed
 from xkg.errors import StoreError
 from xkg.files import private_folder, sync_file, write_whole
 from xkg.text.unicode import encodable
@@ -39,6 +41,25 @@ class Row(Value):
     cost_usd: float = 0.0
     seconds: float = 0.0
     reason: str = ""
+
+
+def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: float) -> Row:
+    """The row of a paper that was built now."""
+    row = Row(line=listed.line, name=listed.paper, repository=listed.repository, state="failed", seconds=seconds)
+    if isinstance(outcome, WorkFailed):
+        return row.model_copy(update={"reason": str(outcome)})
+    state = "partial" if outcome.unfinished else "built" if outcome.published else "unchanged"
+    update = {
+        "state": state,
+        "paper": outcome.paper,
+        "title": outcome.title,
+        "techniques": outcome.techniques,
+        "levels": outcome.levels,
+        "generation": outcome.generation,
+        "cost_usd": outcome.cost_usd,
+        "reason": outcome.unfinished,
+    }
+    return row.model_copy(update=update)
 
 
 class Record(Value):

@@ -1,6 +1,6 @@
-"""What a build on another machine uses of the graph's own: claims, publishing, the ledger of the model's calls."""
+"""What a build on another machine uses of the graph's own: claims, the ledger of the model's calls, the outbox."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
@@ -11,7 +11,6 @@ from xkg.engine.engine import Home
 from xkg.errors import StoreUnreachableError
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
-    from xkg.build.context import Built
     from xkg.build.paper.document import Document
     from xkg.llm.client import LanguageModel
     from xkg.llm.endpoint import Reply
@@ -49,7 +48,7 @@ class NodeGraph(OwnGraph):
 
 
 class GraphAtHome:
-    """A graph that is a folder at home (`PublishedGraph`)."""
+    """A graph that is a folder at home (`BuildGraph`)."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -59,10 +58,6 @@ class GraphAtHome:
 
     def claims(self) -> AbstractContextManager[HeldClaims]:
         return nullcontext(_ClaimsAtHome(self._home))
-
-    def publish(self, built: "Built", fences: Mapping[str, int], keep_proven: bool = False) -> BuildResult:
-        result: BuildResult = self._home.call("graph", "publish", built, fences, keep_proven)
-        return result
 
     def stored(self, paper: str, note: str) -> BuildResult:
         result: BuildResult = self._home.call("graph", "stored", paper, note)

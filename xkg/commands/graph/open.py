@@ -42,12 +42,12 @@ def embedder(settings: Settings) -> "CachedEmbedder":
 
 
 @contextmanager
-def open_store(settings: Settings) -> "Iterator[GraphStore]":
-    """The store of the graph in force, closed at the end. Opening reads nothing."""
+def open_store(settings: Settings, *, connect: bool = True) -> "Iterator[GraphStore]":
+    """The store of the graph in force, closed at the end; `connect` as in `open_graph`. Opening reads nothing."""
     from xkg.store.open import open_graph
 
     with ExitStack() as opened:
-        store = open_graph(settings, lambda: opened.enter_context(embedder(settings)))
+        store = open_graph(settings, lambda: opened.enter_context(embedder(settings)), connect=connect)
         opened.callback(store.close)
         yield store
 

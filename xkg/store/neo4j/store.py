@@ -38,15 +38,23 @@ class Neo4jStore:
     """`xkg.store.graph_store.GraphStore` and `xkg.store.change_feed.Feed` on the Neo4j that the settings name.
 
     Opening reads nothing. `close` draws `CITES` and `SAME_CONCEPT` for what was written, so that a batch shares the
-    work. Safe to use from several threads, and in a forked child."""
+    work, unless without `connect`. Safe to use from several threads, and in a forked child."""
 
-    def __init__(self, settings: Settings, embedder: "Callable[[], Embedder]", *, background: bool = False) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        embedder: "Callable[[], Embedder]",
+        *,
+        background: bool = False,
+        connect: bool = True,
+    ) -> None:
         self._settings = settings
         self._model = settings.embedding.vectors
         self.connection = Connection(settings.store)
         self.place = self.connection.address
         self._embedder = embedder
         self._background = background
+        self._connects = connect
         self._turn = threading.RLock()
         self._copy: Replica | None = None
         self._remote: tuple[Position, RemoteSnapshot] | None = None
@@ -233,7 +241,7 @@ class Neo4jStore:
         """Draws the edges for what was written, and disconnects; the store can be used again. Raises as `connect` does:
         what was written is stored all the same."""
         try:
-            if self._written:
+            if self._written and self._connects:
                 self.connect()
         finally:
             self._written, self._prepared = False, None

@@ -1,0 +1,152 @@
+"""Publishes built papers while others are built: those that are ready together, in one step."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from xkg.commands.claims import SamePaperError, known_as
+from xkg.commands.graph.open import open_store
+from xkg.commands.published import BuildResult, Unpublished, publish_together, stored_result
+from xkg.config import Settings
+from xkg.errors import XkgError
+from xkg.store.graph_store import GraphStore
+from xkg.text.titles import same_title
+
+PAUSE = 9.0
+"""Between two publishes so many times what the first of them took: a publish costs about the same for one paper and for
+many, and grows with the graph."""
+TOGETHER = 50
+"""So many papers are published without a pause, for the sake of memory."""
+_ROOM = 4 * TOGETHER
+
+
+class OtherForm(XkgError):
+    """While a paper was built, another form of it was published: it is to be built again, under that id."""
+
+
+Outcome = BuildResult | Exception
+
+
+class _Waiting(NamedTuple):
+    paper: Unpublished
+    ended: Callable[[Outcome], None]
+
+
+class Publisher:
+    """Publishes from a thread of its own, one step at a time. Papers of one id, or of one title, go into different
+    steps, so that a later form of a paper meets the earlier one in the graph."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._turn = threading.Condition()
+        self._waiting: list[_Waiting] = []
+        self._unconnected = self._busy = self._hurried = self._closed = False
+        self._next = 0.0
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._work, name="xkg publish")
+        self._thread.start()
+
+    def add(self, paper: Unpublished, ended: Callable[[Outcome], None]) -> None:
+        """Publishes a paper soon, and calls `ended` from another thread with its result, or with why it was not
+        published. Waits while very many papers wait."""
+        with self._turn:
+            self._turn.wait_for(lambda: len(self._waiting) < _ROOM)
+            self._waiting.append(_Waiting(paper, ended))
+            self._turn.notify_all()
+
+    def connect(self) -> None:
+        """Draws soon what follows from papers that were published elsewhere (`GraphStore.connect`)."""
+        with self._turn:
+            self._unconnected = True
+            self._turn.notify_all()
+
+    def finish(self) -> Exception | None:
+        """Publishes now what waits. Gives the error where what follows from all papers could not be drawn."""
+        with self._turn:
+            self._hurried = True
+            self._turn.notify_all()
+            self._turn.wait_for(self._is_idle)
+            self._hurried = False
+            return self._problem
+
+    def close(self) -> None:
+        """Publishes what waits, and ends the thread."""
+        with self._turn:
+            self._hurried = self._closed = True
+            self._turn.notify_all()
+        self._thread.join()
+
+    def _is_idle(self) -> bool:
+        return not (self._waiting or self._unconnected or self._busy)
+
+    def _work(self) -> None:
+        while True:
+            with self._turn:
+                self._busy = False
+                self._turn.notify_all()
+                self._turn.wait_for(lambda: self._waiting or self._unconnected or self._closed)
+                if self._is_idle():
+                    return
+                while not (self._hurried or len(self._waiting) >= TOGETHER):
+                    pause = self._next - time.monotonic()
+                    if pause <= 0:
+                        break
+                    self._turn.wait(pause)
+                group, self._waiting = _apart(self._waiting)
+                self._unconnected, self._busy = False, True
+                self._turn.notify_all()
+            began = time.monotonic()
+            outcomes = self._published([waiting.paper for waiting in group])
+            now = time.monotonic()
+            self._next = now + PAUSE * (now - began)
+            for waiting, outcome in zip(group, outcomes, strict=True):
+                waiting.ended(outcome)
+
+    def _published(self, papers: Sequence[Unpublished]) -> list[Outcome]:
+        """The outcome of each paper; edges between papers are drawn when this returns."""
+        outcomes: list[Outcome] = []
+        try:
+            with open_store(self._settings) as store:
+                others = [self._other_form(store, paper) for paper in papers]
+                new = [paper for paper, other in zip(papers, others, strict=True) if other is None]
+                published = iter(publish_together(store, self._settings, new))
+                outcomes = [other or next(published) for other in others]
+                store.connect()
+            self._problem = None
+        except Exception as error:
+            if papers and not outcomes:
+                return [error] * len(papers)
+            self._problem = error
+        return outcomes
+
+    def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
+        """The outcome where, since the paper was claimed, another form of it was published."""
+        if paper.chosen:
+            return None
+        try:
+            with store.snapshot() as snapshot:
+                known = known_as(snapshot, paper.built.bundle.paper, paper.id)
+        except SamePaperError as same:
+            return stored_result(store, same.paper, str(same))
+        except Exception as error:
+            return error
+        return None if known == paper.id else OtherForm(f"the graph has this paper as {known} now: build it again")
+
+
+def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:
+    """The papers of the next step, and the others."""
+    group: list[_Waiting] = []
+    others: list[_Waiting] = []
+    known: set[str] = set()
+    for each in waiting:
+        paper = each.paper
+        names = {paper.id} if paper.chosen else {paper.id, _title_of(paper)}
+        (group if known.isdisjoint(names) else others).append(each)
+        known |= {paper.id, _title_of(paper)}
+    return group, others
+
+
+def _title_of(paper: Unpublished) -> str:
+    """What other forms have in common with it: the letters of its title, or without any its id."""
+    return same_title(paper.built.bundle.paper.title) or paper.id

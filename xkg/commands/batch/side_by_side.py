@@ -1,0 +1,135 @@
+"""Builds papers side by side on an engine, and publishes them."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from typing import NamedTuple
+
+from xkg.commands.batch.build_papers import BuildPapers
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.batch.publisher import OtherForm, Outcome, Publisher
+from xkg.commands.published import BuildResult, Unpublished
+from xkg.engine.engine import Engine, Worker, WorkFailed, failure
+
+Event = tuple[ListedPaper, object]
+
+
+class Ended(NamedTuple):
+    """What became of a paper, and how many seconds it was built."""
+
+    outcome: BuildResult | WorkFailed
+    seconds: float
+
+
+def build_side_by_side(
+    builds: BuildPapers,
+    engine: Engine,
+    papers: Sequence[ListedPaper],
+    ended: Callable[[ListedPaper, Ended], None],
+    notify: Callable[[Event], None] = lambda _: None,
+) -> tuple[str, ...]:
+    """Builds papers, `engine.jobs` at a time; those that are ready are published together, while others are built.
+    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; both are called
+    from several threads, `ended` never twice at a time. Gives notes. Raises `NoWorkerError` where no paper can be
+    built, and what `ended` raises; an interrupt ends all builds, and what was built by then is published."""
+    notes: tuple[str, ...] = ()
+    publisher = Publisher(builds.settings)
+    try:
+        if builds.settings.store.url is not None:
+            publisher.connect()  # an earlier batch may have died before it did
+        while papers:
+            papers, again = [], papers
+            papers = _round(builds, engine, again, publisher, ended, notify)
+        problem = publisher.finish()
+        if problem is not None:
+            notes = (f"who cites whom is not drawn yet: {problem}",)
+    finally:
+        publisher.close()
+    return notes
+
+
+def _round(
+    builds: BuildPapers,
+    engine: Engine,
+    papers: Sequence[ListedPaper],
+    publisher: Publisher,
+    ended: Callable[[ListedPaper, Ended], None],
+    notify: Callable[[Event], None],
+) -> list[ListedPaper]:
+    """Builds and publishes papers; gives those that are to be built again."""
+    waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
+    for listed in papers:
+        waiting.put(listed)
+    again: list[ListedPaper] = []
+    lock = threading.Lock()
+    stopped = threading.Event()
+    errors: list[BaseException] = []
+
+    def end(listed: ListedPaper, outcome: Outcome, seconds: float) -> None:
+        if isinstance(outcome, OtherForm):
+            again.append(listed)
+            return
+        if not isinstance(outcome, BuildResult | WorkFailed):
+            why = failure(outcome)
+            outcome = WorkFailed(why.line, lasting=why.lasting)
+        with _collected(errors, stopped), lock:
+            ended(listed, Ended(outcome, seconds))
+
+    def work(worker: Worker[ListedPaper, BuildResult | Unpublished]) -> None:
+        with closing(worker), _collected(errors, stopped):
+            while not stopped.is_set():
+                try:
+                    listed = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                _build(worker, listed)
+
+    def _build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
+        started = time.monotonic()
+        try:
+            built = worker.run(listed, lambda event: notify((listed, event)))
+        except WorkFailed as error:
+            if not stopped.is_set():
+                end(listed, error, _since(started))
+            return
+        seconds = _since(started)
+        if isinstance(built, Unpublished):
+            publisher.add(built, lambda outcome: end(listed, outcome, seconds))
+        else:
+            if built.published:
+                publisher.connect()
+            end(listed, built, seconds)
+
+    workers = engine.workers(builds, min(engine.jobs, len(papers)))
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        publisher.finish()
+    finally:  # an interrupt comes here while threads work
+        stopped.set()
+        for worker in workers:
+            worker.stop()
+        for thread in threads:
+            thread.join()
+    if errors:
+        raise errors[0]
+    return again
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 3)
+
+
+@contextmanager
+def _collected(errors: list[BaseException], stopped: threading.Event) -> Iterator[None]:
+    """Keeps an error of one thread for the caller, and stops the others."""
+    try:
+        yield
+    except BaseException as error:
+        errors.append(error)
+        stopped.set()
