@@ -20,7 +20,8 @@ from tests.neo4j_server import Neo4jServer
 from tests.ray_nodes import Nodes, token_environment
 from xkg.commands.ablate import ablate
 from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.run import Event, Report, run
+from xkg.commands.batch.run import Report, run
+from xkg.commands.batch.side_by_side import Event
 from xkg.commands.graph.open import open_store
 from xkg.config import LlmSettings, Settings, StoreSettings
 from xkg.engine.engine import BegunAgain, NoWorkerError

@@ -33,6 +33,7 @@ class LocalWorker(Generic[Item, Result]):
         self._work = work
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
+        self._leaving: list[SpawnProcess] = []
         self._items = 0
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
@@ -50,22 +51,28 @@ class LocalWorker(Generic[Item, Result]):
                 else:
                     return value  # type: ignore[no-any-return]
         except (EOFError, OSError) as error:
-            code = self._ended()
+            process = self._leave()
+            code = None if process is None else _exit_code(process)
             how = f"signal {-code}, perhaps for want of memory" if code is not None and code < 0 else f"code {code}"
             raise WorkFailed(f"the process that built it ended ({how}): run again to go on from there") from error
 
     def stop(self) -> None:
-        process = self._process
-        if process is not None and process.is_alive():
-            process.terminate()
+        for process in (*self._leaving, self._process):
+            if process is not None and process.is_alive():
+                process.terminate()
 
     def close(self) -> None:
-        self._ended()
+        if self._process is not None:
+            self._leave()
+        for process in self._leaving:
+            _exit_code(process)
+        self._leaving.clear()
 
     def _started(self) -> Connection:
         if self._pipe is not None and self._items % ITEMS_OF_A_PROCESS:
             return self._pipe
-        self._ended()
+        if self._process is not None:
+            self._leave()
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(self._work, other), name="xkg build")
@@ -73,17 +80,23 @@ class LocalWorker(Generic[Item, Result]):
         other.close()
         return self._pipe
 
-    def _ended(self) -> int | None:
-        """The exit code of the process, which is over, or ends where nothing more is asked of it."""
+    def _leave(self) -> "SpawnProcess | None":
+        """The process, of which nothing more is asked: it ends by itself, beside the next one."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
-        if process is None or pipe is None:
-            return None
-        pipe.close()
-        process.join(_END_SECONDS)
-        if process.is_alive():
-            process.kill()
-            process.join()
-        return process.exitcode
+        if pipe is not None:
+            pipe.close()
+        if process is not None:
+            self._leaving = [each for each in self._leaving if each.is_alive()] + [process]
+        return process
+
+
+def _exit_code(process: "SpawnProcess") -> int | None:
+    """The exit code of a process that is over, or about to be."""
+    process.join(_END_SECONDS)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return process.exitcode
 
 
 def _work(work: Work[Any, Any], pipe: Connection) -> None:

@@ -15,12 +15,15 @@ from xkg.build.stage_cache import StageReport
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Row
-from xkg.commands.batch.run import Event, Report, run
+from xkg.commands.batch.run import Report, run
+from xkg.commands.batch.side_by_side import Event
+from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
 from xkg.engine.engine import NoWorkerError
 from xkg.engine.local import LocalEngine
 from xkg.model import Level
+from xkg.store.graph_store import Link
 
 PAPER = """\\documentclass{{article}}\\title{{The {name} filter}}\\begin{{document}}\\maketitle
 \\section{{Method}}\\subsection{{{name} smoothing}}
@@ -156,7 +159,8 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert refused in capsys.readouterr().err
 
 
-def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_a_batch_that_was_ended_goes_on_from_there(tmp_path: Path, corpus: Path, ending: signal.Signals) -> None:
     kg = tmp_path / "kg"
     start = [sys.executable, "-c", "from xkg.cli.main import main; main()", "--kg", str(kg)]
     command = [*start, "build", "--papers", str(corpus), "--llm", "none"]
@@ -167,9 +171,9 @@ def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode in (130, 3), errors  # 3 where it was done by then
+    assert process.returncode in (130, 3, -signal.SIGKILL), errors  # 3 where it was done by then
     assert "Traceback" not in errors
     ended = subprocess.run(
         [*command, "--json"], capture_output=True, text=True, env=environment, timeout=240, check=False
@@ -178,6 +182,26 @@ def test_an_interrupted_batch_goes_on_from_there(tmp_path: Path, corpus: Path) -
     rows = json.loads(ended.stdout)["rows"]
     assert [row["state"] for row in rows[:3]].count("unchanged") >= 1
     assert {row["state"] for row in rows[:3]} <= {"unchanged", "built"}
+    with open_store(settings(kg)) as store:
+        assert store.check() == []
+        assert [bundle.paper.id for bundle in store.bundles()] == ["title:Braided", "title:Folded", "title:Sorted"]
+
+
+def test_a_batch_gives_the_graph_that_single_builds_give(tmp_path: Path, corpus: Path) -> None:
+    chosen, alone = settings(tmp_path / "kg"), settings(tmp_path / "alone")
+    run(chosen, read_list(corpus), LocalEngine(2))
+    for listed in read_list(corpus).papers[:3]:
+        build(alone, listed.paper, None, paper_id=listed.paper_id)
+    assert graph(chosen) == graph(alone)
+
+
+def graph(settings: Settings) -> tuple[list[str], list[Link]]:
+    """The papers without the time of their builds, and the links between them."""
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        papers = [bundle.paper.model_copy(update={"built_at": None}) for bundle in store.bundles()]
+        bundles = zip(store.bundles(), papers, strict=True)
+        texts = [bundle.model_copy(update={"paper": paper}).model_dump_json() for bundle, paper in bundles]
+        return texts, sorted(snapshot.links(), key=str)
 
 
 def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:

@@ -61,11 +61,16 @@ class Publisher:
             self._unconnected = True
             self._turn.notify_all()
 
-    def finish(self) -> Exception | None:
-        """Publishes now what waits. Gives the error where what follows from all papers could not be drawn."""
+    def hurry(self) -> None:
+        """Lets what waits wait no longer, until `finish`."""
         with self._turn:
             self._hurried = True
             self._turn.notify_all()
+
+    def finish(self) -> Exception | None:
+        """Publishes now what waits. Gives the error where what follows from all papers could not be drawn."""
+        self.hurry()
+        with self._turn:
             self._turn.wait_for(self._is_idle)
             self._hurried = False
             return self._problem

@@ -1,5 +1,6 @@
 """Builds papers side by side on an engine, and publishes them."""
 
+import itertools
 import queue
 import threading
 import time
@@ -63,6 +64,7 @@ def _round(
     for listed in papers:
         waiting.put(listed)
     again: list[ListedPaper] = []
+    built_count = itertools.count(1)
     lock = threading.Lock()
     stopped = threading.Event()
     errors: list[BaseException] = []
@@ -84,9 +86,11 @@ def _round(
                     listed = waiting.get_nowait()
                 except queue.Empty:
                     return
-                _build(worker, listed)
+                build(worker, listed)
+                if next(built_count) == len(papers):
+                    publisher.hurry()  # while the processes end
 
-    def _build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
+    def build(worker: Worker[ListedPaper, BuildResult | Unpublished], listed: ListedPaper) -> None:
         started = time.monotonic()
         try:
             built = worker.run(listed, lambda event: notify((listed, event)))
