@@ -97,7 +97,7 @@ def codify(
         journal = Journal(folder / "journal.jsonl")
         session = Session(
             task=task,
-            method=method,
+            method=journal.once("method", Method, lambda: method),  # the graph may have changed since
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
@@ -256,7 +256,7 @@ def _result(
         stopped=stopped,
         dollars=session.questions.spent(),
         expert_calls=session.questions.expert_calls,
-        notes=(*workspace.notes, *session.commands.environment.notes, *session.reader.notes()),
+        notes=(*session.method.notes, *workspace.notes, *session.commands.environment.notes, *session.reader.notes()),
         report=str(folder / "report.md"),
     )
     page = report.written(session, history, verdict, result)

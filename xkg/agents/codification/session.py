@@ -89,6 +89,7 @@ class Session:
             "# The method\n" + self.method.text,
             *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
             *([f"# The data\n{task.data_description}"] if task.data_description else []),
+            *([f"# In the library, not in the workspace\n{library}"] if (library := self.method.library) else []),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
             f"# The program\nRun by: {task.run}\nStart from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",
