@@ -143,6 +143,59 @@ def test_named_data_is_there_for_reading(workspace: Workspace, tmp_path: Path) -
         hiding.run(workspace, "python train.py")
 
 
+def readable(folder: Path, files: dict[str, str]) -> Path:
+    """A folder of files that runs may read."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for place in (folder, *folder.rglob("*")):
+        place.chmod(0o755)
+    return folder
+
+
+def test_packages_that_are_given_are_found_and_not_installed(workspace: Workspace, tmp_path: Path) -> None:
+    warn = "import warnings\n\ndef wave():\n    warnings.warn('a strong wave')\n    return 7\n"
+    libraries = {"tides/__init__.py": warn, "foam.py": "DEEP = 5\n", "foam-1.0.dist-info/METADATA": ""}
+    site = readable(tmp_path / "site", libraries)
+    package = readable(tmp_path / "checkout" / "shells", {"__init__.py": "MANY = 3\n"})
+    loose = readable(tmp_path / "loose", {"numpy.py": "raise SystemExit('a file of data, not a package')\n"})
+    data = {"libs": site, "shells": package, "loose": loose}
+    script = "import foam, shells, tides\nprint('sum:', foam.DEEP + shells.MANY + tides.wave())\n"
+    workspace.edit({"train.py": script, "more.py": "import numpy\n"}, "n")
+    asked: list[object] = []
+
+    class Maker:
+        def make(self, imports: object, _: object, __: str | None) -> Environment:
+            asked.append(imports)
+            return Environment(site=None, hash="x")
+
+    with SourceReader() as reader:
+        environment = packages_for(workspace, Maker(), reader, data=data)  # type: ignore[arg-type]
+    assert asked == [{"numpy": ()}]
+    runner = runner_for(SandboxSettings())
+    result = Commands(runner, environment, Limits(seconds=20), data).run(workspace, "python train.py")
+    assert "sum: 15" in result.output, result
+    assert "/tmp/job/work/libs/tides/__init__.py:4: UserWarning: a strong wave" in result.output
+    assert str(tmp_path) not in result.output
+
+
+def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) -> None:
+    site = readable(tmp_path / "site", {"tides.py": "def wave():\n    raise ValueError(__file__)\n"})
+    workspace.edit({"train.py": "import json, tides\nprint(json.__file__, tides.__file__)\ntides.wave()\n"}, "n")
+    for name in ("bubblewrap", "landlock"):
+        try:
+            runner = runner_for(SandboxSettings(runner=name))  # type: ignore[arg-type]
+        except SandboxUnavailableError:
+            continue
+        result = Commands(runner, Environment(site=site, hash="x"), Limits(seconds=20)).run(
+            workspace, "python train.py"
+        )
+        assert "/site/tides.py" in result.output, result
+        assert result.problem == "it ended with status 1: ValueError: /site/tides.py"
+        assert str(tmp_path) not in result.output
+        assert "/tmp/job/work/train.py" in result.output
+
+
 def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Commands) -> None:
     assert commands.run(workspace, "julia train.jl").problem == "it could not be started: there is no program julia"
     with pytest.raises(InputError, match="cannot be split"):

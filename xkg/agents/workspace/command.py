@@ -3,20 +3,23 @@
 import base64
 import json
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict
 
+from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.mounted_packages import importable, module_folders
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
-from xkg.sandbox.isolation.bubblewrap_mounts import interpreter, python_files
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, interpreter, python_files
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
@@ -79,7 +82,7 @@ class Commands:
         self.environment = environment
         self.limits = limits
         self._runner = runner
-        self._data = {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+        self._data = placed(data)
         self._variables = dict(variables or {})
         for name, place in self._data.items():
             if not place.exists():
@@ -114,7 +117,7 @@ class Commands:
             "command": words,
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files(str(site) if site else None),
+            "python": python_files("\n".join(map(str, (*((site,) if site else ()), *module_folders(self._data))))),
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),
@@ -138,12 +141,13 @@ class Commands:
         return self._result(command, ran)
 
     def _result(self, command: str, ran: programs.ProgramResult) -> RunResult:
+        report = _report(ran.stderr) if ran.ok else None
         output = ran.output.decode("utf-8", "replace")
         if ran.omitted:
             start = ran.output[:_ENDS].decode("utf-8", "replace")
             end = ran.output[_ENDS:].decode("utf-8", "replace")
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
-        report = _report(ran.stderr) if ran.ok else None
+        output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
             raise SandboxUnavailableError(f"the sandbox gave no report of a run ({ran.stderr[-200:]!a}); run again")
         ended = report["ended"] if report else ran.ended
@@ -164,6 +168,16 @@ class Commands:
             problem=self._problem(ended, exit_code, output, report.get("error") if report else None),
         )
 
+    def _places(self, home: str) -> dict[str, str]:
+        """The paths of this machine that a run sees, with what stands for them; `home` is its own."""
+        site = self.environment.site.resolve() if self.environment.site else None
+        return {
+            **{str(place): f"{HOME}/work/{name}" for name, place in self._data.items()},
+            **({str(site): SITE} if site else {}),
+            **({home: HOME} if home else {}),
+            **({sys.base_prefix: PYTHON} if sys.base_prefix != "/usr" else {}),
+        }
+
     def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None) -> str | None:
         if error is not None:
             return f"it could not be started: {error}"
@@ -183,6 +197,11 @@ class Commands:
         }.get(ended, "it was killed: too many processes, or by the system")
 
 
+def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
+    """Folders and files of this machine by their path in the tree, links followed."""
+    return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+
+
 def split(command: str) -> list[str]:
     """The words of a command. Raises `InputError`."""
     try:
@@ -195,11 +214,15 @@ def split(command: str) -> list[str]:
 
 
 def packages_for(
-    workspace: Workspace, maker: EnvironmentMaker | None, reader: SourceReader, written: str | None = None
+    workspace: Workspace,
+    maker: EnvironmentMaker | None,
+    reader: SourceReader,
+    written: str | None = None,
+    data: Mapping[str, Path] | None = None,
 ) -> Environment:
     """The packages that the Python files of a workspace import, in the versions that its requirement files ask for.
-    What the tree has itself is not installed; files that cannot be parsed are named in the notes. Raises
-    `UnsafeInputError` where that is too many of them."""
+    What the tree has itself, and what can be imported from `data` (as of `Commands`), is not installed; files that
+    cannot be parsed are named in the notes. Raises `UnsafeInputError` where that is too many of them."""
     texts = {
         path: workspace.text(path)
         for path, file in workspace.files.items()
@@ -207,6 +230,7 @@ def packages_for(
         and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
     }
     own = {part.removesuffix(".py") for path in workspace.files if path.endswith(".py") for part in path.split("/")}
+    own |= importable(placed(data))
     stated = reader.packages(
         {path: text for path, text in texts.items() if path.endswith(".py")},
         {path: text for path, text in texts.items() if states_requirements(path)},

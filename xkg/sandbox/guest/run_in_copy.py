@@ -67,7 +67,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
     home = Path(os.environ["HOME"])
     tree = home / "work"
-    report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None}
+    report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None, "home": str(home)}
     try:
         shutil.copytree(Path.cwd(), tree)
         for name, place in request["data"].items():
