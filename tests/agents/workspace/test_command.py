@@ -62,7 +62,9 @@ def test_a_run_leaves_the_tree_as_it_was(workspace: Workspace, commands: Command
     workspace.edit(
         {"train.py": "import shutil, pathlib\nshutil.rmtree(pathlib.Path.cwd())\nprint('gone')\n"}, "delete everything"
     )
-    assert "gone" in commands.run(workspace, "python train.py").output
+    result = commands.run(workspace, "python train.py")
+    assert "gone" in result.output
+    assert {"train.py", "lib/model.py"} <= set(result.removed)
     assert (workspace.tree / "lib/model.py").exists()
 
 
@@ -78,10 +80,12 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
     ("script", "problem"),
     [
         ("import time\ntime.sleep(60)", "did not end within 2 s"),
-        ("raise ValueError('no data')", "status 1: ValueError: no data"),
+        ("raise ValueError('no data')", r"status 1: ValueError: no data \(train.py:1\)$"),
         ("x = []\nwhile True: x.append(b'1' * (1 << 24))", "of memory|MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
-        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", "status 1: "),
+        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", r"status 1: .* \(runs have no network\)"),
+        ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
+        ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
         ("import os\nos.kill(os.getpid(), 9)", "status 137"),
     ],
 )
@@ -191,7 +195,7 @@ def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) 
             workspace, "python train.py"
         )
         assert "/site/tides.py" in result.output, result
-        assert result.problem == "it ended with status 1: ValueError: /site/tides.py"
+        assert result.problem == "it ended with status 1: ValueError: /site/tides.py (train.py:3)"
         assert str(tmp_path) not in result.output
         assert "/tmp/job/work/train.py" in result.output
 

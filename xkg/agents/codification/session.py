@@ -21,7 +21,8 @@ _MOST_FILES = 60_000
 
 @dataclass
 class Session:
-    """One run. `baseline` is the starter's metric, None where it has none."""
+    """One run. `baseline` is the starter's metric, None where it has none; `starter_removes` are files of its tree that
+    the starter's run removes."""
 
     task: Task
     method: Method
@@ -34,6 +35,7 @@ class Session:
     settings: ImplementSettings
     parts: tuple[str, ...] = ()
     baseline: float | None = None
+    starter_removes: tuple[str, ...] = ()
     notify: Callable[[object], None] = field(default=lambda _: None)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:

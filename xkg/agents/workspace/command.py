@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -28,13 +29,18 @@ _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
+_FRAME = re.compile(rf'File "{HOME}/work/([^"\n]{{1,200}})", line (\d{{1,7}})')
+_NETWORK = re.compile(
+    r"Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
+)
 
 
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
     `files` are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
-    `problem` says in one line what went wrong, None for nothing."""
+    `problem` says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed
+    from its copy, at most 20."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -48,6 +54,7 @@ class RunResult(Value):
     files: Mapping[str, bytes] = {}
     problem: str | None = None
     findings: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -165,7 +172,8 @@ class Commands:
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
-            problem=self._problem(ended, exit_code, output, report.get("error") if report else None),
+            problem=self._problem(ended, exit_code, output, report.get("error") if report else None, command),
+            removed=tuple(str(name) for name in (report or {}).get("removed", ())),
         )
 
     def _places(self, home: str) -> dict[str, str]:
@@ -178,7 +186,17 @@ class Commands:
             **({sys.base_prefix: PYTHON} if sys.base_prefix != "/usr" else {}),
         }
 
-    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None) -> str | None:
+    def _hint(self, last: str, command: str) -> str:
+        """What a person has to know about runs to understand the last line of one."""
+        if "No space left on device" in last:
+            return f" (a run may write {self.limits.disk_mb} MB)"
+        if _NETWORK.search(last):
+            return " (runs have no network)"
+        if any(word.endswith(".ipynb") for word in split(command)):
+            return " (a notebook is no program: convert it, as by jupyter nbconvert --to script)"
+        return ""
+
+    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None, command: str) -> str | None:
         if error is not None:
             return f"it could not be started: {error}"
         if ended == "exited":
@@ -187,8 +205,7 @@ class Commands:
             if exit_code == 153:
                 return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
             last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
-            full = f" (a run may write {self.limits.disk_mb} MB)" if "No space left on device" in last else ""
-            return f"it ended with status {exit_code}: {last[:300]}{full}"
+            return f"it ended with status {exit_code}: {last[:300]}{_where(output)}{self._hint(last, command)}"
         return {
             "timeout": f"it did not end within {self.limits.seconds:g} s",
             "memory": f"it took more than {self.limits.memory_mb} MB of memory",
@@ -200,6 +217,12 @@ class Commands:
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
     """Folders and files of this machine by their path in the tree, links followed."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+
+
+def _where(output: str) -> str:
+    """The last line of the tree's code that a traceback names."""
+    places = _FRAME.findall(output[-_ENDS:])
+    return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
 
 def split(command: str) -> list[str]:
