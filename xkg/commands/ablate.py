@@ -145,7 +145,8 @@ def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel"
             notify(f"{call.model} answered on {printable_line(call.about)[:60]} in {call.seconds:.1f} s{cost}")
 
     private_folder(settings.kg)
-    return LanguageModel(settings.llm, settings.kg, tell)
+    without = "`--llm none` ablates what the code alone shows, with --run and --metric"
+    return LanguageModel(settings.llm, settings.kg, tell, without_key=without)
 
 
 def _use(settings: Settings, run: str) -> "ModelUse | None":

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.model import PaperBundle
 
 from xkg.commands.graph.open import (
+    BUILD_WITHOUT_KEY,
     blacklist_guard,
     embedder,
     language_model,
@@ -116,7 +117,7 @@ class Builder(AbstractContextManager["Builder"]):
             sources = paper_sources(settings, parsers, first=first)
             asked = None
             if settings.llm.model != "none":
-                asked = opened.enter_context(model() if model else language_model(settings, notify))
+                asked = opened.enter_context(model() if model else language_model(settings, notify, BUILD_WITHOUT_KEY))
             embed = opened.enter_context(embedder(settings))
             self._guard = blacklist_guard(settings, blacklist)
             self._context = BuildContext(

@@ -68,7 +68,8 @@ def curate(
         refused = guard.repository if guard is not None else lambda _: None
         guide = None
         if settings.llm.model != OFF:
-            model = opened.enter_context(language_model(settings, lambda _: None))
+            without_key = "`--llm none` ranks by citations and vectors"
+            model = opened.enter_context(language_model(settings, lambda _: None, without_key))
             guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, note)
         decide = guide.is_own if guide is not None else lambda *_: None
         cache = settings.kg / "repositories"

@@ -123,9 +123,10 @@ class LanguageModel:
         patience: float = PATIENCE,
         ledger: CallLedger | None = None,
         turn: Callable[[], AbstractContextManager[object]] | None = None,
+        without_key: str = "",
     ) -> None:
         """`ledger` is by default the one in `folder`; every call is made in a `turn`, by default one of
-        `settings.concurrency` that are this object's own."""
+        `settings.concurrency` that are this object's own. `without_key` says what the caller can do without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -133,7 +134,7 @@ class LanguageModel:
         self._prices = Prices(settings.prices)
         if settings.max_cost is not None or settings.max_total_cost is not None:
             self._prices.require(models_of(settings))
-        where = access(settings)
+        where = access(settings, without_key)
         self._at = where.at
         self._ledger = ledger or Ledger(folder, self._prices)
         self._endpoint = Endpoint(where, seconds=settings.seconds, patience=patience)

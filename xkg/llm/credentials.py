@@ -12,16 +12,16 @@ from xkg.errors import ConfigError, MissingKeyError
 from xkg.openai_server import Access, is_openai
 
 
-def access(settings: LlmSettings) -> Access:
-    """Raises `MissingKeyError` where OpenAI's own service has no key, `ConfigError` where key or address cannot
-    be used."""
+def access(settings: LlmSettings, without_key: str = "") -> Access:
+    """Raises `MissingKeyError` where OpenAI's own service has no key, with what can be done `without_key`, and
+    `ConfigError` where key or address cannot be used."""
     environment_url = _environment_url()
     base_url = settings.base_url or environment_url or OPENAI_URL
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())
     if not server.key and is_openai(base_url):
         raise MissingKeyError(
-            f"no key for the language model ({settings.model} at {server.at}): set {server.variables} (a build can do "
-            "without one: `--llm none`)"
+            f"no key for the language model ({settings.model} at {server.at}): set {server.variables}"
+            + f" ({without_key})" * bool(without_key)
         )
     return server
 

@@ -9,8 +9,8 @@ from cachetools import LRUCache
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.paper.document import Document
+from xkg.build.parsed_papers import parsed_paper
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.stage_cache import document_key, folder_name, retained
 from xkg.errors import XkgError
 from xkg.model import Excerpt, PaperBundle, Technique
 
@@ -80,16 +80,11 @@ class PaperSources:
 
     def _document(self, bundle: PaperBundle) -> Document | None:
         paper = bundle.paper
-        if paper.source_sha256 is None or paper.pipeline_version is None:
-            return None
-        key = (paper.id, document_key(paper.source_sha256, paper.pipeline_version))
+        key = (paper.id, f"{paper.source_sha256} {paper.pipeline_version}")
         with self._turn:
             known = self._documents.get(key)
         if known is None:
-            try:
-                known = retained(self._folder / "work" / folder_name(paper.id), "document", key[1], Document)
-            except XkgError:
-                known = None
+            known = parsed_paper(self._folder, paper)
             if known is not None:
                 with self._turn:
                     self._documents[key] = known

@@ -7,9 +7,11 @@ import pytest
 
 from tests.agents.codification.runs import (
     METHOD,
+    MODEL,
     MOMENTUM,
     PART,
     PLANNER,
+    TRAIN,
     World,
     edits,
     final,
@@ -134,7 +136,10 @@ def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end:
 @pytest.mark.parametrize(
     ("new", "fault"),
     [
-        (MOMENTUM.replace("return x", "raise ValueError('nothing learned')"), "status 1: ValueError: nothing learned"),
+        (
+            MOMENTUM.replace("return x", "raise ValueError('nothing learned')"),
+            "status 1: ValueError: nothing learned (train.py:14)",
+        ),
         (MOMENTUM.replace("return x", "return float('nan')"), "metric cannot be read"),
         (MOMENTUM.replace("def train(steps):", "RATE = 0.2\ndef train(steps):"), "train.py::RATE: 0.05 -> 0.2"),
     ],
@@ -189,6 +194,59 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     assert world.workspace.text("model.py").endswith("return x * x\n")
 
 
+@pytest.mark.parametrize(
+    "new",
+    [
+        {"file": "more.py", "kind": "file", "target": "", "text": "print('final loss: 0.0')\n"},
+        {
+            "file": "model.py",
+            "kind": "replace",
+            "target": "def gradient",
+            "text": "D = 'final loss: 0'\n\n\ndef gradient",
+        },
+        function("train", MOMENTUM.replace("    x, v", "    globals()['evaluate'] = abs\n    x, v")),
+        function(
+            "train", MOMENTUM.replace("    x, v", "    import model\n\n    setattr(model, 'evaluate', abs)\n    x, v")
+        ),
+        function("train", f"def evaluate(x):\n    return 0.0\n\n\n{MOMENTUM}"),
+        function("train", MOMENTUM.replace("    x, v", "    from math import floor as evaluate\n    x, v")),
+    ],
+)
+def test_the_evaluation_cannot_be_put_aside(world: World, new: dict[str, Any]) -> None:
+    edit = step("edit_with_context", file="train.py", files=["model.py"], text="improve")
+    world.endpoint.answers = [parts(), edit, edits(new), edits(function("train", MOMENTUM)), final()]
+    assert world.run().result == "A"
+    assert world.asked("changes how the result is measured") == 1
+
+
+def test_what_the_starter_has_already_is_no_change_of_the_evaluation(world: World) -> None:
+    (world.starter / "train.py").write_text(TRAIN.replace("    x = train(", "    evaluate = evaluate\n    x = train("))
+    longer = MOMENTUM.replace("    x, v", "    note = 'the final loss is small'\n    x, v")
+    world.endpoint.answers = [parts(), WORK[2], edits(function("train", longer)), final(9, 15)]
+    assert world.run().result == "A"
+    assert world.asked("changes how the result is measured") == 0
+
+
+def test_an_allowed_change_of_the_evaluation_is_reported_with_the_result(world: World) -> None:
+    world.endpoint.answers = [
+        parts(),
+        step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
+        edits(function("train", MOMENTUM), function("evaluate", "def evaluate(x):\n    return abs(x)\n", "model.py")),
+        final(),
+    ]
+    result = world.run(world.task(may_change_evaluation=True))
+    assert "the evaluation was changed (model.py::evaluate)" in result.notes[0]
+
+
+def test_code_that_removes_its_own_folder_is_not_accepted(world: World) -> None:
+    removing = MOMENTUM.replace("    x, v", "    import shutil\n\n    shutil.rmtree('.', ignore_errors=True)\n    x, v")
+    world.endpoint.answers = [parts(), WORK[2], edits(function("train", removing)), final(9, 17), step("list_files")]
+    result = world.run(steps=3)
+    assert result.result == "C"
+    assert "`python train.py` removes files of its own folder: model.py, train.py" in result.faults[0]
+    assert (world.starter / "model.py").read_text() == MODEL
+
+
 def test_a_file_that_ends_the_parser_does_not_end_the_run(world: World) -> None:
     huge = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"  # more digits than Python writes
     (world.starter / "huge.py").write_text(huge)
@@ -241,7 +299,7 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
     assert world.endpoint.requests == []
     (world.starter / "train.py").write_text("print('hello')\n")
     (world.starter / "weights.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 9\n")
-    with pytest.raises(InputError, match=r"no line of the output matches.*1 files are Git LFS pointers"):
+    with pytest.raises(InputError, match=r"no line of the output matches.*1 file is a Git LFS pointer"):
         world.run()
 
 

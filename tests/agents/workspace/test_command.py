@@ -62,7 +62,9 @@ def test_a_run_leaves_the_tree_as_it_was(workspace: Workspace, commands: Command
     workspace.edit(
         {"train.py": "import shutil, pathlib\nshutil.rmtree(pathlib.Path.cwd())\nprint('gone')\n"}, "delete everything"
     )
-    assert "gone" in commands.run(workspace, "python train.py").output
+    result = commands.run(workspace, "python train.py")
+    assert "gone" in result.output
+    assert {"train.py", "lib/model.py"} <= set(result.removed)
     assert (workspace.tree / "lib/model.py").exists()
 
 
@@ -78,10 +80,12 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
     ("script", "problem"),
     [
         ("import time\ntime.sleep(60)", "did not end within 2 s"),
-        ("raise ValueError('no data')", "status 1: ValueError: no data"),
+        ("raise ValueError('no data')", r"status 1: ValueError: no data \(train.py:1\)$"),
         ("x = []\nwhile True: x.append(b'1' * (1 << 24))", "of memory|MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
-        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", "status 1: "),
+        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", r"status 1: .* \(runs have no network\)"),
+        ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
+        ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
         ("import os\nos.kill(os.getpid(), 9)", "status 137"),
     ],
 )
@@ -141,6 +145,59 @@ def test_named_data_is_there_for_reading(workspace: Workspace, tmp_path: Path) -
     hiding = Commands(runner, Environment(site=None, hash=""), Limits(), {"lib": data})
     with pytest.raises(InputError, match="a file there"):
         hiding.run(workspace, "python train.py")
+
+
+def readable(folder: Path, files: dict[str, str]) -> Path:
+    """A folder of files that runs may read."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for place in (folder, *folder.rglob("*")):
+        place.chmod(0o755)
+    return folder
+
+
+def test_packages_that_are_given_are_found_and_not_installed(workspace: Workspace, tmp_path: Path) -> None:
+    warn = "import warnings\n\ndef wave():\n    warnings.warn('a strong wave')\n    return 7\n"
+    libraries = {"tides/__init__.py": warn, "foam.py": "DEEP = 5\n", "foam-1.0.dist-info/METADATA": ""}
+    site = readable(tmp_path / "site", libraries)
+    package = readable(tmp_path / "checkout" / "shells", {"__init__.py": "MANY = 3\n"})
+    loose = readable(tmp_path / "loose", {"numpy.py": "raise SystemExit('a file of data, not a package')\n"})
+    data = {"libs": site, "shells": package, "loose": loose}
+    script = "import foam, shells, tides\nprint('sum:', foam.DEEP + shells.MANY + tides.wave())\n"
+    workspace.edit({"train.py": script, "more.py": "import numpy\n"}, "n")
+    asked: list[object] = []
+
+    class Maker:
+        def make(self, imports: object, _: object, __: str | None) -> Environment:
+            asked.append(imports)
+            return Environment(site=None, hash="x")
+
+    with SourceReader() as reader:
+        environment = packages_for(workspace, Maker(), reader, data=data)  # type: ignore[arg-type]
+    assert asked == [{"numpy": ()}]
+    runner = runner_for(SandboxSettings())
+    result = Commands(runner, environment, Limits(seconds=20), data).run(workspace, "python train.py")
+    assert "sum: 15" in result.output, result
+    assert "/tmp/job/work/libs/tides/__init__.py:4: UserWarning: a strong wave" in result.output
+    assert str(tmp_path) not in result.output
+
+
+def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) -> None:
+    site = readable(tmp_path / "site", {"tides.py": "def wave():\n    raise ValueError(__file__)\n"})
+    workspace.edit({"train.py": "import json, tides\nprint(json.__file__, tides.__file__)\ntides.wave()\n"}, "n")
+    for name in ("bubblewrap", "landlock"):
+        try:
+            runner = runner_for(SandboxSettings(runner=name))  # type: ignore[arg-type]
+        except SandboxUnavailableError:
+            continue
+        result = Commands(runner, Environment(site=site, hash="x"), Limits(seconds=20)).run(
+            workspace, "python train.py"
+        )
+        assert "/site/tides.py" in result.output, result
+        assert result.problem == "it ended with status 1: ValueError: /site/tides.py (train.py:3)"
+        assert str(tmp_path) not in result.output
+        assert "/tmp/job/work/train.py" in result.output
 
 
 def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Commands) -> None:

@@ -111,7 +111,7 @@ def test_what_is_left_out_of_a_starter_is_said(starter: Path, tmp_path: Path) ->
     notes = "\n".join(read.notes)
     assert "1 symbolic link" in notes
     assert "weights.bin" in notes
-    assert "Git LFS pointers" in notes
+    assert "Git LFS pointer" in notes
     assert "link" not in read.files
 
 

@@ -8,10 +8,13 @@ from xkg.agents.codification.task import Method
 from xkg.errors import StoreError, UnknownIdError, XkgError
 
 if TYPE_CHECKING:
-    from xkg.serve.answers.types import TechniqueLine
+    from xkg.model import Excerpt, Paper, PaperBundle
+    from xkg.serve.context.parts import Kind
     from xkg.serve.service import Service
+    from xkg.store.graph_store import Snapshot
 
-_CONTEXT_TOKENS = 4000
+_CONTEXT_TOKENS, _RELATED_TOKENS = 4000, 600
+_RELATED: "tuple[Kind, ...]" = ("related",)
 _FOUND, _PLACES = 5, 8
 _MOST_PARTS = 8
 """A paper with more components is taken apart by a model, which leaves out what the task does not need."""
@@ -65,26 +68,85 @@ class GraphLibrary:
         if not self._graph:
             return None
         try:
-            if "#" in reference:
-                technique = self._service.technique(reference, full=True)
-                parts = technique.components
-                text = "\n\n".join(
-                    [
-                        f"{technique.name}, of the paper {technique.paper_title}",
-                        technique.definition,
-                        *(f"{part.name}: {part.description or 'no definition'}" for part in parts),
-                        f"In the library: {technique.code}" if technique.code else "",
-                    ]
+            with self._service.snapshot() as snapshot:
+                return (
+                    self._of_technique(snapshot, reference) if "#" in reference else self._of_paper(snapshot, reference)
                 )
-                names = tuple(part.name for part in parts) or (technique.name,)
-                return Method(text=text.strip(), source=f"{technique.id} in the graph", parts=names)
-            paper = self._service.paper(reference)
-            context = self._service.context(paper.id, _CONTEXT_TOKENS)
         except (UnknownIdError, StoreError):
             return None
-        leaves = _leaves(paper.techniques)
-        named = leaves if 1 <= len(leaves) <= _MOST_PARTS and len(set(leaves)) == len(leaves) else ()
-        return Method(text=str(context), source=f"{paper.title} in the graph", parts=named)
+
+    def _of_paper(self, snapshot: "Snapshot", reference: str) -> Method:
+        """The paper's sections on the method; its plan, where its text is not on this machine (an imported graph)."""
+        from xkg.serve.answers.references import paper_id
+
+        bundle = snapshot.bundle(paper_id(snapshot, reference))
+        code = self._service.context(bundle.paper.id, _CONTEXT_TOKENS, "implementation")
+        text, notes = self._text(bundle.paper, ())
+        if text is None:
+            text = str(self._service.context(bundle.paper.id, _CONTEXT_TOKENS))
+            related = ""
+        else:
+            related = self._related(bundle.paper.id)
+        leaves = _leaves(bundle)
+        return Method(
+            text=text,
+            source=f"{bundle.paper.title} in the graph",
+            parts=leaves if 1 <= len(leaves) <= _MOST_PARTS and len(set(leaves)) == len(leaves) else (),
+            library="\n\n".join(filter(None, (str(code), related))),
+            notes=notes,
+        )
+
+    def _of_technique(self, snapshot: "Snapshot", reference: str) -> Method:
+        """The sections of the paper that the technique and its components are from, after their definitions."""
+        technique = self._service.technique(reference, full=True)
+        parts = technique.components
+        bundle = snapshot.bundle(technique.paper)
+        below = f"{technique.id}/"
+        within = [each for each in bundle.techniques if each.id == technique.id or each.id.startswith(below)]
+        text, notes = self._text(bundle.paper, [excerpt for each in within for excerpt in each.excerpts])
+        blocks = [
+            f"{technique.name}, of the paper {technique.paper_title}",
+            technique.definition,
+            *(f"{part.name}: {part.description or 'no definition'}" for part in parts),
+            *(["In the paper:", text] if text is not None else []),
+        ]
+        coded = [each.id for each in within if bundle.code_of(each.id) is not None]
+        return Method(
+            text="\n\n".join(blocks).strip(),
+            source=f"{technique.id} in the graph",
+            parts=tuple(part.name for part in parts) or (technique.name,),
+            library=self._code_of([*(each for each in coded if each != technique.id), *coded[:1]]),
+            notes=notes,
+        )
+
+    def _text(self, paper: "Paper", excerpts: "Sequence[Excerpt]") -> tuple[str | None, tuple[str, ...]]:
+        """The method's text and what is not in it; None where the paper's text is not on this machine."""
+        from xkg.agents.codification.method_text import method_text
+        from xkg.build.parsed_papers import parsed_paper
+
+        document = parsed_paper(self._service.folder, paper)
+        found = None if document is None else method_text(document, excerpts=excerpts)
+        if found is None:
+            why = "is not on this machine" if document is None else "has no section on a method"
+            return None, (f"the paper's text {why}: the method is what the graph holds of it",)
+        return found.text, tuple(filter(None, [found.note()]))
+
+    def _related(self, paper: str) -> str:
+        """Related papers with the techniques that they share, '' for none."""
+        try:
+            plan = str(self._service.context(paper, _RELATED_TOKENS, "planning", include=_RELATED))
+        except XkgError:
+            return ""
+        return plan if "\n- " in plan else ""
+
+    def _code_of(self, techniques: "Sequence[str]") -> str:
+        """The code of techniques, each with what was proven of it, as much as there is room for."""
+        found, room = [], _CONTEXT_TOKENS * 4
+        for technique in dict.fromkeys(techniques):
+            text = self.code(technique)
+            room -= len(text)
+            found.append(text if room >= 0 else f"{technique}: too long; get_code shows it")
+        return "\n\n".join(found)
 
     def _ask(self, question: "object") -> str:
         if not self._graph:
@@ -95,10 +157,17 @@ class GraphLibrary:
             return f"the library has no answer: {error}"
 
 
-def _leaves(techniques: "Sequence[TechniqueLine]") -> tuple[str, ...]:
-    """The names of those without components, in order: what is composed of them is built when they are."""
-    below = [*(line.depth for line in techniques[1:]), 0]
-    return tuple(line.name for line, next_depth in zip(techniques, below, strict=True) if next_depth <= line.depth)
+def _leaves(bundle: "PaperBundle") -> tuple[str, ...]:
+    """The names of the techniques without components, each after those that it uses: what is composed of them is built
+    when they are."""
+    from xkg.serve.context.dependencies import build_order, uses
+    from xkg.store.index_entries import entries
+
+    shown = [entry.technique for entry in entries(bundle)]
+    names = {technique.id: technique.name for technique in shown}
+    order = build_order(uses(shown, {code.technique: code for code in bundle.code if code.technique in names}))
+    composed = {technique.parent for technique in shown}
+    return tuple(names[technique] for technique in order if technique not in composed)
 
 
 def _text(answer: object) -> str:

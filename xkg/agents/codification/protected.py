@@ -16,6 +16,7 @@ _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 _MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
 _SETTINGS_FILE = re.compile(r"\.(ya?ml|json|toml|ini|cfg)$", re.I)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
+_PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
 
 
 def evaluation(
@@ -25,7 +26,7 @@ def evaluation(
     not count. Files that do not parse count as a whole where the task protects them; those that are `deadly` are not
     parsed, and count as a whole."""
     found: dict[str, list[str]] = {}
-    printed = _literal(metric)
+    printed, label = _literal(metric), _label(metric)
     word = printed.replace(" ", "_")
     for path, text in files.items():
         whole = path in protect or path in deadly or bool(_TEST_FILE.search(path))
@@ -40,22 +41,30 @@ def evaluation(
             named = f"{path}::{name}" in protect or _MEASURES.search(node.name)
             if (named or (word and word in node.name.lower())) and not isinstance(node, ast.ClassDef):
                 found.setdefault(f"{path}::{name}", []).append(ast.dump(node))
-        if printed:
-            for statement in _simple_statements(tree):
-                if any(printed in text.lower() for text in _strings(statement)):
-                    found.setdefault(f"{path}::(prints the metric)", []).append(ast.dump(statement))
+        statements = [(each, [text.lower() for text in _strings(each)]) for each in _simple_statements(tree)]
+        labelled = [each for each, texts in statements if label and any(label in text for text in texts)]
+        named_in = [each for each, texts in statements if printed and any(printed in text for text in texts)]
+        if printing := labelled or named_in:
+            name = f"{path}::{_PRINTS if labelled else _NAMES}"
+            found[name] = [ast.dump(each) for each in printing]
     return {name: hashlib.sha256("\0".join(parts).encode()).hexdigest() for name, parts in sorted(found.items())}
 
 
-def changed_evaluation(before: Mapping[str, str], after: Mapping[str, str], new_files: Mapping[str, str]) -> list[str]:
-    """The parts that changed, in order: other digests, parts that are gone, and names of them that the files assign.
-    New parts elsewhere are no change."""
+def changed_evaluation(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    new_files: Mapping[str, str],
+    old_files: Mapping[str, str] | None = None,
+) -> list[str]:
+    """The parts that changed, in order: other digests, parts that are gone, places that print the metric beside those
+    that did, and names of parts that `new_files` assign and `old_files` do not. Other new parts are no change."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
+    if any(name.endswith(_PRINTS) for name in before):
+        changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
     own = {name.rpartition("::")[2].rpartition(".")[2] for name in before if not name.endswith(")") and "::" in name}
     for path, text in new_files.items():
-        tree = _tree(text) if path.endswith(".py") else None
-        for name in sorted(own & set(_assigned(tree))) if tree is not None else ():
-            changed.append(f"{path} assigns over {name}")
+        names = own & (_assigned(path, text) - _assigned(path, (old_files or {}).get(path, "")))
+        changed += [f"{path} assigns over {name}" for name in sorted(names)]
     return changed
 
 
@@ -111,6 +120,17 @@ def _literal(metric: Metric) -> str:
     return max(words, key=len, default="").strip().lower()
 
 
+def _label(metric: Metric) -> str:
+    """What stands before the number in the output: the pattern up to its group, where that is plain text with a word
+    in it; '' for other patterns."""
+    if metric.source != "output":
+        return ""
+    plain = (
+        re.sub(r"\\s[*+?]?|\\([^\w\s])", lambda match: match[1] or " ", metric.key.partition("(")[0]).strip().lower()
+    )
+    return plain if _WORD.search(plain) and not re.search(r"[][{}*+?^$|\\]", plain) else ""
+
+
 def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)):
@@ -123,11 +143,27 @@ def _strings(node: ast.AST) -> list[str]:
     return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
-def _assigned(tree: ast.AST) -> Iterator[str]:
+def _assigned(path: str, text: str) -> set[str]:
+    """The names that a file gives a value: by assignment, definition, import, `setattr`, or as a key of `globals()` and
+    the like."""
+    tree = _tree(text) if path.endswith(".py") else None
+    return set() if tree is None else set(_given_values(tree))
+
+
+def _given_values(tree: ast.AST) -> Iterator[str]:
+    methods = {id(each) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.body}
     for node in ast.walk(tree):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            if isinstance(target, (ast.Attribute, ast.Name)):
-                yield target.attr if isinstance(target, ast.Attribute) else target.id
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if id(node) not in methods:
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Store()):
+                yield name
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                yield name
+            case ast.alias(asname=str(name)):
+                yield name
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:

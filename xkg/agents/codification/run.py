@@ -53,10 +53,17 @@ class StepTaken(NamedTuple):
 
 
 class Baseline(Value):
-    """The starter's own run: its metric, or the problem that keeps it from having one."""
+    """The starter's own run: its metric, or the problem that keeps it from having one, and the files that it removes
+    from its copy of the tree."""
 
     metric: float | None
     problem: str | None
+    removed: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        some = ", ".join(self.removed[:4])
+        return (f"the starter's run removes files of its own folder, here of a copy alone: {some}",) * bool(some)
 
 
 def run_name(task: Task, method: Method, starter: Starter, models: Sequence[str]) -> str:
@@ -97,7 +104,7 @@ def codify(
         journal = Journal(folder / "journal.jsonl")
         session = Session(
             task=task,
-            method=method,
+            method=journal.once("method", Method, lambda: method),  # the graph may have changed since
             workspace=workspace,
             commands=commands(workspace),
             reader=reader,
@@ -121,7 +128,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
             f"the starter does not give its metric as it is: {baseline.problem}{notes}; correct --run or --metric, "
             "name its data with --data, or give --baseline where it cannot run yet"
         )
-    session.baseline = baseline.metric
+    session.baseline, session.starter_removes = baseline.metric, baseline.removed
     history: list[Taken] = []
     verdict: Verdict | None = None
     stopped: str | None = None
@@ -189,7 +196,7 @@ def _baseline(session: Session) -> Baseline:
         absent = f"; packages that could not be installed: {', '.join(sorted(missing)[:6])}" if missing else ""
         return Baseline(metric=None, problem=f"`{task.run}`: {result.problem}{absent}")
     metric, problem = result.metric_or_problem(task.parsed_metric)
-    return Baseline(metric=metric, problem=problem)
+    return Baseline(metric=metric, problem=problem, removed=result.removed)
 
 
 def _parts(session: Session) -> tuple[str, ...]:
@@ -256,7 +263,14 @@ def _result(
         stopped=stopped,
         dollars=session.questions.spent(),
         expert_calls=session.questions.expert_calls,
-        notes=(*workspace.notes, *session.commands.environment.notes, *session.reader.notes()),
+        notes=(
+            *_changed_evaluation(verdict),
+            *baseline.notes,
+            *session.method.notes,
+            *workspace.notes,
+            *session.commands.environment.notes,
+            *session.reader.notes(),
+        ),
         report=str(folder / "report.md"),
     )
     page = report.written(session, history, verdict, result)
@@ -267,6 +281,14 @@ def _result(
     if final:
         write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())
     return result
+
+
+def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
+    """What is reported of the evaluation even where it may change."""
+    if verdict is None or not verdict.evaluation_changes:
+        return ()
+    named = "; ".join(verdict.evaluation_changes[:6])
+    return (f"the evaluation was changed ({named}): the metric before and after may not measure the same",)
 
 
 def _finished(folder: Path, steps: int) -> CodificationResult | None:

@@ -21,7 +21,8 @@ _MOST_FILES = 60_000
 
 @dataclass
 class Session:
-    """One run. `baseline` is the starter's metric, None where it has none."""
+    """One run. `baseline` is the starter's metric, None where it has none; `starter_removes` are files of its tree that
+    the starter's run removes."""
 
     task: Task
     method: Method
@@ -34,6 +35,7 @@ class Session:
     settings: ImplementSettings
     parts: tuple[str, ...] = ()
     baseline: float | None = None
+    starter_removes: tuple[str, ...] = ()
     notify: Callable[[object], None] = field(default=lambda _: None)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
@@ -89,6 +91,7 @@ class Session:
             "# The method\n" + self.method.text,
             *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
             *([f"# The data\n{task.data_description}"] if task.data_description else []),
+            *([f"# In the library, not in the workspace\n{library}"] if (library := self.method.library) else []),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
             f"# The program\nRun by: {task.run}\nStart from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",

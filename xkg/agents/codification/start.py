@@ -21,6 +21,7 @@ from xkg.sandbox.runner import Limits
 from xkg.sandbox.select import runner_for
 from xkg.serve.service import Service
 
+_WITHOUT_KEY = "nothing can be implemented without one; an endpoint of your own is named by llm.base_url"
 RUNS = "runs"
 """The folder of a graph with its runs."""
 
@@ -53,9 +54,10 @@ def implement(
         reader = opened.enter_context(CodeReader())
 
         def commands(workspace: Workspace) -> Commands:
-            return Commands(runner, packages_for(workspace, maker, reader), limits, task.data)
+            environment = packages_for(workspace, maker, reader, data=task.data)
+            return Commands(runner, environment, limits, task.data)
 
-        model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify))
+        model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify, without_key=_WITHOUT_KEY))
         private_folder(settings.kg / RUNS)
         folder = settings.kg / RUNS / name
         return codify(task, method, starter, folder, model, library, commands, reader, settings.implement, notify)

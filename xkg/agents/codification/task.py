@@ -8,6 +8,7 @@ import yaml
 from pydantic import ValidationError
 
 from xkg.agents.workspace.metric import Metric
+from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import ConfigError, InputError
 from xkg.files import read_regular
@@ -66,11 +67,14 @@ class TaskFields(TypedDict, total=False):
 
 class Method(Value):
     """The method's text and where it is from; `parts` are the names of its sub-parts where the graph has them, in the
-    order in which they are built."""
+    order in which they are built. `library` is what else the graph has of it: its components with their code and what
+    was proven of that, related techniques. `notes` say what of the paper is not in the text."""
 
     text: str
     source: str
     parts: tuple[str, ...] = ()
+    library: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:
@@ -140,7 +144,7 @@ def _of_paper(path: Path, section: str) -> Method:
     with Parsers() as parsers:
         document = parsers.paper(path)
     if not section:
-        return _bounded(document.text, str(path))
+        return _whole_paper(document, path)
     wanted = slug(section.removeprefix("sec:"))
     for candidate in document.walk():
         inner = min((child.start for child in candidate.children), default=candidate.end)
@@ -149,6 +153,18 @@ def _of_paper(path: Path, section: str) -> Method:
             return _bounded(document.text[candidate.start : candidate.end], f"{path}, {candidate.title}")
     titles = ", ".join(each.title for each in document.walk()[:12])
     raise InputError(f"{path} has no section {section!a}: its sections are {titles}")
+
+
+def _whole_paper(document: Document, path: Path) -> Method:
+    """All of a short text, which describes a method and nothing else; of a longer one its sections on the method."""
+    from xkg.agents.codification.method_text import MOST_CHARACTERS, method_text
+
+    if len(document.text) <= MOST_CHARACTERS or (method := method_text(document)) is None:
+        return _bounded(document.text, str(path))
+    note = f"of {path} the sections on the method are taken: name one, as in {path.name}#3, for another choice"
+    notes = [note, method.note()]
+    found = _bounded(method.text, f"{path}, its sections on the method")
+    return found.model_copy(update={"notes": tuple(filter(None, notes))})
 
 
 def _bounded(text: str, source: str) -> Method:

@@ -61,10 +61,12 @@ def judge(
     places: Sequence[PartPlace],
     declared: Sequence[ChangedSetting],
     reader: CodeReader,
+    starter_removes: Sequence[str] = (),
 ) -> Verdict:
     """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
     changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
-    the traced run of the current version; None where it was not run."""
+    the traced run of the current version; None where it was not run. `starter_removes` are files that the starter's
+    own run removes from its copy: that of the work may remove no other."""
     faults: list[str] = []
     before, after = texts_of(workspace, 0), texts_of(workspace)
     changed = workspace.changed_lines()
@@ -78,6 +80,9 @@ def judge(
     else:
         metric, problem = result.metric_or_problem(task.parsed_metric)
         faults += [f"the metric cannot be read: {problem}"] if problem else []
+    removed = sorted(set(result.removed) - set(starter_removes)) if result is not None else []
+    if removed:
+        faults.append(f"`{task.run}` removes files of its own folder: {', '.join(removed[:4])}; do not remove them")
     lines = (result.lines if result else None) or {}
     read = [path for path in {*changed, *(place.file for place in places)} if path in after and path.endswith(".py")]
     outlines = reader.outlines({path: after[path] for path in sorted(read)})

@@ -2,21 +2,25 @@
 
 import base64
 import json
+import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict
 
+from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.mounted_packages import importable, module_folders
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
-from xkg.sandbox.isolation.bubblewrap_mounts import interpreter, python_files
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, interpreter, python_files
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
@@ -25,13 +29,18 @@ _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
+_FRAME = re.compile(rf'File "{HOME}/work/([^"\n]{{1,200}})", line (\d{{1,7}})')
+_NETWORK = re.compile(
+    r"Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
+)
 
 
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
     `files` are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
-    `problem` says in one line what went wrong, None for nothing."""
+    `problem` says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed
+    from its copy, at most 20."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -45,6 +54,7 @@ class RunResult(Value):
     files: Mapping[str, bytes] = {}
     problem: str | None = None
     findings: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -79,7 +89,7 @@ class Commands:
         self.environment = environment
         self.limits = limits
         self._runner = runner
-        self._data = {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+        self._data = placed(data)
         self._variables = dict(variables or {})
         for name, place in self._data.items():
             if not place.exists():
@@ -114,7 +124,7 @@ class Commands:
             "command": words,
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files(str(site) if site else None),
+            "python": python_files("\n".join(map(str, (*((site,) if site else ()), *module_folders(self._data))))),
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),
@@ -138,12 +148,13 @@ class Commands:
         return self._result(command, ran)
 
     def _result(self, command: str, ran: programs.ProgramResult) -> RunResult:
+        report = _report(ran.stderr) if ran.ok else None
         output = ran.output.decode("utf-8", "replace")
         if ran.omitted:
             start = ran.output[:_ENDS].decode("utf-8", "replace")
             end = ran.output[_ENDS:].decode("utf-8", "replace")
             output = f"{start}\n[… {ran.omitted:,} bytes left out …]\n{end}"
-        report = _report(ran.stderr) if ran.ok else None
+        output = without_host_paths(output, self._places(str(report.get("home", "")) if report else ""))
         if ran.ok and report is None:
             raise SandboxUnavailableError(f"the sandbox gave no report of a run ({ran.stderr[-200:]!a}); run again")
         ended = report["ended"] if report else ran.ended
@@ -161,10 +172,31 @@ class Commands:
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
-            problem=self._problem(ended, exit_code, output, report.get("error") if report else None),
+            problem=self._problem(ended, exit_code, output, report.get("error") if report else None, command),
+            removed=tuple(str(name) for name in (report or {}).get("removed", ())),
         )
 
-    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None) -> str | None:
+    def _places(self, home: str) -> dict[str, str]:
+        """The paths of this machine that a run sees, with what stands for them; `home` is its own."""
+        site = self.environment.site.resolve() if self.environment.site else None
+        return {
+            **{str(place): f"{HOME}/work/{name}" for name, place in self._data.items()},
+            **({str(site): SITE} if site else {}),
+            **({home: HOME} if home else {}),
+            **({sys.base_prefix: PYTHON} if sys.base_prefix != "/usr" else {}),
+        }
+
+    def _hint(self, last: str, command: str) -> str:
+        """What a person has to know about runs to understand the last line of one."""
+        if "No space left on device" in last:
+            return f" (a run may write {self.limits.disk_mb} MB)"
+        if _NETWORK.search(last):
+            return " (runs have no network)"
+        if any(word.endswith(".ipynb") for word in split(command)):
+            return " (a notebook is no program: convert it, as by jupyter nbconvert --to script)"
+        return ""
+
+    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None, command: str) -> str | None:
         if error is not None:
             return f"it could not be started: {error}"
         if ended == "exited":
@@ -173,14 +205,24 @@ class Commands:
             if exit_code == 153:
                 return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
             last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
-            full = f" (a run may write {self.limits.disk_mb} MB)" if "No space left on device" in last else ""
-            return f"it ended with status {exit_code}: {last[:300]}{full}"
+            return f"it ended with status {exit_code}: {last[:300]}{_where(output)}{self._hint(last, command)}"
         return {
             "timeout": f"it did not end within {self.limits.seconds:g} s",
             "memory": f"it took more than {self.limits.memory_mb} MB of memory",
             "disk": f"it wrote more than {self.limits.disk_mb} MB",
             "output": "its output did not end",
         }.get(ended, "it was killed: too many processes, or by the system")
+
+
+def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
+    """Folders and files of this machine by their path in the tree, links followed."""
+    return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+
+
+def _where(output: str) -> str:
+    """The last line of the tree's code that a traceback names."""
+    places = _FRAME.findall(output[-_ENDS:])
+    return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
 
 
 def split(command: str) -> list[str]:
@@ -195,11 +237,15 @@ def split(command: str) -> list[str]:
 
 
 def packages_for(
-    workspace: Workspace, maker: EnvironmentMaker | None, reader: SourceReader, written: str | None = None
+    workspace: Workspace,
+    maker: EnvironmentMaker | None,
+    reader: SourceReader,
+    written: str | None = None,
+    data: Mapping[str, Path] | None = None,
 ) -> Environment:
     """The packages that the Python files of a workspace import, in the versions that its requirement files ask for.
-    What the tree has itself is not installed; files that cannot be parsed are named in the notes. Raises
-    `UnsafeInputError` where that is too many of them."""
+    What the tree has itself, and what can be imported from `data` (as of `Commands`), is not installed; files that
+    cannot be parsed are named in the notes. Raises `UnsafeInputError` where that is too many of them."""
     texts = {
         path: workspace.text(path)
         for path, file in workspace.files.items()
@@ -207,6 +253,7 @@ def packages_for(
         and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
     }
     own = {part.removesuffix(".py") for path in workspace.files if path.endswith(".py") for part in path.split("/")}
+    own |= importable(placed(data))
     stated = reader.packages(
         {path: text for path, text in texts.items() if path.endswith(".py")},
         {path: text for path, text in texts.items() if states_requirements(path)},

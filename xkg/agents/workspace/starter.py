@@ -85,7 +85,13 @@ def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     large = [file.path for file in checkout.files if file.kind == "file" and file.path not in files]
     if large:
         some = ", ".join(large[:3]) + (" …" if len(large) > 3 else "")
-        yield f"left out: {len(large)} files over {MAX_READ_BYTES // 10**6} MB or unreadable ({some}); see --data"
+        files_over = f"{len(large)} file{'s' * (len(large) > 1)}"
+        yield f"left out: {files_over} over {MAX_READ_BYTES // 10**6} MB or unreadable ({some}); see --data"
     pointers = [path for path, file in files.items() if file.content.startswith(_LFS)]
     if pointers:
-        yield f"{len(pointers)} files are Git LFS pointers without their content, such as {pointers[0]}"
+        are = "files are Git LFS pointers" if len(pointers) > 1 else "file is a Git LFS pointer"
+        yield f"{len(pointers)} {are} without content, such as {pointers[0]}: git lfs pull fetches it"
+    notebooks = [path for path in files if path.endswith(".ipynb")]
+    if notebooks:
+        named = f"{len(notebooks)} notebooks are" if len(notebooks) > 1 else "1 notebook is"
+        yield f"{named} text here, such as {notebooks[0]}: no cell is run, and no package of one is installed"

@@ -89,10 +89,16 @@ def open_ledger(settings: Settings) -> "Ledger":
 
 def language_model_elsewhere(settings: Settings, notify: Callable[[object], None], home: Home) -> "LanguageModel":
     """A model whose key is this machine's, and whose calls are counted, paid and kept at home."""
+    from xkg.commands.graph.open import BUILD_WITHOUT_KEY
     from xkg.llm.client import LanguageModel
 
     return LanguageModel(
-        settings.llm, settings.kg, notify, ledger=_LedgerAtHome(home), turn=partial(home.turn, "model")
+        settings.llm,
+        settings.kg,
+        notify,
+        ledger=_LedgerAtHome(home),
+        turn=partial(home.turn, "model"),
+        without_key=BUILD_WITHOUT_KEY,
     )
 
 

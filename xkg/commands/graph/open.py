@@ -28,6 +28,9 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.serve.service import Service
     from xkg.store.graph_store import GraphStore, Snapshot
 
+BUILD_WITHOUT_KEY = "a build can do without one: `--llm none`"
+"""What a build says where its language model has no key."""
+
 
 def embedder(settings: Settings) -> "CachedEmbedder":
     """The embedder in force behind the graph's cache; the model is loaded by the first text that misses it."""
@@ -61,10 +64,11 @@ def open_service(settings: Settings) -> "Iterator[Service]":
         yield service
 
 
-def language_model(settings: Settings, notify: "Callable[[object], None]") -> "LanguageModel":
+def language_model(settings: Settings, notify: "Callable[[object], None]", without_key: str) -> "LanguageModel":
+    """The model in force; `without_key` says in the error what can be done without one."""
     from xkg.llm.client import LanguageModel
 
-    return LanguageModel(settings.llm, settings.kg, notify)
+    return LanguageModel(settings.llm, settings.kg, notify, without_key=without_key)
 
 
 def blacklist_guard(

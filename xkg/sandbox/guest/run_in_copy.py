@@ -23,6 +23,7 @@ from typing import Any
 
 _NOT_DUMPABLE = (4, 0)  # PR_SET_DUMPABLE
 _FILE_BYTES, _ALL_BYTES = 4 << 20, 8 << 20
+_MOST_REMOVED = 20
 
 # Runs in every Python process of the command, before its first line.
 _TRACER = """\
@@ -67,7 +68,7 @@ def main() -> None:
         ctypes.CDLL(None).prctl(*_NOT_DUMPABLE)
     home = Path(os.environ["HOME"])
     tree = home / "work"
-    report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None}
+    report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None, "home": str(home)}
     try:
         shutil.copytree(Path.cwd(), tree)
         for name, place in request["data"].items():
@@ -93,6 +94,7 @@ def main() -> None:
         if request.get("watched") and findings.exists():
             report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
+        report["removed"] = removed(Path.cwd(), tree)
     except OSError as error:
         report["error"] = f"{error.strerror or error} ({error.filename})"
     sys.stderr.write(json.dumps(report))
@@ -153,6 +155,19 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
             lines[name] = {str(line): numbers[at + line] for line in range(1, traced[name] + 1) if numbers[at + line]}
         numbers.release()
     return lines
+
+
+def removed(original: Path, tree: Path) -> list[str]:
+    """Files of the original folder that the command removed from its copy, at most 20."""
+    found: list[str] = []
+    for folder, _, names in os.walk(original):
+        for name in names:
+            path = os.path.relpath(Path(folder) / name, original)
+            if not os.path.lexists(tree / path):
+                found.append(path)
+                if len(found) == _MOST_REMOVED:
+                    return found
+    return found
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:

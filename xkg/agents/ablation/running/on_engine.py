@@ -69,7 +69,7 @@ class RunCandidates:
                 identity = digest({path: file.content.hex() for path, file in candidate.files.items()})
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
-                environment = packages_for(workspace, maker, reader, candidate.day)
+                environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
                 return Bench(candidate.task, runner, environment).run(workspace, candidate.seed)
 
         with SourceReader() as reader:

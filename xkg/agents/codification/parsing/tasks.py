@@ -24,8 +24,7 @@ def _evaluation(call: Call) -> bytes:
         return found
 
     starter = parts(before)
-    same_files = parts({path: text for path, text in changed.items() if path in before})
-    now = {path: of for path, of in starter.items() if path not in given["gone"]} | same_files
+    now = {path: of for path, of in starter.items() if path not in given["gone"]} | parts(changed)
     digests = _joined(starter)
     changes = changed_evaluation(digests, _joined(now), {})
     for path, text in changed.items():
@@ -33,7 +32,8 @@ def _evaluation(call: Call) -> bytes:
             changes += [] if path in before else [f"{path} cannot be parsed"]
             continue
         call.mark(path)
-        changes += changed_evaluation(digests, digests, {path: text})
+        old = {} if path not in before or path in without else {path: before[path]}
+        changes += changed_evaluation(digests, digests, {path: text}, old)
     return json.dumps({"changes": changes}).encode()
 
 

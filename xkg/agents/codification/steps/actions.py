@@ -93,7 +93,15 @@ class Actions:
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
         result = session.execute(session.task.run, [path for path in trace if path.endswith(".py")])
         verdict = judge(
-            session.task, session.method, session.parts, self._workspace, result, places, declared, session.reader
+            session.task,
+            session.method,
+            session.parts,
+            self._workspace,
+            result,
+            places,
+            declared,
+            session.reader,
+            session.starter_removes,
         )
         if verdict.accepted:
             verdict = verdict.model_copy(update={"degenerate": session.degenerate()})

@@ -1,0 +1,138 @@
+"""The method of a paper as text for prompts: its sections on the method, whole and in the paper's order, in a bound."""
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from xkg.build.guided.reading.passages import Passage, Passages, read_passages
+from xkg.build.paper.document import Document
+from xkg.build.techniques.section_roles import Part, Role
+from xkg.model import Excerpt
+from xkg.text.unicode import printable_line
+
+MOST_CHARACTERS = 32_000
+"""Some 8,000 tokens, which are in every prompt of a run."""
+
+_SETTINGS = re.compile(
+    r"\bhyper-?parameters?\b|\bimplementations?\b|\btraining details\b|\bsettings?$|\bset-?up$|\bconfigurations?\b",
+    re.IGNORECASE,
+)
+_RANKS = {Role.METHOD: 0, Role.APPLICATION: 0, Role.ABSTRACT: 1, Role.DETAILS: 2, Role.BACKGROUND: 3}
+_SETTINGS_RANK = 2
+_LEAST = 400
+
+
+class MethodText(NamedTuple):
+    """`left_out` are the titles of sections that the bound left no room for, in the paper's order; of the one that is
+    `cut` the text has the beginning."""
+
+    text: str
+    left_out: tuple[str, ...]
+    cut: str | None
+
+    def note(self) -> str | None:
+        """What of the method is not in the text, None where all of it is."""
+        if not self.left_out:
+            return None
+        titles = ", ".join(
+            f"{title} (its end)" if title == self.cut else title for title in map(printable_line, self.left_out)
+        )
+        return f"the method's text has no room for {len(self.left_out)} sections of the paper: {titles[:400]}"
+
+
+class _Own(NamedTuple):
+    """What a part has apart from its children; `rank` 0 is the method itself."""
+
+    part: Part
+    rank: int
+    passages: tuple[Passage, ...]
+
+
+def method_text(document: Document, most: int = MOST_CHARACTERS, excerpts: Sequence[Excerpt] = ()) -> MethodText | None:
+    """The sections on the method (with `excerpts`: those that hold them, instead of all) with their equations,
+    algorithms, statements and tables of settings, then as far as they fit: abstract, details and settings, background.
+    Results of experiments are in none. None for a paper without such a section."""
+    read = read_passages(document)
+    owned = list(_owned(read, _holding(read, excerpts) if excerpts else None))
+    if not any(each.rank == 0 and each.passages for each in owned):
+        return None
+    room = most
+    chosen: dict[int, tuple[Passage, ...]] = {}
+    left_out: set[int] = set()
+    cut: str | None = None
+    for each in sorted(owned, key=lambda each: each.rank):
+        size = len(each.part.title) + 9 + sum(map(_size, each.passages))
+        if size <= room:
+            chosen[id(each.part)] = each.passages
+            room -= size
+        elif each.rank == 0 and cut is None and room > _LEAST:
+            fitting = _fitting(each.passages, room)
+            chosen[id(each.part)] = fitting
+            room, cut = 0, each.part.title
+            left_out.add(id(each.part))
+        else:
+            left_out.add(id(each.part))
+    titles = tuple(each.part.title for each in owned if id(each.part) in left_out)
+    return MethodText(_rendered(document, owned, chosen, left_out), titles, cut)
+
+
+def _owned(read: Passages, method: AbstractSet[int] | None) -> Iterator[_Own]:
+    """The parts that may be in the text, in the paper's order; `method` are the ids of those that count as it."""
+    by_part: dict[int, list[Passage]] = {}
+    for passage in read.listed:
+        if passage.part is not None and (passage.kind != "table" or passage.settings):
+            by_part.setdefault(id(passage.part), []).append(passage)
+    for top in read.parts:
+        for part in top.walk():
+            own = tuple(by_part.get(id(part), ()))
+            rank = _RANKS.get(part.role)
+            if rank is None and (_SETTINGS.search(part.title) or any(passage.settings for passage in own)):
+                rank = _SETTINGS_RANK
+            if method is not None:
+                rank = 0 if id(part) in method else rank or None
+            if own and rank is not None:
+                yield _Own(part, rank, own)
+
+
+def _holding(read: Passages, excerpts: Sequence[Excerpt]) -> frozenset[int]:
+    """The ids of the parts that hold the excerpts."""
+    return frozenset(id(read[number].part) for number in read.at(excerpts) if read[number].part is not None)
+
+
+def _rendered(
+    document: Document, owned: Sequence[_Own], chosen: dict[int, tuple[Passage, ...]], left_out: AbstractSet[int]
+) -> str:
+    blocks = [f"# {document.title}"]
+    headed: set[int] = set()
+    for each in owned:
+        path = [each.part]
+        while path[0].parent is not None:
+            path.insert(0, path[0].parent)
+        for part in path:
+            if id(part) not in headed and id(each.part) in chosen:
+                blocks.append(f"{'#' * min(6, part.level + 1)} {part.title}")
+                headed.add(id(part))
+        blocks += [_text(passage) for passage in chosen.get(id(each.part), ())]
+        if id(each.part) in left_out:
+            blocks.append(f"[left out here: {'the rest of ' * (id(each.part) in chosen)}{each.part.title}]")
+    return "\n\n".join(blocks)
+
+
+def _text(passage: Passage) -> str:
+    label = "Algorithm: " if passage.kind == "algorithm" and not passage.text.startswith("Algorithm ") else ""
+    return f"{label}{passage.text}"
+
+
+def _size(passage: Passage) -> int:
+    return len(_text(passage)) + 2
+
+
+def _fitting(passages: Sequence[Passage], room: int) -> tuple[Passage, ...]:
+    fitting = []
+    for passage in passages:
+        room -= _size(passage)
+        if room < 0:
+            break
+        fitting.append(passage)
+    return tuple(fitting)

@@ -1,0 +1,42 @@
+"""Python packages in folders that a user gives to runs: what can be imported from there is not installed."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+_MOST_ENTRIES = 5000
+_NO_PACKAGES = frozenset({"__pycache__", "bin", "share", "include"})
+_MODULES = (".py", ".so", ".pyd")
+
+
+def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
+    """The folders among `data` (path in the tree -> place) that hold packages, in order: they belong on the module
+    path."""
+    return tuple(place for place in data.values() if _packages_in(place))
+
+
+def importable(data: Mapping[str, Path]) -> frozenset[str]:
+    """The top-level names that can be imported from `data`: what is in the folders of packages, and folders that are
+    packages themselves, under their names in the tree."""
+    names = {name for place in data.values() for name in _packages_in(place)}
+    return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _is_package(place)})
+
+
+def _packages_in(folder: Path) -> frozenset[str]:
+    """A folder holds packages where one of its folders has an `__init__.py`, or where something was installed into it
+    (then single modules and namespace packages count too); a package itself holds none."""
+    try:
+        if not folder.is_dir() or _is_package(folder):
+            return frozenset()
+        entries = [entry for entry, _ in zip(folder.iterdir(), range(_MOST_ENTRIES), strict=False)]
+        installed = any(entry.name.endswith((".dist-info", ".egg-info")) for entry in entries)
+        found = {entry.name for entry in entries if entry.name.isidentifier() and _is_package(entry)}
+        if installed:
+            named = {entry.name.partition(".")[0] for entry in entries if entry.name.endswith(_MODULES)}
+            found |= {entry.name for entry in entries if entry.is_dir()} | named
+        return frozenset(name for name in found - _NO_PACKAGES if name.isidentifier())
+    except OSError:  # a folder that cannot be listed gives nothing; the run says what it lacks
+        return frozenset()
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
