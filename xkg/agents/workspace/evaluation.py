@@ -45,13 +45,18 @@ def measuring(
     printed = _literal(metric)
     word = printed.replace(" ", "_")
     for name, node in definitions(tree):
-        named = f"{path}::{name}" in protect or _MEASURES.search(node.name)
+        named = f"{path}::{name}" in protect or is_measure(node.name)
         if (named or (word and word in node.name.lower())) and not isinstance(node, ast.ClassDef):
             yield f"{path}::{name}", node
     if printed:
         for statement in _simple_statements(tree):
             if any(printed in text.lower() for text in _strings(statement)):
                 yield f"{path}::{_PRINTS}", statement
+
+
+def is_measure(function: str) -> bool:
+    """Whether a function's name says that it measures, whatever the metric."""
+    return bool(_MEASURES.search(function))
 
 
 def changed_evaluation(before: Mapping[str, str], after: Mapping[str, str], new_files: Mapping[str, str]) -> list[str]:
