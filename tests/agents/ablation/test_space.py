@@ -5,8 +5,10 @@ import pytest
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import apply
+from xkg.agents.ablation.space.exclusions import surely_measures
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.space import find_space
+from xkg.agents.ablation.task import parse_metric
 from xkg.build.code.settings import Setting
 
 TRAIN = """\
@@ -77,7 +79,7 @@ main()
 
 
 def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
-    return find_space([PythonSource("train.py", text)], [], {"train.py": text}, **more)  # type: ignore[arg-type]
+    return find_space([PythonSource("train.py", text)], [], {"train.py": text}, **more)[:2]  # type: ignore[arg-type]
 
 
 def of(space: Space, name: str) -> list[Candidate]:
@@ -177,7 +179,7 @@ def test_entries_of_configuration_files() -> None:
             (2, "model.dropout", "0.1"), (3, "model.norm", "true"), (4, "model.depth", "4"), (6, "train.epochs", "9")
         )
     ]  # fmt: skip
-    space, _ = find_space([], settings, {"c.yaml": text})
+    space, *_ = find_space([], settings, {"c.yaml": text})
     assert {c.name for c in space.components} == {"model.dropout", "model.norm", "model.depth"}
     [norm] = of(space, "model.norm")
     assert apply(norm.replacements, {"c.yaml": text})["c.yaml"] == text.replace("true", "false")
@@ -223,3 +225,44 @@ def test_a_default_and_the_call_that_sets_it_are_one_component() -> None:
 def test_words_of_identifiers() -> None:
     assert words_of("lossWeight_2") == ["loss", "weight", "2"]
     assert words_of("useBN") == ["use", "bn"]
+
+
+SHARED = """\
+def width(x):
+    return 2.0 * x
+
+
+def discrepancy(x):
+    return width(x) - 1.0
+
+
+def step(x):
+    return x - 0.1 * width(x)
+
+
+def evaluate_all(x):
+    return x * 0.5
+
+
+def train_and_test(x):
+    return x * 0.25
+
+
+print(f"discrepancy {discrepancy(step(3.0))}", evaluate_all(1.0), train_and_test(2.0))
+"""
+
+
+def test_code_that_measures_is_left_out_and_what_it_calls_is_named() -> None:
+    metric = parse_metric("discrepancy ([0-9.]+):min")
+    space, protected, shared = find_space(
+        [PythonSource("train.py", SHARED)], [], {"train.py": SHARED}, metric_keys=["discrepancy"], metric=metric
+    )
+    assert {place.symbol for place in protected} >= {"discrepancy", "evaluate_all"}
+    assert {place.symbol for place in shared} == {"width"}
+    changed = {place.symbol for candidate in space.candidates for place in candidate.places}
+    assert changed.isdisjoint({"discrepancy", "evaluate_all"})
+    assert [surely_measures(f"a.py::{name}") for name in ("Net.test_step", "validate", "train_and_test")] == [
+        False,
+        True,
+        False,
+    ]

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
 from tests.llm_endpoint import Said, status
-from xkg.agents.codification.protected import evaluation, says, settings
+from xkg.agents.codification.protected import says, settings
 from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
 from xkg.agents.codification.task import read_method, read_task
-from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
 from xkg.llm.endless_text import runs_on
 
@@ -150,25 +149,6 @@ def test_an_answer_without_end_is_cut(world: World) -> None:
 def test_only_what_repeats_at_its_end_runs_on(text: str) -> None:
     assert runs_on("start " + text * 1600)
     assert not runs_on("".join(f"{text} {n} " for n in range(400)))
-
-
-def test_the_evaluation_is_found_by_what_it_is_called_and_what_it_prints() -> None:
-    metric = Metric.parse(r"test accuracy: ([\d.]+):max")
-    files = {
-        "train.py": "def validate(m):\n    return 1\n\ndef fit(m):\n    print('epoch')\n\n"
-        "print(f'Test accuracy: {1}')\n",
-        "tests/test_x.py": "assert True\n",
-        "helpers.py": "def score(x):\n    return x\n",
-    }
-    found = evaluation(files, metric, protect=["helpers.py::score"])
-    assert sorted(found) == [
-        "helpers.py::score",
-        "tests/test_x.py",
-        "train.py::(prints the metric)",
-        "train.py::validate",
-    ]
-    moved = {**files, "train.py": "# a comment\n" + files["train.py"].replace("'epoch'", "'other'")}
-    assert evaluation(moved, metric, protect=["helpers.py::score"]) == found
 
 
 def test_settings_are_constants_defaults_arguments_and_files() -> None:

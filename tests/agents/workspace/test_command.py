@@ -58,6 +58,23 @@ def test_lines_count_in_threads_and_in_processes_that_are_killed(workspace: Work
     assert result.lines == {"lib/model.py": {1: 2, 2: 2, 3: 1, 4: 2}}
 
 
+def test_awaited_lines_are_those_that_ran(workspace: Workspace, commands: Commands) -> None:
+    plain = commands.run(workspace, "python train.py")
+    result = commands.run(workspace, "python train.py", awaited={"lib/model.py": [[2], [3], [4]]})
+    assert result.output == plain.output
+    assert result.lines == {"lib/model.py": {2: 1, 4: 1}}
+    assert not result.gave_up
+
+
+def test_a_wait_that_slows_a_run_is_given_up(workspace: Workspace, commands: Commands) -> None:
+    script = "def f(n):\n    while n:\n        n -= 1\n    return n\nf(2_000_000)\n"
+    workspace.edit({"train.py": script}, "a long loop")
+    result = commands.run(workspace, "python train.py", awaited={"train.py": [[4], [5]]})
+    assert result.ok
+    assert result.gave_up
+    assert result.lines == {"train.py": {5: 1}}
+
+
 def test_a_run_leaves_the_tree_as_it_was(workspace: Workspace, commands: Commands) -> None:
     workspace.edit(
         {"train.py": "import shutil, pathlib\nshutil.rmtree(pathlib.Path.cwd())\nprint('gone')\n"}, "delete everything"

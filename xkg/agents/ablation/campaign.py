@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.effects import CRITICAL, effect, pooled_deviation
+from xkg.agents.ablation.changed_code import ChangedPlace
+from xkg.agents.ablation.effects import CRITICAL, Effect, effect, pooled_deviation, unchanged
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
 from xkg.agents.ablation.parsing.client import SourceParser
@@ -26,6 +27,7 @@ from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Picked, Propo
 from xkg.agents.ablation.rounds.fill import fill, make_policy
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.running.mutations import Mutated, Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.operations import Operations, digest
 from xkg.agents.ablation.selection.history import Pull, Trial
@@ -39,23 +41,23 @@ from xkg.errors import InputError
 from xkg.files import private_folder
 from xkg.llm.client import LanguageModel
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
-from xkg.value import Value
 
 _HOUR = 3600.0
 _TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
 _MENDABLE: frozenset[Failure] = frozenset(
-    {"does not apply", "refused", "shape", "empty data", "missing data", "missing package", "removed API", "error"}
+    {
+        "does not apply",
+        "refused",
+        "shape",
+        "empty data",
+        "missing data",
+        "missing package",
+        "never ran",
+        "removed API",
+        "error",
+    }
 )
 """Failures that say that the change was made badly, and nothing of the component."""
-
-
-class Mutated(Value):
-    """A candidate as a commit of its own workspace, or why it is none."""
-
-    commit: str | None = None
-    diff: str = ""
-    failure: Failure | None = None
-    problem: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,10 @@ class _Runner:
         self._base.rewind(0)  # repairs are made again, from what is stored
         self._use(Environment(site=None, hash=""))
         self._protected: Sequence[Place] = ()
+        self._shared: Sequence[Place] = ()
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
+        self._changed: dict[str, Sequence[ChangedPlace]] = {}
         self._executed: Mapping[str, Sequence[int]] | None = None
         self._team: Team | None = None
         self._day: str | None = None
@@ -237,9 +241,10 @@ class _Runner:
             techniques,
             given=options_of(self._task),
             metric_keys=metric_keys(self._task),
+            metric=self._task.metric,
             executed=self._executed,
         )
-        space, self._protected = found.space, found.protected
+        space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:
             notes.append("no code was recognised as computing the metric: none is kept from being changed")
         notes += [f"{path} does not parse as Python 3, and was left out" for path in found.unparsed]
@@ -321,28 +326,32 @@ class _Runner:
         return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
 
     def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
-        mutated = self._operations.do(
-            "mutate", {**self._identity(), "candidate": candidate.id}, Mutated, lambda: self._mutate(candidate)
+        start = self._start
+        mutations = Mutations(
+            self._parser, self._bench, start.starter, self._base, self._texts, self._protected, self._shared
         )
+        mutated = self._operations.do(
+            "check",
+            {**self._identity(), **mutations.decided_by(candidate)},
+            Mutated,
+            lambda: mutations.made(candidate, self._folder_of(candidate)),
+        )
+        self._changed[candidate.id] = mutated.places
         outcome = CandidateOutcome(
             candidate=candidate, round=number, commit=mutated.commit, diff=mutated.diff,
-            failure=mutated.failure, problem=mutated.problem,
+            failure=mutated.failure, problem=mutated.problem, measures=mutated.measures,
         )  # fmt: skip
         return outcome if mutated.failure else self._with_run(outcome, self._task.seeds[0])
 
     def _with_run(self, outcome: CandidateOutcome, seed: int) -> CandidateOutcome:
         run = self._run(outcome.candidate, None, seed)
-        failed = {} if run.value is not None else {"failure": run.failure, "problem": run.problem}
+        failed: dict[str, object] = {}
+        if run.value is None:
+            failed = {"failure": run.failure, "problem": run.problem}
+        elif run.reached is False:
+            places = ", ".join(map(str, run.never_ran[:4]))
+            failed = {"failure": "never ran", "problem": f"no line of what it changes ran ({places})"}
         return outcome.model_copy(update={"runs": (*outcome.runs, run), **failed})
-
-    def _mutate(self, candidate: Candidate) -> Mutated:
-        made = self._parser.mutated(candidate, self._texts, self._protected)
-        if made.failure is not None:
-            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
-        version = worktrees.mutated(
-            self._folder_of(candidate), self._start.starter, self._base, made.after, f"Ablate: {candidate.description}"
-        )
-        return Mutated(commit=version.commit, diff=made.diff)
 
     def _confirm(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
         """What changed the metric by 5 % or more with the first seed is run with the others too."""
@@ -350,7 +359,7 @@ class _Runner:
 
         def confirmed(outcome: CandidateOutcome) -> CandidateOutcome:
             first = outcome.runs[0].value if outcome.runs else None
-            if first is None or baseline.exact or abs(first - mean) < CRITICAL * (abs(mean) or 1.0):
+            if first is None or outcome.failure or baseline.exact or abs(first - mean) < CRITICAL * (abs(mean) or 1.0):
                 return outcome
             for seed in self._task.seeds[1:]:
                 outcome = self._with_run(outcome, seed)
@@ -366,7 +375,7 @@ class _Runner:
         groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
         pooled = pooled_deviation([list(baseline.values), *groups]) if len(baseline.values) < 3 else None
         return [
-            outcome.model_copy(update={"effect": effect(baseline.values, values, pooled)})
+            outcome.model_copy(update={"effect": _effect(outcome, values, baseline, pooled)})
             if values and not outcome.failure
             else outcome
             for outcome, values in zip(outcomes, groups, strict=True)
@@ -377,10 +386,14 @@ class _Runner:
             assert workspace is not None or candidate is not None
             opened = workspace or Workspace.open(self._folder_of(candidate))  # type: ignore[arg-type]
             if self._start.elsewhere is None:
-                return self._bench.run(opened, seed)
-            return self._start.elsewhere(self._task, opened, seed, self._day)
+                return self._bench.run(opened, seed, changed=changed)
+            return self._start.elsewhere(self._task, opened, seed, self._day, changed)
 
-        return self._operations.do("run", self._inputs(candidate, seed), RunOutcome, work)
+        changed = self._changed.get(candidate.id, ()) if candidate else ()
+        inputs = self._inputs(candidate, seed)
+        if changed:
+            inputs["changed"] = [each.model_dump() for each in changed]
+        return self._operations.do("run", inputs, RunOutcome, work)
 
     def _identity(self) -> dict[str, object]:
         return {"repository": self._start.starter.identity, "files": self._files}
@@ -403,8 +416,17 @@ class _Runner:
         return self._start.folder / "candidates" / candidate.id
 
 
+def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
+    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit, since
+    then nothing that is measured has changed, however much it varies from seed to seed."""
+    by_seed = {run.seed: run.value for run in baseline.runs}
+    if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
+        return unchanged(values)
+    return effect(baseline.values, values, pooled)
+
+
 def _trial(pull: Pull, outcome: CandidateOutcome, mean: float) -> Trial:
-    value = outcome.runs[0].value if outcome.runs else None
+    value = outcome.runs[0].value if outcome.runs and outcome.failure != "never ran" else None
     change = None if value is None else (value - mean) / (abs(mean) or 1.0)
     return Trial(pull=pull, change=change, cost=outcome.seconds / _HOUR)
 

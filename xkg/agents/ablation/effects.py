@@ -18,8 +18,8 @@ CRITICAL = 0.05
 class Effect(Value):
     """`change` is (value − baseline) / |baseline|, `low` and `high` bound it with 95 % confidence; None where nothing
     can be said of the spread. `once`: the candidate was run with one seed, so that the interval is one of prediction
-    from the baseline's spread. `exact`: the baseline repeats exactly, so that any difference is one. `p` is two-sided,
-    of this comparison alone."""
+    from the baseline's spread. `exact`: the baseline repeats exactly, in all runs or for each seed, so that any
+    difference is one. `p` is two-sided, of this comparison alone."""
 
     baseline: float
     value: float
@@ -73,6 +73,12 @@ def effect(baseline: Sequence[float], values: Sequence[float], pooled: float | N
         baseline=mean, value=own, change=change, low=low, high=high, seeds=len(values), p=p,
         exact=exact and len(set(values)) == 1,
     )  # fmt: skip
+
+
+def unchanged(values: Sequence[float]) -> Effect:
+    """The effect of a candidate that gave for each seed what the baseline gave."""
+    mean = fmean(values)
+    return Effect(baseline=mean, value=mean, change=0.0, low=0.0, high=0.0, seeds=len(values), p=1.0, exact=True)
 
 
 def _spread(baseline: Sequence[float], values: Sequence[float], pooled: float | None) -> tuple[float, int] | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from xkg.agents.ablation.outcomes import Campaign
+from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome
 from xkg.model import Ablation, ablation_id
 
 
@@ -34,9 +34,13 @@ def _measured(campaign: Campaign) -> Iterator[Ablation]:
             high=effect.high,
             seeds=effect.seeds,
             kind=outcome.candidate.kind,
-            description=outcome.candidate.description,
+            description=outcome.candidate.description + _also(outcome),
             diff=outcome.diff,
             commit=commit,
             command=command,
             measured_at=campaign.when,
         )
+
+
+def _also(outcome: CandidateOutcome) -> str:
+    return f" (changes code that measures too: {', '.join(outcome.measures)})" if outcome.measures else ""

@@ -1,6 +1,6 @@
 """What runs gave: of the baseline, of each candidate, and of a whole campaign."""
 
-from xkg.agents.ablation.candidates import Candidate, Component, Space
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.effects import Effect, holm
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.task import Task
@@ -9,7 +9,8 @@ from xkg.value import Value
 
 class RunOutcome(Value):
     """One run of a command: the primary metric first, or why there is none. `seconds` is the run, `overhead` what was
-    spent around it."""
+    spent around it. `never_ran` are places of a candidate of which no line ran, `reached` whether any place ran; None
+    where that is not known (a configuration file, a trace that gave up)."""
 
     seed: int
     command: str
@@ -21,6 +22,8 @@ class RunOutcome(Value):
     problem: str | None = None
     output_end: str = ""
     executed: dict[str, tuple[int, ...]] | None = None
+    reached: bool | None = None
+    never_ran: tuple[Place, ...] = ()
 
     @property
     def value(self) -> float | None:
@@ -48,7 +51,7 @@ class Baseline(Value):
 
 class Repair(Value):
     """A change that makes the baseline run: a commit of its workspace, with the failure that it answers. `in_metric`
-    are the lines of it in code that computes the metric."""
+    is what of it is in code that computes the metric."""
 
     commit: str
     cause: str
@@ -94,7 +97,8 @@ class ModelUse(Value):
 class CandidateOutcome(Value):
     """`round` counts from 1, `commit` is that of the mutation in the run's own repository. Where `failure` is set there
     is no effect. `no_effect` says that the mutation changes nothing that is measured. `why` it was chosen; `mended` is
-    the failure of the candidate that this one replaces."""
+    the failure of the candidate that this one replaces. `measures` is code that it changes and that measures as well:
+    with it, the ruler may have moved."""
 
     candidate: Candidate
     round: int
@@ -106,6 +110,7 @@ class CandidateOutcome(Value):
     effect: Effect | None = None
     why: str = ""
     mended: str = ""
+    measures: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -38,7 +38,8 @@ _NETWORK = re.compile(
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
-    `files` are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
+    Of awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `files`
+    are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
     `problem` says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed
     from its copy, at most 20."""
 
@@ -51,6 +52,7 @@ class RunResult(Value):
     seconds: float
     peak_memory_mb: float
     lines: dict[str, dict[int, int]] | None = None
+    gave_up: bool = False
     files: Mapping[str, bytes] = {}
     problem: str | None = None
     findings: tuple[str, ...] = ()
@@ -105,11 +107,14 @@ class Commands:
         trace: Sequence[str] = (),
         wanted: Sequence[str] = (),
         watched: Mapping[str, Sequence[str]] | None = None,
+        awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
     ) -> RunResult:
         """The result of one command, split as a shell does, but run without one. `trace` names Python files of the
         tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
-        functions by file that are called again at the end with degenerate inputs, in the place of a trace. Never raises
-        for what the command does; raises `InputError` for a command that cannot be split, `SandboxUnavailableError`."""
+        functions by file that are called again at the end with degenerate inputs, in the place of a trace; `awaited`
+        groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did. Never
+        raises for what the command does; raises `InputError` for a command that cannot be split, and
+        `SandboxUnavailableError`."""
         words = split(command)
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
@@ -129,7 +134,8 @@ class Commands:
             "traced": traced,
             "wanted": list(wanted),
             "watched": {path: list(names) for path, names in (watched or {}).items()},
-            "watcher": _guest("degenerate_inputs") if watched else "",
+            "awaited": {path: [list(lines) for lines in groups] for path, groups in (awaited or {}).items()},
+            "watcher": _guest("degenerate_inputs") if watched else _guest("awaited_lines") if awaited else "",
             "variables": self._variables,
         }
         limits = self.limits.model_copy(
@@ -170,6 +176,7 @@ class Commands:
             seconds=ran.seconds,
             peak_memory_mb=ran.peak_memory_mb,
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
+            gave_up=bool(report and report.get("gave_up")),
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
             problem=self._problem(ended, exit_code, output, report.get("error") if report else None, command),

@@ -4,8 +4,8 @@ The request is a JSON object on stdin. The command's output is this program's st
 its stderr, which no other process inside gets. `python` is the interpreter in a virtual environment with the folder of
 packages on its module path. With `traced` files every Python process counts how often it runs each of their lines, in
 one file that all of them map, so that the counts of a process that was killed are there too; where two processes run
-the same line at the same moment, one of the two may not count. With `watched` functions, a program given as `watcher`
-runs in their place, and leaves its findings.
+the same line at the same moment, one of the two may not count. With `watched` functions, or groups of `awaited` lines,
+a program given as `watcher` runs in their place, and leaves its findings.
 """
 
 import base64
@@ -81,6 +81,13 @@ def main() -> None:
             counts.write_bytes(bytes(8 * size))
             placed = {"counts": str(counts), "first": {str(tree / name): at for name, at in first.items()}}
             (home / ".python" / "trace.json").write_text(json.dumps(placed))
+        if request.get("awaited"):
+            first, size = offsets({path: max(map(max, of)) for path, of in request["awaited"].items()}, tree)
+            counts.write_bytes(bytes(8 * size))
+            groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
+            awaited = {"counts": str(counts), "groups": groups}
+            awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
+            (home / ".python" / "trace.json").write_text(json.dumps(awaited))
         findings = home / ".python" / "findings"
         if request.get("watched"):
             functions = {str((tree / name).resolve()): names for name, names in request["watched"].items()}
@@ -91,6 +98,10 @@ def main() -> None:
         report |= run(command, tree, variables, request["seconds"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
+        if request.get("awaited"):
+            lines = {path: max(map(max, of)) for path, of in request["awaited"].items()}
+            report["lines"] = executed(counts, first, lines)
+            report["gave_up"] = bool(any(counts.read_bytes()[:8]))
         if request.get("watched") and findings.exists():
             report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])

@@ -8,6 +8,7 @@ from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
+from xkg.agents.ablation.task import parse_metric
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.build.code.settings import Setting
 from xkg.sandbox.isolation.confined_worker import Bounds
@@ -30,6 +31,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--beta", type=float, default=0.9)
 print("error", loss(1.0, 2.0))
 """
+METRIC = parse_metric("error ([0-9.]+):min")
 SETTING = Setting(path="conf.yaml", line=1, name="dropout", value="0.2")
 TEXTS = {"train.py": TRAIN, "conf.yaml": "dropout: 0.2\n", "old.py": "print 1\n"}
 
@@ -42,19 +44,20 @@ def parser() -> Iterator[SourceParser]:
 
 
 def test_the_space_is_the_one_that_is_found_without_it(parser: SourceParser) -> None:
-    found = parser.space(TEXTS, [SETTING], (), given=["--seed"], metric_keys=["error"], executed=None)
-    space, protected = find_space(
-        [PythonSource("train.py", TRAIN)], [SETTING], TEXTS, (), given=["--seed"], metric_keys=["error"]
+    found = parser.space(TEXTS, [SETTING], (), given=["--seed"], metric_keys=["error"], metric=METRIC, executed=None)
+    space, protected, shared = find_space(
+        [PythonSource("train.py", TRAIN)], [SETTING], TEXTS, (), given=["--seed"], metric_keys=["error"], metric=METRIC
     )
     assert found.space == space
     assert found.protected == tuple(protected)
+    assert found.shared == tuple(shared)
     assert found.unparsed == ("old.py",)
     assert {c.name for c in space.components} >= {"beta", "dropout"}
 
 
 def test_a_file_that_ends_the_parser_is_left_out(parser: SourceParser) -> None:
     bombs = {"deep.py": "x = " + "(" * 400_000, "slow.py": "x = " + "-" * 900_000 + "1\n"}
-    found = parser.space({**TEXTS, **bombs}, (), (), given=(), metric_keys=(), executed=None)
+    found = parser.space({**TEXTS, **bombs}, (), (), given=(), metric_keys=(), metric=METRIC, executed=None)
     assert {"old.py", *bombs} == set(found.unparsed)
     assert any(c.name == "beta" for c in found.space.components)
 

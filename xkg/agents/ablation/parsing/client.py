@@ -4,8 +4,10 @@ those of the standard library read untrusted source in this process."""
 from collections.abc import Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.changed_code import ChangedPlace, NewImport
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.build.code.settings import Setting
 from xkg.sandbox.isolation.confined_worker import WorkerDiedError
@@ -13,10 +15,12 @@ from xkg.value import Value
 
 
 class ParsedSpace(Value):
-    """`protected` are the lines that compute the metric, `unparsed` the files that were left out."""
+    """`protected` are the lines that compute the metric, `shared` the functions that these call and the method may too,
+    `unparsed` the files that were left out."""
 
     space: Space
     protected: tuple[Place, ...]
+    shared: tuple[Place, ...]
     unparsed: tuple[str, ...]
 
 
@@ -37,12 +41,15 @@ class Function(Value):
 
 
 class MutatedFiles(Value):
-    """`after` are the files that change, with their new text; with a `failure` the candidate must not be run."""
+    """`after` are the files that change, with their new text; with a `failure` the candidate must not be run. `places`
+    are what differs in them, `imports` those that are new."""
 
     after: dict[str, str]
     diff: str
     failure: Failure | None
     problem: str | None
+    places: tuple[ChangedPlace, ...] = ()
+    imports: tuple[NewImport, ...] = ()
 
 
 class EditedFiles(Value):
@@ -70,6 +77,7 @@ class SourceParser(SourceReader):
         *,
         given: Sequence[str],
         metric_keys: Sequence[str],
+        metric: Metric,
         executed: Mapping[str, Sequence[int]] | None,
     ) -> ParsedSpace:
         """As `find_space`, of the files that parse. Raises `UnsafeInputError` for sources that exceed the bounds."""
@@ -79,6 +87,7 @@ class SourceParser(SourceReader):
             "techniques": [technique.model_dump(mode="json") for technique in techniques],
             "given": list(given),
             "metric_keys": list(metric_keys),
+            "metric": metric.model_dump(mode="json"),
             "executed": None if executed is None else {path: list(lines) for path, lines in executed.items()},
         }
         parsed, deadly = self.of_files("space", payload, ParsedSpace, (texts,))

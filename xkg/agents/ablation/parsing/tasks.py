@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement
+from xkg.agents.ablation.changed_code import changed_places, new_imports
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import MutationError, apply, unified_diff
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.metric import Metric
 from xkg.build.code.settings import Setting
 from xkg.sandbox.guest.worker import Call
 
@@ -21,19 +23,21 @@ def _space(call: Call) -> bytes:
     sources, unparsed = _sources(call)
     executed = given["executed"]
     call.mark("")
-    space, protected = find_space(
+    space, protected, shared = find_space(
         sources,
         [Setting.model_validate(each) for each in given["settings"]],
         given["texts"],
         [Component.model_validate(each) for each in given["techniques"]],
         given=given["given"],
         metric_keys=given["metric_keys"],
+        metric=Metric.model_validate(given["metric"]),
         executed=None if executed is None else {path: frozenset(lines) for path, lines in executed.items()},
     )
     return _dumped(
         {
             "space": space.model_dump(mode="json"),
             "protected": [place.model_dump() for place in protected],
+            "shared": [place.model_dump() for place in shared],
             "unparsed": unparsed,
         }
     )
@@ -71,12 +75,15 @@ def _mutate(call: Call) -> bytes:
     except MutationError as error:
         return _dumped({"after": {}, "diff": "", "failure": "does not apply", "problem": str(error)})
     problem = refusal(candidate, texts, after, protected)
+    parsed = problem is None
     return _dumped(
         {
             "after": after,
             "diff": unified_diff(texts, after),
             "failure": "refused" if problem else None,
             "problem": problem,
+            "places": [each.model_dump() for each in changed_places(texts, after)] if parsed else [],
+            "imports": [each.model_dump() for each in new_imports(texts, after)] if parsed else [],
         }
     )
 

@@ -26,7 +26,12 @@ def verdict(importance: Importance) -> str:
     """Strong and weak evidence apart, in a few words."""
     if importance.best is None:
         return "not tried" if not importance.tried else "every candidate failed"
-    effect = importance.best.effect
+    moved = "it changes code that measures too" if importance.best.measures else ""
+    return ", ".join(filter(None, (_evidence(importance, importance.best), moved)))
+
+
+def _evidence(importance: Importance, best: CandidateOutcome) -> str:
+    effect = best.effect
     assert effect is not None
     if effect.nothing_changed:
         return "no effect: nothing that is measured changed"
@@ -96,7 +101,10 @@ def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:
 def chosen(outcome: CandidateOutcome) -> str:
     """Why a candidate was run, and whether it stands in for one that failed."""
     mended = f"in place of one that failed ({outcome.mended})" if outcome.mended else ""
-    return "; ".join(filter(None, (outcome.why, mended)))
+    moved = f"the ruler may have moved: it changes {', '.join(outcome.measures)}" if outcome.measures else ""
+    partly = [] if outcome.failure else sorted({str(place) for run in outcome.runs for place in run.never_ran})
+    never = f"of its changes {', '.join(partly)} never ran" if partly else ""
+    return "; ".join(filter(None, (outcome.why, mended, moved, never)))
 
 
 def comparisons(campaign: Campaign) -> str:

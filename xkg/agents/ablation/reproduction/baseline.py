@@ -60,7 +60,7 @@ def notes_on(task: Task, baseline: Baseline, seed_options: Sequence[str]) -> lis
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:
-    """The repair with those of its lines that compute the metric."""
+    """The repair with those of its lines that compute the metric, beside the parts that the fingerprint names."""
     added: dict[str, set[str]] = {}
     path = ""
     for line in repair.diff.splitlines():
@@ -75,4 +75,4 @@ def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, st
             texts[place.path].split("\n")[place.start_line - 1 : place.end_line]
         )
     ]
-    return repair.model_copy(update={"in_metric": tuple(own)})
+    return repair.model_copy(update={"in_metric": tuple(dict.fromkeys([*repair.in_metric, *own]))})

@@ -175,14 +175,17 @@ class Executor:
     def _apply(self, fix: Fix, outcome: RunOutcome) -> None:
         before = self.workspace.current.number
         reason = " ".join(fix.reason.split())[:200] or "repair"
+        texts = self.texts()
         try:
-            version = self.workspace.edit(self._changes(fix, self.texts()), f"Repair: {reason}")
+            changes = self._changes(fix, texts)
+            version = self.workspace.edit(changes, f"Repair: {reason}")
         except EditError as error:
             raise InputError(f"a repair does not apply: {error}; remove the run's folder, and run again") from error
         self.repairs.append(
             Repair(
                 commit=version.commit, cause=fix.cause, reason=reason, diff=self.workspace.diff(before),
                 failure=outcome.failure or "error", problem=outcome.problem or "",
+                in_metric=self.parser.evaluation_changes(texts, {**texts, **changes}, self.task.metric),
             )
         )  # fmt: skip
         self.notify(f"repaired ({fix.cause}): {reason}")

@@ -69,9 +69,10 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 
 
 def holds(found: Importance) -> bool:
-    """Whether the evidence is strong: critical, and repeated exactly or beyond all comparisons."""
+    """Whether the evidence is strong: critical, repeated exactly or beyond all comparisons, and of no code that
+    measures as well."""
     effect = found.best.effect if found.best else None
-    if effect is None or not effect.critical:
+    if effect is None or not effect.critical or (found.best and found.best.measures):
         return False
     return effect.exact or (found.adjusted is not None and found.adjusted <= 0.05)
 

@@ -3,11 +3,14 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from xkg.agents.ablation.changed_code import ChangedPlace, NewImport
 from xkg.agents.ablation.failures import failure_of, metric_failure
 from xkg.agents.ablation.outcomes import RunOutcome
+from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import Task, parse_metric
-from xkg.agents.workspace.command import Commands, cut_middle
+from xkg.agents.workspace.command import Commands, RunResult, cut_middle
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.runner import Environment, Limits, Runner
 
@@ -23,18 +26,22 @@ class Bench:
     environment: Environment
 
     def run(
-        self, workspace: Workspace, seed: int, trace: Sequence[str] = (), seconds: float | None = None
+        self,
+        workspace: Workspace,
+        seed: int,
+        trace: Sequence[str] = (),
+        seconds: float | None = None,
+        changed: Sequence[ChangedPlace] = (),
     ) -> RunOutcome:
-        """One run, of at most `seconds` (None: those of the task). Never raises for what the command does;
-        raises what `Commands` raises."""
+        """One run, of at most `seconds` (None: those of the task), that says which of the `changed` places ran. Never
+        raises for what the command does; raises what `Commands` raises."""
         task = self.task
-        limits = Limits(seconds=seconds or task.seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
-        commands = Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)})
+        commands = self._commands(seed, seconds or task.seconds)
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
         command = task.command(seed)
         started = time.monotonic()
-        result = commands.run(workspace, command, trace=trace, wanted=wanted)
+        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=_awaited(changed))
         values: list[float | None] = []
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if result.ok:
@@ -53,5 +60,36 @@ class Bench:
             failure=failure,
             problem=problem,
             output_end=cut_middle(result.output, _OUTPUT),
-            executed=None if result.lines is None else {p: tuple(sorted(of)) for p, of in result.lines.items()},
+            executed=None
+            if result.lines is None or changed
+            else {p: tuple(sorted(of)) for p, of in result.lines.items()},
+            **_reached(changed, result),
         )
+
+    def broken_import(self, workspace: Workspace, imports: Sequence[NewImport]) -> str | None:
+        """As `imports.broken_import`, for at most the seconds of a run."""
+        if not imports:
+            return None
+        return broken_import(self._commands(self.task.seeds[0], self.task.seconds), workspace, imports)
+
+    def _commands(self, seed: int, seconds: float) -> Commands:
+        task = self.task
+        limits = Limits(seconds=seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
+        return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)})
+
+
+def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]]:
+    groups: dict[str, list[tuple[int, ...]]] = {}
+    for each in changed:
+        groups.setdefault(each.place.path, []).append(each.lines)
+    return groups
+
+
+def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
+    """What of a candidate ran, as `RunOutcome` has it."""
+    if not changed or result.lines is None:
+        return {}
+    ran = [each for each in changed if result.lines.get(each.place.path, {}).keys() & set(each.lines)]
+    if result.gave_up:
+        return {"reached": True if ran else None}
+    return {"reached": bool(ran), "never_ran": tuple(each.place for each in changed if each not in ran)}

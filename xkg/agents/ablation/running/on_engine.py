@@ -2,11 +2,12 @@
 
 import queue
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.operations import digest
@@ -25,12 +26,13 @@ from xkg.files import private_folder
 @dataclass(frozen=True)
 class CandidateRun:
     """One run of a task over a version of the code: all its files, the seed, and the `day` whose packages it has (None:
-    the newest that its requirements allow)."""
+    the newest that its requirements allow). `changed` are places of which it says whether they ran."""
 
     task: Task
     files: Mapping[str, TreeFile]
     seed: int
     day: str | None
+    changed: tuple[ChangedPlace, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,15 @@ class RunCandidates:
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
                 environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
-                return Bench(candidate.task, runner, environment).run(workspace, candidate.seed)
+                return Bench(candidate.task, runner, environment).run(
+                    workspace, candidate.seed, changed=candidate.changed
+                )
 
         with SourceReader() as reader:
             yield run
 
 
-Elsewhere = Callable[[Task, Workspace, int, str | None], RunOutcome]
+Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace]], RunOutcome]
 """Runs a task over a workspace with a seed and the packages of a day, on any machine."""
 
 
@@ -87,10 +91,12 @@ def spread_over(engine: Engine, settings: Settings, data: Iterable[Path]) -> Ite
     workers = engine.workers(RunCandidates(settings, tuple(data)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 
-    def run(task: Task, workspace: Workspace, seed: int, day: str | None) -> RunOutcome:
+    def run(
+        task: Task, workspace: Workspace, seed: int, day: str | None, changed: Sequence[ChangedPlace]
+    ) -> RunOutcome:
         worker = idle.get()
         try:
-            return worker.run(CandidateRun(task, workspace.files, seed, day), lambda _: None)
+            return worker.run(CandidateRun(task, workspace.files, seed, day, tuple(changed)), lambda _: None)
         finally:
             idle.put(worker)
 

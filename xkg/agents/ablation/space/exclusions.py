@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
+from xkg.agents.workspace.evaluation import is_measure, measuring
+from xkg.agents.workspace.metric import Metric
 
 _DATA = "data and their evaluation"
 _BESIDE = frozenset(
@@ -42,6 +44,8 @@ _METRIC = frozenset(
     "evaluate evaluation eval metric metrics score scores test validate accuracy acc mse rmse mae error auc f1"
     " precision recall r2 loss_fn".split()
 )
+_TRAINS = frozenset("train training fit learn optimize optimise step update run main loop epoch".split())
+_PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample generate transform infer".split())
 
 
 def reason(name: str) -> str | None:
@@ -84,14 +88,35 @@ def is_layout(function: str) -> bool:
     return function in _LAYOUT
 
 
-def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> list[Place]:
+def named_for_measuring(sources: Sequence[PythonSource], metric: Metric) -> list[Place]:
+    """Functions that measure by their name and do not train by it, and test files: what the fingerprint of an
+    evaluation is sure of."""
+    return [
+        source.place(node)
+        if isinstance(node, ast.stmt)
+        else Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1)
+        for source in sources
+        for name, node in measuring(source.path, source.tree, metric)
+        if surely_measures(name)
+    ]
+
+
+def surely_measures(part: str) -> bool:
+    """Whether a part of the evaluation, by its name in the fingerprint, is no part of the method as well."""
+    name = part.partition("::")[2]
+    return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
+
+
+def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[list[Place], list[Place]]:
     """The lines that compute or write the metric: statements that hold a key of the metric (its name in the result
     file, the file's name) as text, those of the same function that compute what these read, and functions that they
-    call, and these in turn, whose name says that they measure, or has a word of a key."""
+    call, and these in turn, whose name says that they measure, or has a word of a key. Then the other functions that
+    these lines call by a plain name: the method may call them too, and then they are part of both."""
     wanted = {key for key in keys if len(key) > 1}
     vocabulary = _METRIC.union(*(words_of(key) for key in keys if "." not in key))
     places: list[Place] = []
     called: set[str] = set()
+    plain: set[str] = set()
     for source in sources:
         for body in _bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
@@ -103,6 +128,7 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> list[Pl
                     protected.append(statement)
             for statement in protected:
                 places.append(source.place(statement))
+                plain.update(_called_plainly(statement))
                 called.update(name for name in _called(statement) if _measures(name, vocabulary))
     functions = [(name.rpartition(".")[2], source, f) for source in sources for name, f in source.functions]
     waiting, known = sorted(called), set(called)
@@ -111,10 +137,16 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> list[Pl
         for name, source, function in functions:
             if name == wanted_name:
                 places.append(source.place(function))
+                plain.update(_called_plainly(function))
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
-    return places
+    shared = [
+        source.place(function)
+        for name, source, function in functions
+        if name in plain - known and _PREDICTS.isdisjoint(words_of(name))
+    ]
+    return places, shared
 
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
@@ -154,6 +186,12 @@ def _called(node: ast.AST) -> Iterator[str]:
                 yield child.func.id
             elif isinstance(child.func, ast.Attribute):
                 yield child.func.attr
+
+
+def _called_plainly(node: ast.AST) -> Iterator[str]:
+    for child in ast.walk(node):
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name):
+            yield child.func.id
 
 
 def _binds(statement: ast.stmt) -> set[str]:

@@ -8,6 +8,7 @@ from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.switches import PRIOR, Switch, class_parameters, file_switches, python_switches
+from xkg.agents.workspace.metric import Metric
 from xkg.build.code.settings import Setting
 
 MOST_COMPONENTS = 60
@@ -26,14 +27,17 @@ def find_space(
     *,
     given: Iterable[str] = (),
     metric_keys: Sequence[str] = (),
+    metric: Metric | None = None,
     executed: Mapping[str, frozenset[int]] | None = None,
-) -> tuple[Space, list[Place]]:
-    """The space, and the lines that compute the metric, which nothing may change.
+) -> tuple[Space, list[Place], list[Place]]:
+    """The space, the lines that compute the metric, which nothing may change, and the functions that these call.
 
     `settings` are entries of configuration files, whose text is in `texts`; `techniques` components with places in
     these files; `given` names of options that the command line sets; `executed` the lines that the baseline runs, by
     file, where that is known: what was not run cannot matter."""
-    protected = exclusions.metric_code(sources, metric_keys)
+    protected, shared = exclusions.metric_code(sources, metric_keys)
+    if metric is not None:
+        protected += exclusions.named_for_measuring(sources, metric)
     parameters = class_parameters(sources)
     builder = _Builder(techniques, set(given), protected, executed)
     for source in sources:
@@ -46,7 +50,7 @@ def find_space(
             builder.add_site(site)
     for site in alternatives(sources):
         builder.add_site(site)
-    return builder.space(), protected
+    return builder.space(), protected, shared
 
 
 class _Builder:

@@ -1,15 +1,10 @@
-"""Asks a confined process what of the starter's evaluation and settings an agent changed."""
+"""Asks a confined process what of the starter's settings an agent changed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from xkg.agents.codification.protected import may_measure, may_set
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.codification.protected import may_set
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.value import Value
-
-
-class _Evaluation(Value):
-    changes: tuple[str, ...]
 
 
 class _Settings(Value):
@@ -20,27 +15,6 @@ class CodeReader(SourceReader):
     """The reader of a run. A file that ends the process counts as changed where it differs at all."""
 
     modules = ("xkg.agents.codification.parsing.tasks",)
-
-    def evaluation_changes(
-        self, before: Mapping[str, str], after: Mapping[str, str], metric: Metric, protect: Sequence[str] = ()
-    ) -> tuple[str, ...]:
-        """The parts of the evaluation of the texts `before` that are others in the texts `after`, as
-        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
-        changed = {
-            path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
-        }
-        starter = {path: text for path, text in before.items() if may_measure(path, protect)}
-        gone = [path for path in starter if path not in after]
-        if not changed and not gone:
-            return ()
-        payload = {
-            "before": starter,
-            "changed": changed,
-            "gone": gone,
-            "metric": metric.model_dump(mode="json"),
-            "protect": list(protect),
-        }
-        return self.of_files("evaluation", payload, _Evaluation, (starter, changed))[0].changes
 
     def setting_changes(self, before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """The settings of the texts `before` that are others in the texts `after`, with both values. Raises

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Self, TypeVar
 from pydantic import BaseModel
 
 from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.evaluation import may_measure
+from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline
 from xkg.errors import UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError
@@ -34,6 +36,10 @@ class StatedPackages(Value):
 
 class _Outlines(Value):
     outlines: dict[str, Outline]
+
+
+class _Evaluation(Value):
+    changes: tuple[str, ...]
 
 
 class _Changed(Value):
@@ -76,6 +82,27 @@ class SourceReader:
         python = {path: text for path, text in texts.items() if path.endswith(".py")}
         found = self.of_files("outlines", {"texts": python}, _Outlines, (python,))[0].outlines if python else {}
         return {path: found.get(path, Outline()) for path in texts}
+
+    def evaluation_changes(
+        self, before: Mapping[str, str], after: Mapping[str, str], metric: Metric, protect: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """The parts of the evaluation of the texts `before` that are others in the texts `after`, as
+        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        changed = {
+            path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
+        }
+        starter = {path: text for path, text in before.items() if may_measure(path, protect)}
+        gone = [path for path in starter if path not in after]
+        if not changed and not gone:
+            return ()
+        payload = {
+            "before": starter,
+            "changed": changed,
+            "gone": gone,
+            "metric": metric.model_dump(mode="json"),
+            "protect": list(protect),
+        }
+        return self.of_files("evaluation", payload, _Evaluation, (starter, changed))[0].changes
 
     def applied(self, edits: Sequence[FileEdit], texts: Mapping[str, str]) -> dict[str, str]:
         """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the

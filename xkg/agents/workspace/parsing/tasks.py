@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.evaluation import changed_evaluation, evaluation
+from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import outline
 from xkg.build.requirements import requirement_lines
 from xkg.build.slicing.scoping.imported_names import imported_packages
@@ -37,6 +39,34 @@ def _apply(call: Call) -> bytes:
         return _dumped({"problem": str(error)})
 
 
+def _evaluation(call: Call) -> bytes:
+    """The parts of the starter's evaluation that changed. New files that cannot be parsed may assign over any of it."""
+    given = call.payload
+    before: Mapping[str, str] = given["before"]
+    changed: Mapping[str, str] = given["changed"]
+    metric, without = Metric.model_validate(given["metric"]), set(given["without"])
+
+    def parts(files: Mapping[str, str]) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for path, text in files.items():
+            call.mark(path)
+            found[path] = evaluation({path: text}, metric, given["protect"], without)
+        return found
+
+    starter = parts(before)
+    now = {path: of for path, of in starter.items() if path not in given["gone"]} | parts(changed)
+    digests = _joined(starter)
+    changes = changed_evaluation(digests, _joined(now), {})
+    for path, text in changed.items():
+        if path in without:
+            changes += [] if path in before else [f"{path} cannot be parsed"]
+            continue
+        call.mark(path)
+        old = {} if path not in before or path in without else {path: before[path]}
+        changes += changed_evaluation(digests, digests, {path: text}, old)
+    return json.dumps({"changes": changes}).encode()
+
+
 def _listed(text: str) -> dict[str, Any]:
     found = outline(text).model_dump(mode="json")
     return {**found, "executable": sorted(found["executable"]), "steps": sorted(found["steps"])}
@@ -57,8 +87,13 @@ def _dumped(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
+def _joined(parts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    return dict(sorted(item for of in parts.values() for item in of.items()))
+
+
 TASKS: Mapping[str, Callable[[Call], bytes]] = {
     "packages": _packages,
     "outlines": _outlines,
     "apply": _apply,
+    "evaluation": _evaluation,
 }

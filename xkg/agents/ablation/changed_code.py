@@ -1,0 +1,120 @@
+"""What a changed file shows of its change: the lines whose run shows that the change ran, and imports that are new."""
+
+import ast
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from xkg.agents.ablation.candidates import Place
+from xkg.agents.ablation.checks import tree_of
+from xkg.agents.workspace.outline import outline
+from xkg.value import Value
+
+_COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.Match)
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+class ChangedPlace(Value):
+    """Lines that differ, of the file as it is after the change. If any of `lines` runs, the change did."""
+
+    place: Place
+    lines: tuple[int, ...]
+
+
+class NewImport(Value):
+    """`module` as written, with as many dots as it has; `names` are taken from it, none for `import module`."""
+
+    path: str
+    module: str
+    names: tuple[str, ...]
+
+
+def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[ChangedPlace]:
+    """Of Python files alone, and of these what can run: comments, and lines that are only removed, are absent."""
+    found = []
+    for path in sorted(after):
+        if path.endswith(".py"):
+            new = after[path]
+            tree, executable = tree_of(new), outline(new).executable
+            for start, end in _new_lines(before.get(path, ""), new):
+                lines = sorted(
+                    {line for number in range(start, end + 1) for line in _shown_by(tree, number)} & executable
+                )
+                if lines:
+                    place = Place(path=path, start_line=start, end_line=end)
+                    found.append(ChangedPlace(place=place, lines=tuple(lines)))
+    return found
+
+
+def new_imports(before: Mapping[str, str], after: Mapping[str, str]) -> list[NewImport]:
+    """What Python files import after a change that they did not import before, where nothing provides for its
+    absence."""
+    return [
+        found
+        for path in sorted(after)
+        if path.endswith(".py")
+        for known in [{(each.module, name) for each in _imports(path, before.get(path, "")) for name in _names(each)}]
+        for found in _imports(path, after[path])
+        if any((found.module, name) not in known for name in _names(found))
+    ]
+
+
+def _names(found: NewImport) -> Sequence[str]:
+    return found.names or ("",)
+
+
+def _imports(path: str, text: str) -> Iterator[NewImport]:
+    try:
+        tree = tree_of(text)
+    except SyntaxError:
+        return
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield NewImport(path=path, module=alias.name, names=())
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names if alias.name != "*")
+            yield NewImport(path=path, module="." * node.level + (node.module or ""), names=names)
+        elif not isinstance(node, ast.Try):  # an import inside one may be meant to fail
+            waiting += ast.iter_child_nodes(node)
+
+
+def _new_lines(before: str, after: str) -> Iterator[tuple[int, int]]:
+    matcher = difflib.SequenceMatcher(None, before.split("\n"), after.split("\n"), autojunk=False)
+    for tag, _, _, start, end in matcher.get_opcodes():
+        if tag in ("replace", "insert"):
+            yield start + 1, end
+
+
+def _shown_by(tree: ast.Module, line: int) -> set[int]:
+    """The lines of the innermost statement around a line: all of a simple one, the head of a compound one. The head of
+    a function runs when its file is imported, so that its body stands for it."""
+    body: Sequence[ast.stmt] = tree.body
+    while True:
+        inside = next((s for s in body if _start(s) <= line <= (s.end_lineno or s.lineno)), None)
+        if inside is None:
+            return set()
+        blocks = _blocks(inside)
+        if not blocks:
+            return set(range(_start(inside), (inside.end_lineno or inside.lineno) + 1))
+        first = min(block[0].lineno for block in blocks)
+        if line < first:
+            if isinstance(inside, _FUNCTION):
+                return set(range(first, (inside.end_lineno or first) + 1))
+            return set(range(_start(inside), first))
+        body = [statement for block in blocks for statement in block]
+
+
+def _blocks(statement: ast.stmt) -> list[Sequence[ast.stmt]]:
+    if not isinstance(statement, (*_COMPOUND, *_FUNCTION, ast.ClassDef)):
+        return []
+    found: list[Sequence[ast.stmt]] = [getattr(statement, name, ()) for name in ("body", "orelse", "finalbody")]
+    found += [handler.body for handler in getattr(statement, "handlers", ())]
+    found += [case.body for case in getattr(statement, "cases", ())]
+    return [block for block in found if block]
+
+
+def _start(statement: ast.stmt) -> int:
+    decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])

@@ -1,0 +1,79 @@
+"""A candidate made a commit of its own workspace, and checked before it costs a run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.agents.ablation.candidates import Candidate, Place
+from xkg.agents.ablation.changed_code import ChangedPlace
+from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.running import worktrees
+from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.space.exclusions import surely_measures
+from xkg.agents.workspace.starter import Starter
+from xkg.agents.workspace.workspace import Workspace
+from xkg.value import Value
+
+
+class Mutated(Value):
+    """A candidate as a commit of its own workspace, or why it is none. `places` are what it changes, `measures` names
+    code among them that measures as well as it does something else."""
+
+    commit: str | None = None
+    diff: str = ""
+    failure: Failure | None = None
+    problem: str | None = None
+    places: tuple[ChangedPlace, ...] = ()
+    measures: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mutations:
+    """Of a baseline with these `texts`: `protected` lines compute the metric, `shared` functions they call."""
+
+    parser: SourceParser
+    bench: Bench
+    starter: Starter
+    base: Workspace
+    texts: Mapping[str, str]
+    protected: Sequence[Place]
+    shared: Sequence[Place]
+
+    def decided_by(self, candidate: Candidate) -> dict[str, object]:
+        """What decides on a candidate, beside the code."""
+        kept = [str(place) for place in (*self.protected, *self.shared)]
+        return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
+
+    def made(self, candidate: Candidate, folder: Path) -> Mutated:
+        """The candidate in a workspace in `folder`. Refused is what changes code that only measures, and what imports
+        something that is not there."""
+        made = self.parser.mutated(candidate, self.texts, self.protected)
+        if made.failure is not None:
+            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
+        parts = self._evaluation_parts(candidate, made.after)
+        if surely := [part for part in parts if surely_measures(part)]:
+            return Mutated(diff=made.diff, failure="refused", problem=f"it changes what measures: {'; '.join(surely)}")
+        reason = f"Ablate: {candidate.description}"
+        version = worktrees.mutated(folder, self.starter, self.base, made.after, reason)
+        broken = self.bench.broken_import(Workspace.open(folder), made.imports)
+        return Mutated(
+            commit=version.commit,
+            diff=made.diff,
+            failure="missing package" if broken else None,
+            problem=broken,
+            places=made.places,
+            measures=(*parts, *self._called_by_the_metric(candidate)),
+        )
+
+    def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
+        # What rules change stays within the changed files; a model may assign over names of others.
+        before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
+        return self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
+
+    def _called_by_the_metric(self, candidate: Candidate) -> list[str]:
+        return [
+            f"{place}, which the metric's code calls"
+            for place in self.shared
+            if any(place.meets(own) for own in candidate.places)
+        ]

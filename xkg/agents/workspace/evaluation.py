@@ -1,0 +1,145 @@
+"""The code that measures, by fingerprint: what an agent's or an ablation's change must leave as it is.
+
+It is found by name: test files, functions named for evaluating or for the metric, statements that print or write the
+metric, and what a task protects besides. What is renamed, removed, defined again or assigned over has changed too."""
+
+import ast
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from xkg.agents.workspace.edits import definitions
+from xkg.agents.workspace.metric import Metric
+
+_TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
+_MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
+_WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
+_PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
+
+
+def evaluation(
+    files: Mapping[str, str], metric: Metric, protect: Sequence[str] = (), deadly: Collection[str] = ()
+) -> dict[str, str]:
+    """The parts of the code that measure, by `path::name` (or `path`), with a digest of each. Layout and comments do
+    not count. Files that do not parse count as a whole where the task protects them; those that are `deadly` are not
+    parsed, and count as a whole."""
+    found: dict[str, list[str]] = {}
+    for path, text in files.items():
+        whole = path in protect or path in deadly or bool(_TEST_FILE.search(path))
+        if not path.endswith(".py") or path in deadly or (tree := tree_or_none(text)) is None:
+            if whole:
+                found.setdefault(path, []).append(text)
+            continue
+        for name, node in measuring(path, tree, metric, protect):
+            found.setdefault(name, []).append(ast.dump(node))
+    return {name: hashlib.sha256("\0".join(parts).encode()).hexdigest() for name, parts in sorted(found.items())}
+
+
+def measuring(
+    path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = ()
+) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
+    """The parts of one file that measure: their names as in `evaluation`, and what they are of its tree."""
+    if path in protect or _TEST_FILE.search(path):
+        yield path, tree
+        return
+    printed, label = _literal(metric), _label(metric)
+    word = printed.replace(" ", "_")
+    for name, node in definitions(tree):
+        named = f"{path}::{name}" in protect or is_measure(node.name)
+        if (named or (word and word in node.name.lower())) and not isinstance(node, ast.ClassDef):
+            yield f"{path}::{name}", node
+    statements = [(each, [text.lower() for text in _strings(each)]) for each in _simple_statements(tree)]
+    labelled = [each for each, texts in statements if label and any(label in text for text in texts)]
+    named_in = [each for each, texts in statements if printed and any(printed in text for text in texts)]
+    for each in labelled or named_in:
+        yield f"{path}::{_PRINTS if labelled else _NAMES}", each
+
+
+def is_measure(function: str) -> bool:
+    """Whether a function's name says that it measures, whatever the metric."""
+    return bool(_MEASURES.search(function))
+
+
+def changed_evaluation(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    new_files: Mapping[str, str],
+    old_files: Mapping[str, str] | None = None,
+) -> list[str]:
+    """The parts that changed, in order: other digests, parts that are gone, places that print the metric beside those
+    that did, and names of parts that `new_files` assign and `old_files` do not. Other new parts are no change."""
+    changed = [name for name, digest in before.items() if after.get(name) != digest]
+    if any(name.endswith(_PRINTS) for name in before):
+        changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
+    own = {name.rpartition("::")[2].rpartition(".")[2] for name in before if not name.endswith(")") and "::" in name}
+    for path, text in new_files.items():
+        names = own & (_assigned(path, text) - _assigned(path, (old_files or {}).get(path, "")))
+        changed += [f"{path} assigns over {name}" for name in sorted(names)]
+    return changed
+
+
+def may_measure(path: str, protect: Sequence[str]) -> bool:
+    """Whether a file can have a part of the evaluation, by its path."""
+    return path.endswith(".py") or path in protect
+
+
+def tree_or_none(text: str) -> ast.Module | None:
+    """The tree of Python; None for text that is none."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _literal(metric: Metric) -> str:
+    """The longest run of words in the metric's pattern, or the name of its value."""
+    if metric.source != "output":
+        return metric.key.rpartition(".")[2].lower()
+    words = _WORD.findall(re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", metric.key))
+    return max(words, key=len, default="").strip().lower()
+
+
+def _label(metric: Metric) -> str:
+    """What stands before the number in the output: the pattern up to its group, where that is plain text with a word
+    in it; '' for other patterns."""
+    if metric.source != "output":
+        return ""
+    plain = (
+        re.sub(r"\\s[*+?]?|\\([^\w\s])", lambda match: match[1] or " ", metric.key.partition("(")[0]).strip().lower()
+    )
+    return plain if _WORD.search(plain) and not re.search(r"[][{}*+?^$|\\]", plain) else ""
+
+
+def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                continue  # a docstring
+            yield node
+
+
+def _strings(node: ast.AST) -> list[str]:
+    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+
+
+def _assigned(path: str, text: str) -> set[str]:
+    """The names that a file gives a value: by assignment, definition, import, `setattr`, or as a key of `globals()` and
+    the like."""
+    tree = tree_or_none(text) if path.endswith(".py") else None
+    return set() if tree is None else set(_given_values(tree))
+
+
+def _given_values(tree: ast.AST) -> Iterator[str]:
+    methods = {id(each) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.body}
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if id(node) not in methods:
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.Subscript(slice=ast.Constant(value=str(name)), ctx=ast.Store()):
+                yield name
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                yield name
+            case ast.alias(asname=str(name)):
+                yield name

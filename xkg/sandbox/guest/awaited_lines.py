@@ -1,0 +1,83 @@
+# ruff: noqa: PTH110, PTH118, PTH123
+"""Runs in every Python process of a command, before its first line: says which of some awaited lines ran, and stops
+looking as soon as a line of each group did, so that the rest of the run goes at its own speed.
+
+Where that takes too many steps of the interpreter it gives up, which the first counter says.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+_MOST_LINES, _MOST_CALLS = 1_000_000, 30_000_000
+
+
+def await_lines(request: dict[str, Any]) -> None:
+    """`groups` are, by file, lists of lines; the file `counts` has a counter of 8 bytes for each line, those of a file
+    from its number in `first` on."""
+    import mmap
+    import threading
+
+    with open(request["counts"], "r+b") as file:
+        counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+    waiting = {path: [set(lines) for lines in groups] for path, groups in request["groups"].items()}
+    files: dict[str, str] = {}
+    within: dict[Any, bool] = {}
+    left = {"lines": _MOST_LINES, "calls": _MOST_CALLS}
+
+    def stop() -> None:
+        threading.settrace(None)
+        sys.settrace(None)
+
+    def enter(frame: Any, event: str, argument: Any) -> Any:  # noqa: ARG001
+        if not waiting:
+            sys.settrace(None)
+            return None
+        left["calls"] -= 1
+        if left["calls"] < 0:
+            counts[0] = 1
+            waiting.clear()
+            stop()
+            return None
+        code = frame.f_code
+        holds = within.get(code)
+        if holds is None:
+            path = files.get(code.co_filename)
+            if path is None:
+                path = files[code.co_filename] = os.path.realpath(code.co_filename)
+            awaited = {line for group in waiting.get(path, ()) for line in group}
+            holds = within[code] = bool(awaited) and any(line in awaited for _, _, line in code.co_lines())
+        return each_line if holds else None
+
+    def each_line(frame: Any, event: str, argument: Any) -> Any:  # noqa: ARG001
+        if not waiting:
+            return None
+        if event != "line":
+            return each_line
+        path = files.get(frame.f_code.co_filename, "")
+        left["lines"] -= 1
+        if left["lines"] < 0:
+            counts[0] = 1
+            waiting.clear()
+            stop()
+            return None
+        groups = waiting.get(path, [])
+        for group in [group for group in groups if frame.f_lineno in group]:
+            counts[request["first"][path] + frame.f_lineno] = 1
+            groups.remove(group)
+        if path in waiting and not groups:
+            del waiting[path]
+        if not waiting:
+            stop()
+            return None
+        return each_line
+
+    threading.settrace(enter)
+    sys.settrace(enter)
+
+
+_request = os.path.join(sys.prefix, "trace.json")
+if os.path.exists(_request):
+    with open(_request) as _file:
+        await_lines(json.load(_file))
