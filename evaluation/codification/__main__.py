@@ -32,6 +32,8 @@ def main() -> None:
     options = parser.parse_args()
     runs = runs_in(options.runs)
     console = Console(highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console = Console(highlight=False, soft_wrap=True, width=160)
     console.print(by_mode(runs))
     console.print(PUBLISHED)
     if options.judge:

@@ -36,6 +36,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
     starter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "method.txt").write_text(METHOD)
+    (tmp_path / "data.txt").write_text("A bowl whose bottom is at zero.")
     with ScriptedEndpoint() as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         endpoint.answers = [
@@ -46,10 +47,12 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
             final(),
         ]
         task = ("--method", "method.txt", "--starter", "starter", "--run", "python train.py")
-        assert xkg("implement", *task, "--metric", r"final loss: ([\d.]+):min", "--json") == 0
+        described = ("--data-description", "data.txt", "--json")
+        assert xkg("implement", *task, "--metric", r"final loss: ([\d.]+):min", *described) == 0
         seen = capsys.readouterr()
         result = json.loads(seen.out)
         assert result["result"] == "A"
+        assert "# The data\nA bowl whose" in endpoint.requests[-1]["messages"][1]["content"]
         assert "the library has no answer: the graph in kg is empty" in endpoint.requests[2]["messages"][1]["content"]
         assert "edit_script" in seen.err
     monkeypatch.chdir(starter)  # what was named by a relative path is found from elsewhere

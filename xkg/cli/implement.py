@@ -44,6 +44,7 @@ def implement(
     script: Annotated[str | None, typer.Option(help="File of the starter to start from.")] = None,
     baseline: Annotated[float | None, typer.Option(help="Metric of the starter, instead of measuring it.")] = None,
     pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode of the method.")] = None,
+    data_description: Annotated[Path | None, typer.Option(help="File that says what the data is.")] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="PATH=FOLDER: a folder that runs find at PATH, for reading.")
     ] = None,
@@ -89,6 +90,7 @@ def implement(
         "script": script,
         "baseline": baseline,
         "pseudocode": None if pseudocode is None else _text(pseudocode),
+        "data_description": None if data_description is None else _text(data_description),
         "data": _data(data or ()),
         "related": tuple(related or ()),
         "protect": tuple(protect or ()),

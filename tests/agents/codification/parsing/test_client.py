@@ -34,6 +34,7 @@ def reader() -> Iterator[CodeReader]:
         {"tests/test_a.py": "x = 2\n", "data.csv": "2\n"},
         {"tests/test_a.py": "x = (\n", "train.py": "print 1\n"},
         {"tests/test_a.py": "# layout\nx  =  1\n", "other.py": "y = 1\n"},
+        {"other.py": "print('final loss: 0')\n", "train.py": f"{TRAIN}\n\nclass Loss:\n    def evaluate(self): ...\n"},
     ],
 )
 @pytest.mark.parametrize("protect", [(), ("data.csv", "train.py::train")])
@@ -41,9 +42,8 @@ def test_changes_are_those_that_are_found_without_it(
     reader: CodeReader, after: dict[str, str | None], protect: tuple[str, ...]
 ) -> None:
     texts = {path: text for path, text in {**BEFORE, **after}.items() if text is not None}
-    same = {path: text for path, text in texts.items() if path in BEFORE}
     new = {path: text for path, text in texts.items() if BEFORE.get(path) != text}
-    direct = changed_evaluation(evaluation(BEFORE, METRIC, protect), evaluation(same, METRIC, protect), new)
+    direct = changed_evaluation(evaluation(BEFORE, METRIC, protect), evaluation(texts, METRIC, protect), new, BEFORE)
     assert list(reader.evaluation_changes(BEFORE, texts, METRIC, protect)) == direct
     assert reader.setting_changes(BEFORE, texts) == changed_settings(settings(BEFORE), settings(texts))
 
