@@ -89,8 +89,9 @@ def _connect(path: Path, schema: Mapping[str, str], synchronous: Synchronous) ->
         db.execute(f"PRAGMA synchronous = {synchronous}")
         present = {name for (name,) in db.execute("SELECT name FROM sqlite_master").fetchall()}
         if missing := [statement for name, statement in schema.items() if name not in present]:
-            for statement in missing:
-                db.execute(statement)
+            with transaction(db):  # what one of them fills from a table holds for the next
+                for statement in missing:
+                    db.execute(statement)
             sync_folder(path.parent)
     except BaseException:
         db.close()

@@ -3,14 +3,15 @@
 import logging
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.config import LlmSettings
-from xkg.errors import StoreError
+from xkg.config import LlmSettings, Price
+from xkg.errors import BudgetError, ConfigError, StoreError
 from xkg.llm.costs import costs
 from xkg.llm.endpoint import Reply
 from xkg.llm.ledger import LEDGER, Ledger, Question, answer_key
@@ -114,3 +115,35 @@ def test_a_file_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"llm\.sqlite cannot be written"):
         filled(tmp_path, 1)
     assert not list(tmp_path.glob("*.corrupt-*"))
+
+
+def test_the_sum_of_all_calls_is_kept_by_every_process(tmp_path: Path) -> None:
+    unpriced = replace(ASKED, model="of-no-known-price", paper="arxiv:2")
+    with closing(opened(tmp_path)) as one, closing(Ledger(tmp_path, Prices({}))) as other:
+        for number in range(3):
+            ledger = (one, other)[number % 2]
+            call = ledger.begin(ASKED, 0.5, None, 100.0)
+            ledger.end(call, ASKED, key(number), Reply("ok", "yes", 1_000_000, 0, 1_000_000, 1.0))
+        spent = one.spent(ASKED.paper)
+        assert spent == pytest.approx(3 * 5.5)
+        one.fail(one.begin(ASKED, 3.0, None), ASKED, 1.0)
+        with pytest.raises(BudgetError, match=r"\$16\.50 of the \$16\.90"):
+            other.begin(ASKED, 0.5, None, 16.9)
+        one.end(one.begin(unpriced, None, None), unpriced, key(9), Reply("ok", "yes", 10, 0, 10, 1.0))
+        with pytest.raises(ConfigError, match="have no price"):
+            other.begin(ASKED, 0.5, None, 100.0)
+        reopened = closing(Ledger(tmp_path, Prices({"of-no-known-price": Price(input=1e5, output=0.0)})))
+        with reopened as priced, pytest.raises(BudgetError, match=r"\$17\.50 of"):
+            priced.begin(ASKED, 0.5, None, 17.6)
+
+
+def test_a_ledger_of_before_has_its_sum(tmp_path: Path) -> None:
+    filled(tmp_path, 4)
+    with closing(sqlite3.connect(tmp_path / LEDGER)) as db, db:
+        db.execute("DROP TRIGGER call_entered")
+        db.execute("DROP TABLE sums")
+    filled(tmp_path, 2)
+    with closing(opened(tmp_path)) as ledger, pytest.raises(BudgetError) as refused:
+        ledger.begin(ASKED, 1.0, None, 0.001)
+    with closing(opened(tmp_path)) as ledger:
+        assert f"${ledger.spent(ASKED.paper):.2f} of" in str(refused.value)

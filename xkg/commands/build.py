@@ -169,8 +169,8 @@ class Builder(AbstractContextManager["Builder"]):
         from xkg.embeddings.base import encode_documents
         from xkg.store.index_entries import searched_entries, vector_text
 
-        texts: list[str] = [vector_text(entry) for entry in searched_entries(bundle)]
-        return texts, encode_documents(self._context.embedder, texts)
+        texts = [vector_text(entry) for entry in searched_entries(bundle)]
+        return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
     def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
         """The repository that is shown to be the paper's own, and notes."""

@@ -42,6 +42,25 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
+    # The sums of all calls, which every process keeps by what it enters, of whatever version it is.
+    "sums": """CREATE TABLE IF NOT EXISTS sums AS
+        SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
+            TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
+        FROM calls GROUP BY 1, 2""",
+    "call_entered": """CREATE TRIGGER IF NOT EXISTS call_entered BEFORE INSERT ON calls BEGIN
+        INSERT INTO sums SELECT NEW.model, NEW.dollars IS NULL, 0.0, 0.0, 0.0, 0.0
+            WHERE NOT EXISTS (SELECT 1 FROM sums WHERE model = NEW.model AND unpriced = (NEW.dollars IS NULL));
+        UPDATE sums SET input_tokens = sums.input_tokens - earlier.input_tokens,
+            cached_tokens = sums.cached_tokens - earlier.cached_tokens,
+            output_tokens = sums.output_tokens - earlier.output_tokens,
+            dollars = sums.dollars - coalesce(earlier.dollars, 0)
+            FROM (SELECT * FROM calls WHERE id = NEW.id) AS earlier
+            WHERE sums.model = earlier.model AND sums.unpriced = (earlier.dollars IS NULL);
+        UPDATE sums SET input_tokens = input_tokens + NEW.input_tokens,
+            cached_tokens = cached_tokens + NEW.cached_tokens, output_tokens = output_tokens + NEW.output_tokens,
+            dollars = dollars + coalesce(NEW.dollars, 0)
+            WHERE model = NEW.model AND unpriced = (NEW.dollars IS NULL);
+        END""",
 }
 
 
@@ -184,13 +203,22 @@ class Ledger:
         return self._run(lambda db: self._sum(db, "paper = ? AND outcome != 'open'", encodable(paper)))
 
     def _sum(self, db: sqlite3.Connection, condition: str, *values: str) -> float | None:
-        query = (
-            "SELECT model, dollars IS NULL, SUM(input_tokens), SUM(cached_tokens), SUM(output_tokens), SUM(dollars) "
-            f"FROM calls WHERE {condition} GROUP BY 1, 2"
+        return self._priced(
+            db.execute(
+                "SELECT model, dollars IS NULL, SUM(input_tokens), SUM(cached_tokens), SUM(output_tokens), "
+                f"SUM(dollars) FROM calls WHERE {condition} GROUP BY 1, 2",
+                values,
+            )
         )
+
+    def _sum_of_all(self, db: sqlite3.Connection) -> float | None:
+        return self._priced(db.execute("SELECT * FROM sums"))
+
+    def _priced(self, sums: Iterable[tuple[Any, ...]]) -> float | None:
         total = 0.0
-        for model, unpriced, *counts, dollars in db.execute(query, values):
-            cost = self._prices.dollars(model, *counts) if unpriced else dollars
+        for model, unpriced, *counts, dollars in sums:
+            used = unpriced and any(counts)
+            cost = self._prices.dollars(model, *counts) if used else 0.0 if unpriced else dollars
             if cost is None:
                 return None
             total += cost
@@ -199,7 +227,7 @@ class Ledger:
     def _require_left(
         self, db: sqlite3.Connection, question: Question, dollars: float, limit: float, *, of_all: bool
     ) -> None:
-        spent = self._sum(db, "TRUE") if of_all else self._sum(db, "paper = ?", encodable(question.paper))
+        spent = self._sum_of_all(db) if of_all else self._sum(db, "paper = ?", encodable(question.paper))
         setting, spender = ("max_total_cost", "all papers") if of_all else ("max_cost", question.paper)
         if spent is None:
             raise ConfigError(

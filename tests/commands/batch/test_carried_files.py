@@ -15,9 +15,11 @@ class Home:
 
     def __init__(self, papers: list[ListedPaper]) -> None:
         self._files = Files(local_paths(papers))
+        self.calls: list[str] = []
 
     def call(self, service: str, method: str, *arguments: object) -> object:
         assert service == "files"
+        self.calls.append(method)
         return getattr(self._files, method)(*arguments)
 
 
@@ -74,4 +76,29 @@ def test_the_same_files_are_written_once(tmp_path: Path) -> None:
     bringing = carried(tmp_path, tmp_path / "a.pdf")
     first = bringing.place(str(tmp_path / "a.pdf"))
     assert bringing.place(str(tmp_path / "a.pdf")) == first
-    assert len(list((tmp_path / "node" / "carried").iterdir())) == 1
+    assert len(list((tmp_path / "node" / "carried").glob("[!.]*"))) == 1
+
+
+def test_a_repository_of_many_papers_is_sent_to_a_node_once(tmp_path: Path) -> None:
+    for name in ("code", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "filter.py").write_text(f"# {name}")
+    home = Home([ListedPaper(line=1, paper=str(tmp_path / "code"), repository=str(tmp_path / "other"))])
+    one, same_node = (Carried(home, tmp_path / "node") for _ in range(2))  # type: ignore[arg-type]
+    places = {carried.place(str(tmp_path / "code")) for carried in (one, same_node, one)}
+    assert len(places) == 1
+    assert home.calls.count("packed") == 1
+    assert Path(one.place(str(tmp_path / "other")), "filter.py").read_text() == "# other"
+    another_node = Carried(home, tmp_path / "another")  # type: ignore[arg-type]
+    assert Path(another_node.place(str(tmp_path / "code")), "filter.py").read_text() == "# code"
+    assert home.calls.count("packed") == 3
+
+
+def test_a_repository_that_changed_since_the_list_began_comes_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "filter.py").write_text("# before")
+    home = Home([ListedPaper(line=1, paper="x", repository=str(tmp_path / "code"))])
+    Carried(home, tmp_path / "node").place(str(tmp_path / "code"))  # type: ignore[arg-type]
+    (tmp_path / "code" / "filter.py").write_text("# after")
+    late = Carried(home, tmp_path / "late").place(str(tmp_path / "code"))  # type: ignore[arg-type]
+    assert Path(late, "filter.py").read_text() == "# after"

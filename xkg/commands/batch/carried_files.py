@@ -13,7 +13,7 @@ from typing import NamedTuple
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.engine.engine import Home
 from xkg.errors import InputError, StoreError
-from xkg.files import private_folder
+from xkg.files import file_lock, private_folder
 
 MOST_BYTES = 512 << 20
 _MOST_FILES = 100_000
@@ -56,12 +56,23 @@ class Packed(NamedTuple):
     archive: bytes
     path: str
 
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.archive).hexdigest()[:24]
+
 
 class Files:
     """A service at home: the listed files, and no others."""
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
+        self._hashes: dict[str, tuple[str, str]] = {}
+
+    def described(self, name: str) -> tuple[str, str] | None:
+        """The hash of what `packed` gives, as it was when it was first asked for, and its path. Raises as `packed`."""
+        if name not in self._hashes and (packed := self.packed(name)) is not None:
+            self._hashes[name] = packed.hash, packed.path
+        return self._hashes.get(name)
 
     def packed(self, name: str) -> Packed | None:
         """None for a name that the list gives no path. Raises `InputError`."""
@@ -131,21 +142,28 @@ class Carried:
         return name if path is None else f"{path}@{commit}"
 
     def _brought(self, name: str) -> str | None:
-        packed: Packed | None = self._home.call("files", "packed", name)
-        if packed is None:
+        described: tuple[str, str] | None = self._home.call("files", "described", name)
+        if described is None:
             return None
-        place = self._folder / hashlib.sha256(packed.archive).hexdigest()[:24]
+        place = self._folder / described[0]
         try:
             private_folder(self._folder)
-            if not place.exists():
-                with tempfile.TemporaryDirectory(prefix=".carry-", dir=self._folder) as work:
-                    with tarfile.open(fileobj=io.BytesIO(packed.archive)) as archive:
-                        archive.extractall(f"{work}/files", filter=_inside)
+            with file_lock(self._folder / f".{described[0]}.lock"):  # of several processes here, one asks for it
+                if not place.exists():
+                    packed: Packed = self._home.call("files", "packed", name)
+                    place = self._folder / packed.hash
                     if not place.exists():
-                        shutil.move(f"{work}/files", place)
+                        self._unpack(packed, place)
         except (OSError, tarfile.TarError, ValueError) as error:
             raise StoreError(f"{place} cannot be written ({error}): free space on this node") from error
-        return str(place / packed.path)
+        return str(place / described[1])
+
+    def _unpack(self, packed: Packed, place: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix=".carry-", dir=self._folder) as work:
+            with tarfile.open(fileobj=io.BytesIO(packed.archive)) as archive:
+                archive.extractall(f"{work}/files", filter=_inside)
+            if not place.exists():
+                shutil.move(f"{work}/files", place)
 
 
 def _inside(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo | None:

@@ -9,9 +9,11 @@ from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key, row_of
 from xkg.commands.batch.side_by_side import Ended, Event, build_side_by_side
+from xkg.commands.build import require_inputs
 from xkg.commands.graph.open import open_store, require_folder
 from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
+from xkg.errors import InputError
 from xkg.text.plural import plural
 from xkg.value import Value
 
@@ -63,15 +65,20 @@ def run(
         line.line: Row(line=line.line, name=line.text, state="failed", reason=line.reason) for line in papers.broken
     }
     waiting: list[ListedPaper] = []
+    records_of_absent: list[Record] = []
     digests: dict[int, str] = {}
     for listed in papers.papers:
         digest = digests[listed.line] = inputs(listed, decided)
         row = _known(records.of(listed), digest, present, retry_failed=retry_failed)
+        if row is None and (absent := _absent(listed)) is not None:
+            row = row_of(listed, absent, 0.0)
+            records_of_absent.append(Record(key=key(listed), inputs=digest, row=row, lasting=True))
         if row is None:
             waiting.append(listed)
         else:
             rows[listed.line] = row.model_copy(update={"line": listed.line})
             notify((listed, rows[listed.line]))
+    records.enter(records_of_absent)
 
     def ended(listed: ListedPaper, built: Ended) -> None:
         row = rows[listed.line] = row_of(listed, built.outcome, built.seconds)
@@ -84,6 +91,15 @@ def run(
     ordered = tuple(rows[line] for line in sorted(rows))
     seconds = round(time.monotonic() - started, 3)
     return Report(rows=ordered, seconds=seconds, jobs=engine.jobs, notes=notes)
+
+
+def _absent(listed: ListedPaper) -> WorkFailed | None:
+    """Why a paper cannot be built, where its file or that of its repository is not there."""
+    try:
+        require_inputs(listed.paper, listed.repository)
+    except InputError as error:
+        return WorkFailed(str(error), lasting=True)
+    return None
 
 
 def _stored(settings: Settings, records: Sequence[Record]) -> frozenset[str]:
