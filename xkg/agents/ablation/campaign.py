@@ -417,7 +417,7 @@ class _Runner:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
-    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit, since then
+    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit: then
     nothing that is measured has changed, however much it varies from seed to seed."""
     by_seed = {run.seed: run.value for run in baseline.runs}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):

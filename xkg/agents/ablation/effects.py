@@ -18,8 +18,8 @@ CRITICAL = 0.05
 class Effect(Value):
     """`change` is (value − baseline) / |baseline|, `low` and `high` bound it with 95 % confidence; None where nothing
     can be said of the spread. `once`: the candidate was run with one seed, so that the interval is one of prediction
-    from the baseline's spread. `exact`: the baseline repeats exactly, in all runs or for each seed, so that any difference is one. `p` is two-sided,
-    of this comparison alone."""
+    from the baseline's spread. `exact`: the baseline repeats exactly, in all runs or for each seed, so that any
+    difference is one. `p` is two-sided, of this comparison alone."""
 
     baseline: float
     value: float
