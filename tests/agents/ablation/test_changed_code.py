@@ -45,6 +45,8 @@ def test_what_is_only_removed_and_what_is_no_python_have_no_lines() -> None:
     assert not changed_places(
         {"a.py": BEFORE}, {"a.py": BEFORE.replace("        y = 3\n    return y\n", "        y = 3\n")}
     )
+    [dead] = changed_places({"a.py": BEFORE}, {"a.py": BEFORE.replace("    return y\n", "    return y\n    y = 2\n")})
+    assert not dead.lines
     assert not changed_places({"a.yaml": "a: 1\n"}, {"a.yaml": "a: 2\n"})
 
 

@@ -200,7 +200,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, self._parser, day, self._task.data),
+            packages=lambda day: packages_for(self._base, start.packages, self._parser, day),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,
@@ -417,8 +417,8 @@ class _Runner:
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
-    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit, since
-    then nothing that is measured has changed, however much it varies from seed to seed."""
+    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit: then
+    nothing that is measured has changed, however much it varies from seed to seed."""
     by_seed = {run.seed: run.value for run in baseline.runs}
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)

@@ -14,7 +14,8 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class ChangedPlace(Value):
-    """Lines that differ, of the file as it is after the change. If any of `lines` runs, the change did."""
+    """Lines that differ, of the file as it is after the change. If any of `lines` runs, the change did; none where it
+    cannot run (code behind a return)."""
 
     place: Place
     lines: tuple[int, ...]
@@ -36,12 +37,10 @@ def changed_places(before: Mapping[str, str], after: Mapping[str, str]) -> list[
             new = after[path]
             tree, executable = tree_of(new), outline(new).executable
             for start, end in _new_lines(before.get(path, ""), new):
-                lines = sorted(
-                    {line for number in range(start, end + 1) for line in _shown_by(tree, number)} & executable
-                )
-                if lines:
+                shown = {line for number in range(start, end + 1) for line in _shown_by(tree, number)}
+                if shown:
                     place = Place(path=path, start_line=start, end_line=end)
-                    found.append(ChangedPlace(place=place, lines=tuple(lines)))
+                    found.append(ChangedPlace(place=place, lines=tuple(sorted(shown & executable))))
     return found
 
 
@@ -100,6 +99,8 @@ def _shown_by(tree: ast.Module, line: int) -> set[int]:
             return set(range(_start(inside), (inside.end_lineno or inside.lineno) + 1))
         first = min(block[0].lineno for block in blocks)
         if line < first:
+            if line > _head_end(inside, blocks):
+                return set()  # a comment before the body
             if isinstance(inside, _FUNCTION):
                 return set(range(first, (inside.end_lineno or first) + 1))
             return set(range(_start(inside), first))
@@ -113,6 +114,12 @@ def _blocks(statement: ast.stmt) -> list[Sequence[ast.stmt]]:
     found += [handler.body for handler in getattr(statement, "handlers", ())]
     found += [case.body for case in getattr(statement, "cases", ())]
     return [block for block in found if block]
+
+
+def _head_end(statement: ast.stmt, blocks: Sequence[Sequence[ast.stmt]]) -> int:
+    body = {id(inner) for block in blocks for inner in block}
+    head = [node for child in ast.iter_child_nodes(statement) if id(child) not in body for node in ast.walk(child)]
+    return max([statement.lineno, *(getattr(node, "end_lineno", 0) or 0 for node in head)])
 
 
 def _start(statement: ast.stmt) -> int:

@@ -33,4 +33,4 @@ def test_a_node_without_the_data_is_named(repository: Path, tmp_path: Path) -> N
         pytest.raises(NoWorkerError, match="same path on every node"),
         spread_over(LocalEngine(1), settings, task.data.values()) as run,
     ):
-        run(task, workspace, 0, None)
+        run(task, workspace, 0, None, ())

@@ -81,15 +81,18 @@ class Bench:
 def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]]:
     groups: dict[str, list[tuple[int, ...]]] = {}
     for each in changed:
+        if not each.lines:
+            continue
         groups.setdefault(each.place.path, []).append(each.lines)
     return groups
 
 
 def _reached(changed: Sequence[ChangedPlace], result: RunResult) -> dict[str, Any]:
     """What of a candidate ran, as `RunOutcome` has it."""
-    if not changed or result.lines is None:
+    lines = result.lines
+    if not changed or (lines is None and any(each.lines for each in changed)):
         return {}
-    ran = [each for each in changed if result.lines.get(each.place.path, {}).keys() & set(each.lines)]
+    ran = [each for each in changed if lines and lines.get(each.place.path, {}).keys() & set(each.lines)]
     if result.gave_up:
         return {"reached": True if ran else None}
     return {"reached": bool(ran), "never_ran": tuple(each.place for each in changed if each not in ran)}
