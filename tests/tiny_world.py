@@ -331,6 +331,7 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
                 "technique": int(n),
                 "why": "its body does it" if name in where else "nothing does it",
                 "places": [{"symbol": int(numbers[where[name]]), "sure": "high", "lines": []}] if name in where else [],
+                "lacking": "",
             }
             for n, name in names
         ]
