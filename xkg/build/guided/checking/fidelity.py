@@ -49,7 +49,7 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
         return Fidelity(share=share)
     statements = statements_of(draft.definition)
     inputs = {
-        "definition": f"{draft.name}\n{numbered(draft.definition)}" if statements else definition,
+        "definition": f"{draft.name}:\n{numbered(draft.definition)}" if statements else definition,
         "declared": "\n".join(draft.declared),
         "implementation": draft.implementation,
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),

@@ -122,7 +122,7 @@ def modularize_with_model(
     reminders = 0
     inputs = {
         "paper": " ".join(paper.split()),
-        "technique": f"{technique.name}\n{numbered(technique.definition)}".strip(),
+        "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
         "located": "\n".join(
             [*(_place(each, codebase, lines.get(each, ())) for each in found.used), *([why] if why else [])]
         ),
