@@ -203,7 +203,15 @@ def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
     ask = FakeModel(
-        {"fidelity": [{"compared": "", "statements": [], "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]}
+        {
+            "fidelity": [
+                {
+                    "compared": "",
+                    "statements": [],
+                    "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}],
+                }
+            ]
+        }
     )
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
@@ -254,7 +262,8 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
 
 
 def test_a_fault_without_a_remark_is_sent_back() -> None:
-    ask = FakeModel({"fidelity": [{"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
+    silent = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}
+    ask = FakeModel({"fidelity": [silent, FAITHFUL]})
     proof = quickly(GOOD)
     assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
     assert "has no remark" in (ask.requests[0][3] or "")
@@ -342,7 +351,8 @@ def test_a_composite_that_leaves_out_a_component_it_names_is_not_faithful(
     assert found.faults is not None
     assert [fault.kind for fault in found.faults] == ["missing"] * faults
     assert ask.requests[0][2]["uncalled"] == "- Effective sample size"
-    says_so = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": "the effective sample size is not computed"}]}
+    left_out = {"kind": "missing", "remark": "the effective sample size is not computed"}
+    says_so = {"compared": "", "statements": [], "faults": [left_out]}
     found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, FakeModel({"fidelity": [says_so]}))
     assert len(found.faults or ()) == 1
 

@@ -146,7 +146,12 @@ def test_the_model_gets_the_faults_of_its_answer(
 ) -> None:
     wrong = {
         "techniques": [
-            {"technique": t, "why": "", "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols], "lacking": ""}
+            {
+                "technique": t,
+                "why": "",
+                "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols],
+                "lacking": "",
+            }
             for t, symbols in answer
         ]
     }
