@@ -255,7 +255,8 @@ def _departures(fidelity: Fidelity) -> str:
     parted = len({departure.statement for departure in fidelity.departures})
     statements = plural(fidelity.statements, "statement")
     told = "; ".join(
-        f"“{short(each.statement, 160)}”: {_DEPARTS[each.kind]}, {each.remark}" for each in fidelity.departures
+        f"“{short(each.statement, 160)}”: {_DEPARTS[each.kind]}, {short(each.remark, SHORT_TEXT)}"
+        for each in fidelity.departures
     )
     return f"; departs from the paper in {parted} of {statements} of its definition: {told}"
 

@@ -363,3 +363,47 @@ def test_the_check_and_the_revision_see_configuration_and_other_places() -> None
     ask = FakeModel(answers)
     checked(GOOD.model_copy(update={"beside": beside}), ask)
     assert [inputs["beside"] for _, _, inputs, _ in ask.requests] == [beside, beside]
+
+
+TWO_STATEMENTS = "The weights are divided by their sum first. One over the sum of their squares is given, times two."
+PARTED = {
+    "compared": "The factor.",
+    "statements": [
+        {"statement": 1, "verdict": "same", "remark": ""},
+        {"statement": 2, "verdict": "differs", "remark": "the lines have\nno factor of two"},
+    ],
+    "faults": [],
+}
+
+
+def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS, "declared": ("[2] no factor",)})
+    ask = FakeModel({"fidelity": [PARTED]})
+    done = checked(draft, ask)
+    assert done.level is Level.FAITHFUL
+    fidelity = done.evidence[-1].fidelity
+    assert fidelity is not None
+    assert fidelity.statements == 2
+    [departure] = fidelity.departures
+    assert (departure.kind, departure.remark) == ("differs", "the lines have no factor of two")
+    assert departure.statement == "One over the sum of their squares is given, times two."
+    inputs = ask.requests[0][2]
+    assert "[2] One over" in inputs["definition"]
+    assert inputs["declared"] == "[2] no factor"
+
+
+@pytest.mark.parametrize(
+    ("statements", "complaint"),
+    [
+        ([], "nothing is said of 1, 2"),
+        ([{"statement": 1, "verdict": "same", "remark": ""}], "nothing is said of 2"),
+        ([{"statement": n, "verdict": "absent", "remark": " "} for n in (1, 2)], "without a remark"),
+        ([{"statement": n, "verdict": "fault", "remark": "x"} for n in (1, 2)], "no fault is listed"),
+    ],
+)
+def test_a_comparison_that_leaves_a_statement_out_is_sent_back(statements: list[Any], complaint: str) -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    ask = FakeModel({"fidelity": [{**PARTED, "statements": statements}, PARTED]})
+    found = judge_fidelity(draft, DEFINITION, quickly(GOOD), 0.9, ask)
+    assert found.statements == 2
+    assert complaint in (ask.requests[0][3] or "")
