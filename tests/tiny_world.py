@@ -331,6 +331,7 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
                 "technique": int(n),
                 "why": "its body does it" if name in where else "nothing does it",
                 "places": [{"symbol": int(numbers[where[name]]), "sure": "high", "lines": []}] if name in where else [],
+                "lacking": "",
             }
             for n, name in names
         ]
@@ -339,11 +340,22 @@ def places(asked: Question, where: Mapping[str, str] = PLACES) -> dict[str, Any]
 
 def written(implementation: str, test: str) -> dict[str, Any]:
     """The answer that gives this code and this test."""
-    return {"declined": None, "implementation": implementation, "test": test, "documentation": _DOCUMENTATION}
+    return {
+        "declined": None,
+        "statements": [],
+        "implementation": implementation,
+        "test": test,
+        "documentation": _DOCUMENTATION,
+    }
 
 
 def declined(reason: str) -> dict[str, Any]:
-    return {"declined": reason, "implementation": "", "test": "", "documentation": ""}
+    return {"declined": reason, "statements": [], "implementation": "", "test": "", "documentation": ""}
+
+
+def _numbers(definition: str) -> list[int]:
+    """The numbers of the statements of a definition, as questions have it."""
+    return [int(n) for n in re.findall(r"^\[(\d+)\] ", definition, re.M)]
 
 
 def code(asked: Question) -> dict[str, Any]:
@@ -368,6 +380,8 @@ def sound(asked: Question) -> dict[str, Any]:
 
 def _whole(asked: Question, given: dict[str, Any]) -> dict[str, Any]:
     """The filter brings along what no component offers it."""
+    numbers = _numbers(asked.inputs["technique"])
+    given = {**given, "statements": [{"statement": n, "origin": "none", "note": ""} for n in numbers]}
     if asked.technique != "Damped peak filter":
         return given
     missing = [part for part in (CLIP, DAMP) if part.partition("(")[0] not in asked.inputs["components"]]
@@ -389,13 +403,16 @@ def _sharper(_: Question) -> dict[str, Any]:
 
 def verdict(*faults: tuple[str, str]) -> dict[str, Any]:
     """The answer that holds this against a module: kinds and remarks."""
-    return {"compared": "the loops", "faults": [{"kind": kind, "remark": remark} for kind, remark in faults]}
+    found = [{"kind": kind, "remark": remark} for kind, remark in faults]
+    return {"compared": "the loops", "statements": [], "faults": found}
 
 
 def _verdict(asked: Question) -> dict[str, Any]:
     wrong = "damp(values, rate)" in asked.inputs["implementation"]
     remark = "filter_counts damps before it clips; the lines clip first"
-    return verdict(("foreign", remark)) if wrong else verdict()
+    numbers = _numbers(asked.inputs["definition"])
+    agreed = [{"statement": n, "verdict": "same", "remark": ""} for n in numbers]
+    return {**verdict(*([("foreign", remark)] if wrong else [])), "statements": agreed}
 
 
 def _revision(_: Question) -> dict[str, Any]:

@@ -129,12 +129,26 @@ class Fault(Node):
     remark: str
 
 
+class Departure(Node):
+    """A statement of a definition that the code, or its source, does not follow: the repository does it in another way,
+    and so does the code (`differs`); neither does it (`absent`); the code does it as the definition says, and the
+    repository does not (`added`)."""
+
+    kind: Literal["differs", "absent", "added"]
+    statement: str
+    remark: str
+
+
 class Fidelity(Node):
     """How an implementation stands to what it was made from: the share of its statements with a counterpart in the
-    source lines, and the faults that a language model found, None where it was not asked."""
+    source lines, and the faults that a language model found, None where it was not asked. `statements` are those of the
+    definition that it compared with code and source lines, None where it did not; `departures` those of them where
+    paper and repository part."""
 
     share: float
     faults: tuple[Fault, ...] | None = None
+    statements: int | None = None
+    departures: tuple[Departure, ...] = ()
 
     @property
     def unrelated(self) -> str | None:
@@ -198,6 +212,12 @@ class Code(Node):
     level: Level = Level.NONE
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = Field(default={})
+
+    @property
+    def departures(self) -> tuple[Departure, ...]:
+        """Where paper and repository part, as far as that was found."""
+        fidelity = self.evidence[-1].fidelity if self.evidence else None
+        return fidelity.departures if fidelity is not None else ()
 
     @property
     def versions(self) -> tuple[str, ...]:

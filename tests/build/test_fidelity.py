@@ -239,3 +239,10 @@ def test_a_call_of_a_component_needs_no_counterpart() -> None:
     assert unmatched(COMPOSITE, source, Scope(lines, 9, frozenset((7, 8)))) == []
     assert share(COMPOSITE, source, Scope(frozenset((7, 8)), 9, frozenset((7, 8)))) == 1.0
     assert share(COMPOSITE, "def other(x):\n    return x ** 7 - 3\n", Scope(lines, 2, frozenset((7, 8)))) == 0.0
+
+
+def test_an_attribute_that_became_a_parameter_is_the_same_call() -> None:
+    source = "def go(functions, x, rate):\n    g = functions.slope(x, rate)\n    return x - rate * g\n"
+    written = "def step(slope, x, rate):\n    g = slope(x, rate)\n    return x - rate * g\n"
+    assert share(written, source) == 1.0
+    assert share(written.replace("slope(x, rate)", "slope(x) ** rate"), source) < 1.0

@@ -45,13 +45,25 @@ def weight_of(feature: str) -> float:
     return {"c": 1.5, "n": 1.0, "f": 0.5, "e": 0.5, "k": 0.5}[feature[0]]
 
 
-def statements(source: str) -> list[Statement]:
+def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
     """The computing statements of a program, in order. Source that does not parse as a whole (excerpts of files) is
-    parsed in pieces; pieces that are no Python are skipped."""
+    parsed in pieces; pieces that are no Python are skipped. An attribute of the name of one of `callables` that is
+    called (`functions.loss(x)`) counts as the call of a value (`loss(x)`)."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
-        _Reader(tree, source.split("\n"), first, results).read()
+        _Reader(tree, source.split("\n"), first, results, callables).read()
     return results
+
+
+def called_parameters(source: str) -> frozenset[str]:
+    """The parameters of a program's functions that it calls, such as a loss that was an attribute in its source."""
+    found: set[str] = set()
+    for _, tree in _pieces(source):
+        for function in (node for node in ast.walk(tree) if isinstance(node, (Function, ast.Lambda))):
+            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+            called = {name.id for name in calls if isinstance(name, ast.Name)}
+            found |= called & _parameters(function.args)
+    return frozenset(found)
 
 
 # --- parsing incomplete modules
@@ -109,13 +121,21 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
 class _Reader:
     """Adds the statements of one tree to `results`."""
 
-    def __init__(self, tree: ast.Module, lines: Sequence[str], before: int, results: list[Statement]) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: Sequence[str],
+        before: int,
+        results: list[Statement],
+        callables: frozenset[str],
+    ) -> None:
         self._tree = tree
         self._lines = lines
         self._before = before
         self._statements = results
         self._own = {n.name: n for n in ast.walk(tree) if isinstance(n, (Function, ast.ClassDef))}
         self._modules = _imported(tree)
+        self._callables = callables
 
     def read(self) -> None:
         try:
@@ -179,7 +199,7 @@ class _Reader:
 
     def _add(self, node: ast.stmt, head: str | None, parts: Sequence[ast.expr], values: Values) -> int | None:
         """Adds a statement and returns its index, None where it computes nothing."""
-        bag = FeatureBag(values, self._own, self._modules)
+        bag = FeatureBag(values, self._own, self._modules, self._callables)
         for part in parts:
             bag.add(part)
         if not any(name[0] in "cn" for name in bag.features):

@@ -95,12 +95,19 @@ class Values:
 class FeatureBag:
     """Collects the features of expressions."""
 
-    def __init__(self, values: Values, own: Mapping[str, Function | ast.ClassDef], modules: frozenset[str]) -> None:
+    def __init__(
+        self,
+        values: Values,
+        own: Mapping[str, Function | ast.ClassDef],
+        modules: frozenset[str],
+        callables: frozenset[str] = frozenset(),
+    ) -> None:
         self.features: Counter[str] = Counter()
         self.sources: set[int] = set()
         self._values = values
         self._own = own
         self._modules = modules
+        self._callables = callables
 
     def add(self, node: ast.expr) -> None:
         label, children = self._split(bare(node))
@@ -213,7 +220,8 @@ class FeatureBag:
             of_module = module is not None and (
                 module in self._modules or not (module == "self" or self._values.is_bound(module))
             )
-            if isinstance(callee.value, ast.Name) and callee.value.id in ("self", "cls"):
+            is_value = name in self._callables and module not in self._modules
+            if is_value or (isinstance(callee.value, ast.Name) and callee.value.id in ("self", "cls")):
                 return "own()", [("", value) for value in operands]
             if not of_module:
                 operands.insert(0, callee.value)

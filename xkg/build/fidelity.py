@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from xkg.build.code_similarity import Statement, statements, weight_of
+from xkg.build.code_similarity import Statement, called_parameters, statements, weight_of
 from xkg.model import Fidelity
 
 FAITHFUL_SHARE = 0.7
@@ -72,7 +72,7 @@ def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = 
 
 
 def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[list[Statement], list[Statement]]:
-    own, reference = statements(implementation), statements(excerpt)
+    own, reference = statements(implementation), statements(excerpt, called_parameters(implementation))
     if scope is None:
         return own, reference
     # what feeds a statement stands before it, so that the first of them still have their positions

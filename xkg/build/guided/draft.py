@@ -35,7 +35,10 @@ class Draft(Value):
     the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
     that it does not call, whose code is in `ready`, `unexplained` of those among them that its source lines reach or
     its documentation does not name, `absent` of those that have no code. `beside` are other places of the technique,
-    which a check of the module is shown beside the excerpt."""
+    which a check of the module is shown beside the excerpt.
+
+    `definition` is the technique's, without its name; `declared` is what the module's author says of the statements of
+    it that the module does not simply take over from its source lines, one per entry."""
 
     technique: str
     name: str
@@ -52,6 +55,8 @@ class Draft(Value):
     unexplained: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     beside: str = ""
+    definition: str = ""
+    declared: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:

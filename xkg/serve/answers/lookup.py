@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Evidence, LineRange, PaperBundle, Technique, paper_of
+from xkg.model import Code, Evidence, Fidelity, LineRange, PaperBundle, Technique, paper_of
 from xkg.serve.answers.references import code_id, is_code, paper_id, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
@@ -22,6 +22,7 @@ from xkg.serve.answers.types import (
 )
 from xkg.store.graph_store import Snapshot, Table, TechniqueView
 from xkg.store.index_entries import PART_OF_HIDDEN, entries, hidden_techniques
+from xkg.text.plural import plural
 
 SHORT_TEXT = 400
 MOST_NAMED = 8
@@ -234,7 +235,30 @@ def _proven(code: Code) -> str:
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.0%} of its statements are in the sources"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
+        summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")
+
+
+_DEPARTS = {
+    "differs": "the repository and this code do it in another way",
+    "absent": "neither the repository nor this code does it",
+    "added": "this code does it, the repository does not",
+}
+
+
+def _departures(fidelity: Fidelity) -> str:
+    """Where paper and repository part; that they do not, where that was compared; '' where it was not."""
+    if fidelity.statements is None:
+        return ""
+    if not fidelity.departures:
+        return f"; paper and repository agree in the {plural(fidelity.statements, 'statement')} of its definition"
+    parted = len({departure.statement for departure in fidelity.departures})
+    statements = plural(fidelity.statements, "statement")
+    told = "; ".join(
+        f"“{short(each.statement, 160)}”: {_DEPARTS[each.kind]}, {short(each.remark, SHORT_TEXT)}"
+        for each in fidelity.departures
+    )
+    return f"; departs from the paper in {parted} of {statements} of its definition: {told}"
 
 
 EXAMPLES = (

@@ -63,9 +63,10 @@ GOOD = Draft(
     excerpt=LINES,
 )
 DEFINITION = "One over the sum of the squared normalised weights."
-FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "faults": []}
+FAITHFUL: Mapping[str, Any] = {"compared": "The sum and the squares.", "statements": [], "faults": []}
 FOREIGN = {
     "compared": "",
+    "statements": [],
     "faults": [{"kind": "foreign", "remark": "effective_size cubes the weights; the lines square them"}],
 }
 
@@ -202,7 +203,15 @@ def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None
 
 def test_unrelated_code_is_reported_and_not_repaired() -> None:
     ask = FakeModel(
-        {"fidelity": [{"compared": "", "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}]}]}
+        {
+            "fidelity": [
+                {
+                    "compared": "",
+                    "statements": [],
+                    "faults": [{"kind": "unrelated", "remark": "this computes an entropy"}],
+                }
+            ]
+        }
     )
     done = checked(GOOD, ask)
     assert (done.level, done.unrelated) == (Level.TESTED, "this computes an entropy")
@@ -253,7 +262,8 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
 
 
 def test_a_fault_without_a_remark_is_sent_back() -> None:
-    ask = FakeModel({"fidelity": [{"compared": "", "faults": [{"kind": "missing", "remark": " "}]}, FAITHFUL]})
+    silent = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}
+    ask = FakeModel({"fidelity": [silent, FAITHFUL]})
     proof = quickly(GOOD)
     assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
     assert "has no remark" in (ask.requests[0][3] or "")
@@ -341,7 +351,8 @@ def test_a_composite_that_leaves_out_a_component_it_names_is_not_faithful(
     assert found.faults is not None
     assert [fault.kind for fault in found.faults] == ["missing"] * faults
     assert ask.requests[0][2]["uncalled"] == "- Effective sample size"
-    says_so = {"compared": "", "faults": [{"kind": "missing", "remark": "the effective sample size is not computed"}]}
+    left_out = {"kind": "missing", "remark": "the effective sample size is not computed"}
+    says_so = {"compared": "", "statements": [], "faults": [left_out]}
     found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, FakeModel({"fidelity": [says_so]}))
     assert len(found.faults or ()) == 1
 
@@ -352,3 +363,47 @@ def test_the_check_and_the_revision_see_configuration_and_other_places() -> None
     ask = FakeModel(answers)
     checked(GOOD.model_copy(update={"beside": beside}), ask)
     assert [inputs["beside"] for _, _, inputs, _ in ask.requests] == [beside, beside]
+
+
+TWO_STATEMENTS = "The weights are divided by their sum first. One over the sum of their squares is given, times two."
+PARTED = {
+    "compared": "The factor.",
+    "statements": [
+        {"statement": 1, "verdict": "same", "remark": ""},
+        {"statement": 2, "verdict": "differs", "remark": "the lines have\nno factor of two"},
+    ],
+    "faults": [],
+}
+
+
+def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS, "declared": ("[2] no factor",)})
+    ask = FakeModel({"fidelity": [PARTED]})
+    done = checked(draft, ask)
+    assert done.level is Level.FAITHFUL
+    fidelity = done.evidence[-1].fidelity
+    assert fidelity is not None
+    assert fidelity.statements == 2
+    [departure] = fidelity.departures
+    assert (departure.kind, departure.remark) == ("differs", "the lines have no factor of two")
+    assert departure.statement == "One over the sum of their squares is given, times two."
+    inputs = ask.requests[0][2]
+    assert "[2] One over" in inputs["definition"]
+    assert inputs["declared"] == "[2] no factor"
+
+
+@pytest.mark.parametrize(
+    ("statements", "complaint"),
+    [
+        ([], "nothing is said of 1, 2"),
+        ([{"statement": 1, "verdict": "same", "remark": ""}], "nothing is said of 2"),
+        ([{"statement": n, "verdict": "absent", "remark": " "} for n in (1, 2)], "without a remark"),
+        ([{"statement": n, "verdict": "fault", "remark": "x"} for n in (1, 2)], "no fault is listed"),
+    ],
+)
+def test_a_comparison_that_leaves_a_statement_out_is_sent_back(statements: list[Any], complaint: str) -> None:
+    draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
+    ask = FakeModel({"fidelity": [{**PARTED, "statements": statements}, PARTED]})
+    found = judge_fidelity(draft, DEFINITION, quickly(GOOD), 0.9, ask)
+    assert found.statements == 2
+    assert complaint in (ask.requests[0][3] or "")

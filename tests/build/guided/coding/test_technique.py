@@ -348,3 +348,24 @@ def test_the_outcome_does_not_depend_on_how_many_work_at_a_time(tmp_path: Path) 
 def test_nothing_located_asks_nothing(build: Build) -> None:
     assert build(located={}) == ({}, None)
     assert build.requests == []
+
+
+def test_code_of_a_technique_that_the_definition_names_is_offered_wherever_it_stands(build: Build) -> None:
+    beside = Technique(
+        id="p#other", name="Damped peak filter", definition="Clips, then applies the exponential damping to counts."
+    )
+    alone = DAMPING.model_copy(update={"parent": None})
+    located = {beside.id: LOCATED[TOP.id], alone.id: LOCATED[DAMPING.id]}
+    build([beside, alone], located)
+    assert [name for prompt, name in build.requests if prompt == "modularize"] == [alone.name, beside.name]
+    inputs = next(
+        i for name, _, i, _ in build.model.requests if name == "modularize" and _about(name, i) == beside.name
+    )
+    assert "# --- component: Exponential damping" in inputs["components"]
+
+
+def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: Build) -> None:
+    first = CLIPPING.model_copy(update={"parent": None, "definition": "Clips before the exponential damping."})
+    second = DAMPING.model_copy(update={"parent": None, "definition": "Damps after the median peak clipping."})
+    coded, _ = build([first, second], {t.id: LOCATED[t.id] for t in (first, second)})
+    assert set(coded) == {first.id, second.id}

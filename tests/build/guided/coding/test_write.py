@@ -27,6 +27,7 @@ def decay(step):
 DOCUMENTATION = "It decays. It takes a step. It gives a rate. It is called with a step. The floor is 1e-8."
 DECAY: dict[str, Any] = {
     "declined": None,
+    "statements": [{"statement": 1, "origin": "lines", "note": "`decay` does it"}],
     "implementation": FILES["rates.py"],
     "test": "import math\nfrom implementation import decay\n\nfor step in (0.3, 2.5):\n"
     "    assert abs(decay(step) - math.e**-step) < 1e-12\nassert decay(100.0) == 1e-8\nassert decay(0.0) == 1.0\n",
@@ -34,6 +35,7 @@ DECAY: dict[str, Any] = {
 }
 SCHEDULE: dict[str, Any] = {
     "declined": None,
+    "statements": [{"statement": 1, "origin": "lines", "note": "schedule"}],
     "implementation": '"""Schedules."""\n\n\ndef schedule(steps: int, base: float = 0.5) -> list[float]:\n'
     '    """Rates, one a step."""\n    return [base * decay(s) for s in range(steps)]\n',
     "test": "import math\nfrom implementation import schedule\n\nfound = schedule(40)\nassert len(found) == 40\n"
@@ -78,7 +80,7 @@ def test_a_leaf_is_what_the_model_wrote_with_what_it_was_made_from() -> None:
     [(_, about, inputs, complaint)] = model.requests
     assert (about, complaint) == ("Decay", None)
     assert inputs["paper"] == "On rates"
-    assert inputs["technique"] == "Decay: Rates decay by exp."
+    assert inputs["technique"] == "Decay:\n[1] Rates decay by exp."
     assert inputs["located"] == "- rates.py::decay (function, lines 5-7)"
     assert inputs["code"] == draft.excerpt
     assert (inputs["packages"], inputs["components"], inputs["remarks"]) == ("numpy", "", "")
@@ -193,7 +195,7 @@ def test_components_without_code_and_sizes_that_suit_the_framework_are_told() ->
 
 
 def test_the_model_may_decline() -> None:
-    declined = {"declined": "It only\nlogs.", "implementation": "", "test": "", "documentation": ""}
+    declined = {"declined": "It only\nlogs.", "statements": [], "implementation": "", "test": "", "documentation": ""}
     assert written(FakeModel({"modularize": [declined]})) == Declined(technique=TECHNIQUE.id, reason="It only logs.")
 
 
@@ -249,7 +251,7 @@ def test_packages_are_those_that_are_installed_with_their_versions() -> None:
         provided={"numpy": "numpy==2.1.0", "ott": "ott-jax==0.2.6"},
         missing={"gone": "no package gone in the registry"},
     )
-    nothing = dict.fromkeys(DECAY.keys() - {"declined"}, "")
+    nothing = {**dict.fromkeys(DECAY.keys() - {"declined"}, ""), "statements": []}
     model = FakeModel({"modularize": [{"declined": "Nothing of it is here.", **nothing}]})
     modularize_with_model(TECHNIQUE, [symbol("a.py::f")], (), codebase_of(files), model, "On", installed=installed)
     [(_, _, inputs, _)] = model.requests

@@ -78,6 +78,7 @@ def answering(wanted: Mapping[str, Sequence[tuple[str, str]]]) -> Any:
                     "places": [
                         {"symbol": number(inputs, s), "sure": sure, "lines": []} for s, sure in wanted.get(name, ())
                     ],
+                    "lacking": "",
                 }
                 for i, name in enumerate(requested_techniques(inputs), start=1)
             ]
@@ -145,7 +146,12 @@ def test_the_model_gets_the_faults_of_its_answer(
 ) -> None:
     wrong = {
         "techniques": [
-            {"technique": t, "why": "", "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols]}
+            {
+                "technique": t,
+                "why": "",
+                "places": [{"symbol": s, "sure": "high", "lines": []} for s in symbols],
+                "lacking": "",
+            }
             for t, symbols in answer
         ]
     }
@@ -222,7 +228,7 @@ def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> No
     model = FakeModel({"ground": answering({})})
     located(codebase, model, [technique("Echo memory", "slots " * 600)])
     assert model.requests[0][2]["techniques"].endswith("slots …")
-    assert 1_000 < len(model.requests[0][2]["techniques"]) < 1_500
+    assert 2_500 < len(model.requests[0][2]["techniques"]) < 2_700
 
 
 def test_functions_are_complete_as_long_as_there_is_room(tmp_path: Path) -> None:
@@ -250,7 +256,7 @@ def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(code
     def answer(quotes: Sequence[str]) -> Any:
         def of(inputs: Mapping[str, str]) -> Any:
             place = {"symbol": number(inputs, "nec_loss"), "sure": "high", "lines": list(quotes)}
-            return {"techniques": [{"technique": 1, "why": "because", "places": [place]}]}
+            return {"techniques": [{"technique": 1, "why": "because", "places": [place], "lacking": ""}]}
 
         return of
 

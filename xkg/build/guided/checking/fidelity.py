@@ -1,19 +1,24 @@
-"""The model's part of fidelity, after the static share: does the implementation follow definition and source lines?"""
+"""The model's part of fidelity, after the static share: does the implementation follow definition and source lines, and
+do these two agree? Where paper and repository part, that is a departure: no fault of the code, and never unsaid."""
 
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
+from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
 from xkg.build.guided.draft import Draft, prompt
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Fault, Fidelity, Level
+from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
 
 _MOST_STATEMENTS = 20
 _MOST_LEFT_OUT = 15
 _STATEMENT = 160
 _LONGEST_REMARK = 400
+# How often an answer is sent back for statements of the definition that it says nothing of.
+_REMINDERS = 2
 
 
 class FaultFound(AnswerType):
@@ -21,10 +26,19 @@ class FaultFound(AnswerType):
     remark: str
 
 
+class Compared(AnswerType):
+    """How definition, source lines and module agree in a statement of the definition, or in a part of one."""
+
+    statement: int
+    verdict: Literal["same", "differs", "added", "absent", "fault", "none"]
+    remark: str
+
+
 class Verdict(AnswerType):
-    """The comparison, then the faults; none where the module is faithful."""
+    """The comparison by the statements of the definition, then the faults; none where the module is faithful."""
 
     compared: str
+    statements: tuple[Compared, ...]
     faults: tuple[FaultFound, ...]
 
 
@@ -33,8 +47,10 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     sufficient share; otherwise `faults` is None. Raises as `ask` does."""
     if proof.evidence.level.rank < Level.TESTED.rank or share < FAITHFUL_SHARE:
         return Fidelity(share=share)
+    statements = statements_of(draft.definition)
     inputs = {
-        "definition": definition,
+        "definition": f"{draft.name}:\n{numbered(draft.definition)}" if statements else definition,
+        "declared": "\n".join(draft.declared),
         "implementation": draft.implementation,
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
@@ -43,9 +59,44 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
         "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.beside),
         "beside": draft.beside,
     }
-    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
+    reminders = 0
+
+    def check(answer: Verdict) -> str | None:
+        nonlocal reminders
+        objection = _fault_of(answer)
+        if objection is None and reminders < _REMINDERS:
+            objection = _statement_fault(answer, draft.definition)
+            reminders += objection is not None
+        return objection
+
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=check)
     faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
-    return Fidelity(share=share, faults=(*faults, *_left_out_components(draft, definition, faults)))
+    return Fidelity(
+        share=share,
+        faults=(*faults, *_left_out_components(draft, definition, faults)),
+        statements=len(statements) if answer.statements else None,
+        departures=tuple(_departures(answer, statements)),
+    )
+
+
+def _departures(answer: Verdict, statements: Sequence[str]) -> Iterator[Departure]:
+    """Where paper and repository part, in the order of the definition."""
+    for each in sorted(answer.statements, key=lambda each: each.statement):
+        kind = each.verdict
+        if (kind == "differs" or kind == "absent" or kind == "added") and 0 < each.statement <= len(statements):
+            yield Departure(kind=kind, statement=statements[each.statement - 1], remark=" ".join(each.remark.split()))
+
+
+def _statement_fault(answer: Verdict, definition: str) -> str | None:
+    """What is wrong with the comparison by statements, in words for the model; None where nothing is."""
+    if gap := unanswered([each.statement for each in answer.statements], definition):
+        return gap
+    for each in answer.statements:
+        if each.verdict in ("differs", "added", "absent") and not each.remark.strip():
+            return f"statements: {each.statement} is {each.verdict!r} without a remark; say in one line what and where"
+    if any(each.verdict == "fault" for each in answer.statements) and not answer.faults:
+        return "a statement has the verdict 'fault', and no fault is listed; list it, or change the verdict"
+    return None
 
 
 def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]) -> list[Fault]:

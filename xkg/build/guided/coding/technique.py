@@ -1,5 +1,6 @@
 """Code for the techniques of a paper: written, debugged and checked, components before composites."""
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -89,8 +90,8 @@ def code_techniques(
     returned, some are missing. `progress` is called with each finished technique: how many are done, of how many, and
     its name; `begun` with the name of each that begins.
 
-    A composite begins when its own components are done. Finished ones are stored in the context's folder. Raises what
-    `Trials` raises."""
+    A composite begins when its own components are done, and what else its definition names. Finished ones are stored in
+    the context's folder. Raises what `Trials` raises."""
     done: dict[str, Coded] = {}
     names = {t.id: t.name for t in techniques}
     by_id = {t.id: t for t in techniques}
@@ -100,6 +101,9 @@ def code_techniques(
         technique = by_id[identity]
         with lock:
             components, absent = _components(technique, techniques, done)
+            components += _named_components(
+                technique, [by_id[each] for each in named_beside[identity]], components, done
+            )
             begun(names[identity])
         try:
             result = _cached_code(technique, located[identity], components, absent, context)
@@ -113,6 +117,8 @@ def code_techniques(
     lineage = {t.id: _ancestors(t, by_id) for t in techniques}
     deepest_first = sorted((t.id for t in techniques if t.id in located), key=lambda each: -len(lineage[each]))
     below = {each: [other for other in deepest_first if each in lineage[other]] for each in deepest_first}
+    named_beside = _named_beside([by_id[each] for each in deepest_first], below)
+    below = {each: [*below[each], *named_beside[each]] for each in deepest_first}
     ended = in_dependency_order(work, deepest_first, below, context.jobs, ends=lambda error: error is not None)
     stopped = next((ended[each] for each in deepest_first if ended.get(each)), None)
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
@@ -153,6 +159,46 @@ def _components(
             found += inner
             absent += [] if inner else [child.name]
     return found, absent
+
+
+def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """For each technique those that its definition names although they stand elsewhere in the hierarchy: it runs them,
+    too. No technique comes to depend on itself."""
+    needs = {each: set(others) for each, others in below.items()}
+
+    def reached(identity: str) -> set[str]:
+        found, ahead = {identity}, [identity]
+        while ahead:
+            fresh = needs[ahead.pop()] - found
+            found |= fresh
+            ahead += fresh
+        return found
+
+    beside: dict[str, list[str]] = {each.id: [] for each in located}
+    for technique in located:
+        for other in located:
+            if other.id in reached(technique.id) or technique.id in reached(other.id):
+                continue
+            if _is_named(other.name, technique.definition):
+                beside[technique.id].append(other.id)
+                needs[technique.id].add(other.id)
+    return beside
+
+
+def _is_named(name: str, definition: str) -> bool:
+    """Whether a definition has the name, word for word."""
+    literal = re.escape(" ".join(name.split()).casefold())
+    return re.search(rf"(?<!\w){literal}(?!\w)", " ".join(definition.split()).casefold()) is not None
+
+
+def _named_components(
+    technique: Technique, beside: Sequence[Technique], components: Sequence[Component], done: Mapping[str, Coded]
+) -> list[Component]:
+    """The code, as far as it runs, of techniques that stand elsewhere and are not among the components."""
+    known = {component.technique for component in components}
+    parts = [each.model_copy(update={"parent": technique.id}) for each in beside if each.id not in known]
+    found, _ = _components(technique, parts, done)
+    return found
 
 
 def _is_unrelated(code: Code) -> bool:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
@@ -17,6 +18,7 @@ from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, 
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.coding.ready import ready_in_components
+from xkg.build.guided.definition_statements import numbered, unanswered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
@@ -31,8 +33,17 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 # A part whose share of new lines is not larger is redundant.
 _REPEATED = 0.15
-# How often an answer is sent back for components that it neither calls nor names in its documentation.
+# How often an answer is sent back for components that it neither calls nor names in its documentation, and for
+# statements of the definition that it says nothing of.
 _REMINDERS = 2
+Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
+# What a statement that is not simply taken over from the source lines is said to be.
+_DECLARED: Mapping[Origin, str] = {
+    "differs": "the lines do it in another way, and the module follows them",
+    "definition": "not in the lines, written from the definition",
+    "argument": "comes in as an argument",
+    "nowhere": "left out",
+}
 
 
 _REMINDER = (
@@ -63,8 +74,17 @@ class Declined(Value):
     reason: str
 
 
+class Planned(AnswerType):
+    """How a module does a statement of the definition, or a part of one."""
+
+    statement: int
+    origin: Origin
+    note: str
+
+
 class Written(AnswerType):
     declined: str | None
+    statements: tuple[Planned, ...]
     implementation: str
     test: str
     documentation: str
@@ -102,7 +122,7 @@ def modularize_with_model(
     reminders = 0
     inputs = {
         "paper": " ".join(paper.split()),
-        "technique": f"{technique.name}: {' '.join(technique.definition.split())}",
+        "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
         "located": "\n".join(
             [*(_place(each, codebase, lines.get(each, ())) for each in found.used), *([why] if why else [])]
         ),
@@ -119,6 +139,7 @@ def modularize_with_model(
         found = list(faults(answer, parts, allowed))
         if not found and reminders < _REMINDERS:
             found = [_REMINDER.format(name) for name in unmentioned(answer, parts)]
+            found += plan_faults(answer, technique.definition)
             reminders += bool(found)
         return "\n".join(found) or None
 
@@ -147,11 +168,43 @@ def modularize_with_model(
         unexplained=tuple(component.name for component in left_out if component.name in unexplained),
         absent=tuple(absent),
         beside=other_places(codebase, located, found.used),
+        definition=technique.definition,
+        declared=tuple(_declared(answer)),
     )
 
 
 def _used(component: Component) -> UsedComponent:
     return UsedComponent(**component.model_dump(include=set(UsedComponent.model_fields)))
+
+
+def plan_faults(answer: Written, definition: str) -> list[str]:
+    """What an answer does not say of the statements of the definition, one per line."""
+    if answer.declined is not None:
+        return []
+    gap = unanswered([planned.statement for planned in answer.statements], definition)
+    written = _names_in(answer.implementation)
+    found = [gap] if gap else []
+    for planned in answer.statements:
+        told = set(re.findall(r"[^\W\d]\w*", planned.note))
+        if planned.origin in ("lines", "definition") and not told & written:
+            found.append(
+                f"statements: of {planned.statement} ({planned.origin}) the note names no function, class or method of "
+                "the module: name the one that does it"
+            )
+        elif planned.origin in _DECLARED and not planned.note.strip():
+            found.append(f"statements: the note of {planned.statement} ({planned.origin}) is empty: say what is meant")
+    return found
+
+
+def _names_in(implementation: str) -> set[str]:
+    """All names of a module's code: of what it defines and of what it calls."""
+    return set(re.findall(r"[^\W\d]\w*", implementation))
+
+
+def _declared(answer: Written) -> Iterable[str]:
+    for planned in answer.statements:
+        if planned.origin in _DECLARED:
+            yield f"[{planned.statement}] {_DECLARED[planned.origin]}: {' '.join(planned.note.split())}"
 
 
 def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:

@@ -8,7 +8,7 @@ from typing import Literal
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.definition_check import mangled, pointer
 from xkg.build.guided.reading.outline import condensed, room
-from xkg.build.guided.reading.passages import Passages, read_passages
+from xkg.build.guided.reading.passages import Passage, Passages, read_passages
 from xkg.build.guided.reading.symbols_in_text import unsupported_numbers
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
@@ -23,6 +23,7 @@ ROOM = 30_000  # characters of a paper: enough for abstract, method and context 
 _QUESTION = 1_000  # tokens of the question itself
 _ANSWER = 16_000  # tokens of an answer with its reasoning
 _MOST_FAULTS = 12  # in one reply to the model
+_LONGEST_TITLE = 80  # characters of an algorithm in a reply
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
 _IN_PAPER = re.compile(
     r"(?:our|my|this|these|the (?:proposed|paper'?s|authors'?))\b|(?:step|stage|phase|part|module|component|section|"
@@ -60,13 +61,19 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
     Excerpts are the passages that the answer cites. Raises as `ask` does.
     """
     passages = read_passages(document)
-    answer = ask(
-        prompt("extract"),
-        Components,
-        {"paper": condensed(passages, room(window, _QUESTION, _ANSWER, ROOM))},
-        about=document.title,
-        check=lambda answer: complaint(answer, passages),
-    )
+    paper = condensed(passages, room(window, _QUESTION, _ANSWER, ROOM))
+    printed = [p for p in passages.listed if p.kind == "algorithm" and f"\n[{p.number}] " in paper]
+    reminded = False
+
+    def check(answer: Components) -> str | None:
+        nonlocal reminded
+        objection = complaint(answer, passages)
+        if objection is None and not reminded:
+            objection = _undescribed(answer, printed)
+            reminded = objection is not None
+        return objection
+
+    answer = ask(prompt("extract"), Components, {"paper": paper}, about=document.title, check=check)
     nodes = _tree(answer, passages)
     return Extraction(
         techniques=tuple(freeze(nodes, paper_id)),
@@ -107,6 +114,19 @@ def complaint(answer: Components, passages: Passages) -> str | None:
     faults += _faults_of_tree(answer.components)
     faults += _foreign(answer, passages.document)
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
+
+
+def _undescribed(answer: Components, printed: Sequence[Passage]) -> str | None:
+    """The printed algorithms that no technique has among its passages, in words for the model; None where all have one.
+    An algorithm that a method uses without a word is not found by anybody who looks for it."""
+    cited = {n for c in answer.components if c.is_technique for n in c.passages}
+    missing = [f"[{p.number}] {p.text.splitlines()[0][:_LONGEST_TITLE]}" for p in printed if p.number not in cited]
+    if not missing:
+        return None
+    return (
+        f"no technique has these algorithms of the paper among its passages: {'; '.join(missing)}: list what each does "
+        "as a technique, or give it to the technique that runs it"
+    )
 
 
 def _faults_of_tree(components: Sequence[Component]) -> list[str]:

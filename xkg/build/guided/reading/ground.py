@@ -23,7 +23,7 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _BATCH = 6
-_DEFINITION = 1_400
+_DEFINITION = 2_600  # characters: a definition whole, since what is cut is not looked for
 # Lines of a function and of a class: for symbols that the search ranks first for a technique, and for the others. All
 # are shortened where together they would exceed the characters of a question.
 _FIRST = 5
@@ -50,6 +50,7 @@ class Judged(AnswerType):
     technique: int
     why: str
     places: tuple[Place, ...]
+    lacking: str
 
 
 class Places(AnswerType):
@@ -176,7 +177,7 @@ class _Judge:
                     for place in by_number[i].places
                     for entry in [entries[place.symbol - 1]]
                 ),
-                " ".join(by_number[i].why.split()),
+                _reason(by_number[i]),
             )
             for i, technique in enumerate(batch, start=1)
         }, {}
@@ -261,6 +262,12 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
         else:
             ranges.append(LineRange(start_line=number, end_line=number, why="does the technique, as the model says"))
     return tuple(ranges)
+
+
+def _reason(judged: Judged) -> str:
+    """The model's sentence, and what of the definition is in none of the places, if there are any."""
+    lacking = " ".join(judged.lacking.split()) if judged.places else ""
+    return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
