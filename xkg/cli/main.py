@@ -19,6 +19,7 @@ from xkg.cli.token import token_app
 from xkg.errors import XkgError
 
 INTERRUPTED = 130
+_LONGEST_USAGE = 200
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -150,6 +151,8 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
+    if len(message) > _LONGEST_USAGE:  # it repeats what was typed, which a shell's glob makes long
+        message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
         return f"{message}; `xkg --help` lists the commands"
