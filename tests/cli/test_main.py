@@ -445,6 +445,18 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
     assert len(failed.line) < 600
 
 
+def test_the_folder_of_a_graph_has_to_follow_its_option(xkg: Run) -> None:
+    failed = xkg("search", "x", "--kg")
+    assert failed.code == 2
+    assert "--kg takes the folder of a graph" in failed.line
+
+
+def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
+    plan = xkg("ablations", "running-medians", "--llm", "none", kg=published).out
+    assert "REMOVE" in plan
+    assert "--repo FOLDER searches a repository" in plan
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 

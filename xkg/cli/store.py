@@ -17,7 +17,7 @@ def import_(
     places: Annotated[
         list[Path],
         typer.Argument(
-            readable=False, metavar="PLACE...", help="Graph files and folders of them: the peer's JSON, or bundles."
+            readable=False, metavar="PLACE", help="Graph files and folders of them: the peer's JSON, or bundles."
         ),
     ],
     as_json: Json = False,
@@ -40,7 +40,7 @@ def export(
     papers: Papers = None,
     to: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Folder to write to; it is made. HTML goes to the working folder else."),
+        typer.Option(readable=False, help="Folder to write to; it is made. For HTML, by default the working folder."),
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html"],
