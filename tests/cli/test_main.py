@@ -426,6 +426,37 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
     assert xkg("show", MEDIANS, kg=tmp_path / "graph").code == 0
 
 
+def test_files_as_a_shell_names_them_are_imported(xkg: Run, published: Path, tmp_path: Path) -> None:
+    exported = tmp_path / "out"
+    xkg("export", EXAMPLE_ID, "--format", "bundle", "--to", exported, kg=published)
+    (exported / "ablations.json").write_text("[]")
+    files = sorted((*PEER.glob("*.json"), *exported.glob("*.json")))
+    result = json.loads(xkg("import", *files, exported, "--json", kg=tmp_path / "graph").out)
+    assert result["problems"] == []
+    assert len(result["papers"]) == len(files) - 1
+    missing = xkg("import", *files, tmp_path / "none.json", kg=tmp_path / "other")
+    assert "none.json: no such file or folder" in missing.line
+
+
+def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None:
+    failed = xkg("diff", *(str(tmp_path / f"paper-{n}.json") for n in range(200)))
+    assert failed.code == 2
+    assert "usage: xkg diff" in failed.line
+    assert len(failed.line) < 600
+
+
+def test_the_folder_of_a_graph_has_to_follow_its_option(xkg: Run) -> None:
+    failed = xkg("search", "x", "--kg")
+    assert failed.code == 2
+    assert "--kg takes the folder of a graph" in failed.line
+
+
+def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
+    plan = xkg("ablations", "running-medians", "--llm", "none", kg=published).out
+    assert "REMOVE" in plan
+    assert "--repo FOLDER searches a repository" in plan
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
@@ -447,7 +478,7 @@ def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) ->
         (["cypher", "component-tree"], "parameter paper is missing: component-tree takes paper: string"),
         (["cypher", "packages", "--param", "limit=few"], "parameter limit of packages is a whole number"),
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
-        (["import", "nowhere"], "no such folder"),
+        (["import", "nowhere"], "no such file or folder"),
         (["build", "--paper", "nowhere.tex"], "does not exist"),
         (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "nowhere"], "does not exist"),
         (["build", "--id", EXAMPLE_ID, "--paper", str(EXAMPLE / "paper"), "--repo", "http://127.0.0.1:9/a/b"], "https"),

@@ -10,7 +10,7 @@ import pytest
 from xkg.errors import InputError
 from xkg.model import Evidence, Level, PaperBundle
 from xkg.store import bundles
-from xkg.store.exchange import export_folder, import_folder
+from xkg.store.exchange import export_folder, graph_files, import_files, import_folder
 from xkg.store.peer_format import MOST_TECHNIQUES
 
 DATA = Path(__file__).parents[1] / "data" / "peer"
@@ -100,3 +100,14 @@ def test_a_pipe_and_a_paper_of_too_many_techniques_are_left_out(tmp_path: Path) 
     assert found == []
     assert "more than 20,000 techniques" in problems[0]
     assert "no regular file" in problems[1]
+
+
+def test_files_of_several_folders_name_the_one_that_has_the_paper(papers: list[PaperBundle], tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        export_folder(papers[:1], tmp_path / folder, "bundle")
+    (tmp_path / "broken.json").symlink_to("nowhere")
+    places = (tmp_path / "a", *graph_files(tmp_path / "b"), tmp_path / "broken.json")
+    found, problems = import_files([file for place in places for file in graph_files(place)], check)
+    assert found == papers[:1]
+    assert str(tmp_path / "a") in problems[0]
+    assert "broken.json: cannot be read" in problems[1]

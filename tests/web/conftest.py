@@ -31,6 +31,7 @@ from xkg.model import (
 from xkg.store.local.store import EmbeddedStore
 
 HOSTILE = "title:hostile"
+LONG = "title:long"
 SCRIPT = "<script>document.title = 'owned'</script>"
 MUTANT = "0.5 became 1.5"
 WITHOUT = "the repulsive force is left out"
@@ -68,6 +69,14 @@ def hostile() -> PaperBundle:
         techniques=(top, twin),
         code=(own,),
     )  # fmt: skip
+
+
+def long() -> PaperBundle:
+    """A paper whose names are words of 400 letters, and run from right to left."""
+    top = technique(LONG, "long", "L" + "o" * 400 + "ng", "A technique.")
+    child = technique(LONG, "long/right", "\u05de" * 300 + " (v2)", "Its part.")
+    paper = Paper(id=LONG, title="W" * 400, authors=("A" * 300,), year=2021, origin="import")
+    return PaperBundle(paper=paper, techniques=(top, child))
 
 
 def tested(bundle: PaperBundle) -> PaperBundle:
@@ -116,7 +125,7 @@ def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     context = BuildContext(settings, embedder, None, None)
     built = build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context).bundle
     store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([tested(built), hostile()])
+    store.publish([tested(built), hostile(), long()])
     store.add_ablations(measured(built))
     store.close()
     return folder

@@ -5,11 +5,12 @@ import re
 from pathlib import Path
 from urllib.parse import quote
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.serve.http_server import Running, running
-from tests.web.conftest import HOSTILE, MUTANT, SCRIPT, WITHOUT
+from tests.web.conftest import HOSTILE, LONG, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import NARROW, WIDE, looking
 from xkg.config import HttpSettings, LlmSettings, ServeBuildSettings
 from xkg.serve.jobs.table import JobTable
@@ -26,6 +27,8 @@ ADDRESSES = [
     "/papers?q=nothing+like+it",
     f"/paper/{PAPER}",
     f"/paper/{HOSTILE}",
+    f"/paper/{LONG}",
+    f"/technique/{quote(LONG + '#long')}",
     f"/technique/{quote(TECHNIQUE)}",
     f"/technique/{quote(HOSTILE + '#attack')}",
     "/search",
@@ -171,7 +174,7 @@ def test_what_a_paper_says_never_becomes_markup(browser: Browser, pages: Running
 def test_filters_answer_while_one_types(browser: Browser, pages: Running) -> None:
     with looking(browser, pages.base) as page:
         page.goto("/papers")
-        expect(page.locator("[data-row]")).to_have_count(2)
+        expect(page.locator("[data-row]")).to_have_count(3)
         page.get_by_label("Title or author").type("stein")
         expect(page.locator("[data-row]")).to_have_count(1)
         assert page.url.endswith("/papers?q=stein&order=proven")
@@ -215,7 +218,7 @@ def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> Non
         assert len(lines) == 9
         pairs = "MATCH (p:Paper)-[:PROPOSES]->(t:Technique) RETURN p.id, t.id"
         page.goto(f"/cypher?statement={quote(pairs)}&view=graph")
-        expect(page.locator(".map .node.paper")).to_have_count(2)
+        expect(page.locator(".map .node.paper")).to_have_count(3)
         page.locator(".map .node.technique").first.click()
         page.wait_for_url("**/technique/**")
 
@@ -281,7 +284,26 @@ def test_an_id_that_is_unknown_names_the_nearest(browser: Browser, pages: Runnin
     assert answer is not None
     assert answer.status == 404
     expect(page.locator("main")).to_contain_text("a-short-account")
+    answer = page.goto("/paper/arxiv:0000.00000")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.locator("main")).to_contain_text("the list of papers has what is there")
     context.close()
+
+
+def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running) -> None:
+    context = browser.new_context(base_url=pages.base)
+    page = context.new_page()
+    answer = page.goto("/nope/<b>x")
+    assert answer is not None
+    assert answer.status == 404
+    expect(page.locator("main")).to_contain_text("There is no page at /nope/<b>x")
+    page.get_by_role("link", name="The map", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Map")
+    context.close()
+    program = httpx2.get(f"{pages.base}/nope", headers={"accept": "application/json"})
+    assert (program.status_code, program.text) == (404, "Not Found")
+    assert httpx2.get(f"{pages.base}/mcp", headers={"accept": "text/html"}).status_code == 405
 
 
 def test_an_empty_graph_says_how_to_fill_it(browser: Browser, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from xkg.cli.token import token_app
 from xkg.errors import XkgError
 
 INTERRUPTED = 130
+_USAGE = 2
+_LONGEST_USAGE = 200
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -128,7 +130,9 @@ def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
     waiting = iter(words[:end])
     for word in waiting:
         if word == "--kg":
-            first += [word, *([value] if (value := next(waiting, None)) is not None else [])]
+            if (value := next(waiting, None)) is None:
+                _fail("--kg takes the folder of a graph: --kg FOLDER (`xkg --help` says more)", _USAGE, words)
+            first += [word, value]
         elif word.startswith("--kg=") or word in ("-v", "--verbose"):
             first.append(word)
         else:
@@ -150,6 +154,8 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
+    if len(message) > _LONGEST_USAGE:  # it repeats what was typed, which a shell's glob makes long
+        message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
         return f"{message}; `xkg --help` lists the commands"

@@ -213,7 +213,7 @@ def locate(
 
 def ablations(
     context: typer.Context,
-    paper: Annotated[str, typer.Argument(help="Paper id or title.")],
+    paper: Paper,
     repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="At most so many ablations.")] = 5,
     llm: Annotated[str | None, typer.Option(help="Name of the language model, or none for the graph alone.")] = None,
@@ -221,9 +221,15 @@ def ablations(
 ) -> None:
     """Plan ablations of a paper: what to remove, replace or add, why, by what measure, and in which lines."""
     from xkg import api
+    from xkg.cli.display.layout import width, wrapped
+    from xkg.cli.display.wording import for_people
 
     with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        print_result(graph.ablations(paper, k, repo), as_json)
+        plan = graph.ablations(paper, k, repo)
+    if as_json:
+        print_result(plan, as_json)
+    else:
+        print_text(wrapped(for_people(str(plan)), width()))
 
 
 def cypher(

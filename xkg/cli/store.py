@@ -14,7 +14,12 @@ store_app = typer.Typer(help="Look after the stored generations.")
 
 def import_(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(readable=False, help="Folder of graph files: the peer's JSON, or bundles.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            readable=False, metavar="PLACE", help="Graph files and folders of them: the peer's JSON, or bundles."
+        ),
+    ],
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
@@ -22,12 +27,12 @@ def import_(
     from xkg.commands.graph import contents
 
     with steps() as notify:
-        result = contents.import_graphs(settings_of(context), folder, notify)
+        result = contents.import_graphs(settings_of(context), *places, notify=notify)
     for problem in result.problems:
         print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)
     if result.problems:
-        raise InputError(f"files of {folder} left out: {len(result.problems)}; correct them, then import again")
+        raise InputError(f"files left out: {len(result.problems)}; correct them, then import again")
 
 
 def export(
@@ -35,7 +40,7 @@ def export(
     papers: Papers = None,
     to: Annotated[
         Path | None,
-        typer.Option(readable=False, help="Folder to write to; it is made. HTML goes to the working folder else."),
+        typer.Option(readable=False, help="Folder to write to; it is made. For HTML, by default the working folder."),
     ] = None,
     format: Annotated[
         Literal["peer", "bundle", "html"],

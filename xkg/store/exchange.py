@@ -1,7 +1,7 @@
 """Import and export of papers as files: the peer's graph files, and bundle files, which lose nothing."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -19,15 +19,31 @@ _LARGEST_BUNDLE = 256 * 1024 * 1024
 def import_folder(
     folder: Path, check: Check, notify: Callable[[int, int, str], None] = lambda *_: None
 ) -> tuple[list[PaperBundle], list[str]]:
-    """The papers of all `*.json` files in a folder, in the order of their names, and one line for each file that could
-    not be read or that has the paper of an earlier file. `check` judges the code of the peer's files; a bundle comes
-    in as it went out. `notify` is called before each file: how many were read, of how many, and its name. Raises
-    `InputError` when the folder has no such file."""
+    """As `import_files` of the graph files of a folder. Raises `InputError` when it has none."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
-    paths = sorted(path for path in folder.glob("[!.]*.json") if path.name != EXPORTED)
+    return import_files(graph_files(folder), check, notify)
+
+
+def graph_files(place: Path) -> list[Path]:
+    """The file itself, or all `*.json` files of a folder in the order of their names, less the list of ablations.
+    Raises `InputError` where there is none."""
+    if not place.is_dir():
+        if not (place.exists() or place.is_symlink()):
+            raise InputError(f"{place}: no such file or folder; name graph files (*.json), or folders that hold them")
+        return [place]
+    paths = sorted(path for path in place.glob("[!.]*.json") if path.name != EXPORTED)
     if not paths:
-        raise InputError(f"{folder}: holds no graph file (*.json); name the folder that does")
+        raise InputError(f"{place}: holds no graph file (*.json); name the folder that does")
+    return paths
+
+
+def import_files(
+    paths: Sequence[Path], check: Check, notify: Callable[[int, int, str], None] = lambda *_: None
+) -> tuple[list[PaperBundle], list[str]]:
+    """The papers of graph files, and one line for each file that could not be read or that has the paper of an earlier
+    file. `check` judges the code of the peer's files; a bundle comes in as it went out. `notify` is called before each
+    file: how many were read, of how many, and its name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -39,8 +55,9 @@ def import_folder(
             problems.append(str(error))
             continue
         if bundle.paper.id in first:
-            earlier = first[bundle.paper.id].name
-            problems.append(f"{path}: has the same paper as {earlier} ({bundle.paper.id}); leave one of them out")
+            earlier = first[bundle.paper.id]
+            named = earlier.name if earlier.parent == path.parent else earlier
+            problems.append(f"{path}: has the same paper as {named} ({bundle.paper.id}); leave one of them out")
             continue
         first[bundle.paper.id] = path
         found.append(bundle)

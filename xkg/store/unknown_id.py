@@ -30,7 +30,7 @@ class Known(Protocol):
 
 def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: Known) -> UnknownIdError:
     """The error for an id that is not in the graph, or hidden there."""
-    quoted = ascii(wanted[:120])
+    quoted = repr(wanted[:120])
     papers = known.paper_ids()
     if not papers:
         return UnknownIdError(f"no {kind} {quoted}: this graph is empty, build or import a paper first")

@@ -8,15 +8,16 @@ from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
 import anyio.to_thread
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.serve.http.access import Access
-from xkg.serve.http.app import Beside
+from xkg.serve.http.app import MCP_PATH, Beside
 from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.jobs import Jobs
@@ -54,11 +55,31 @@ def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | Non
         Route(path, Guarded(gate(_InThread(site, handler)), guard, http.per_minute), methods=["GET"])
         for path, handler in _PAGES.items()
     ]
+    unknown = Guarded(gate(_InThread(site, _no_page)), guard, http.per_minute)
     forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
     for path, form in forms.items():
         app = BodyLimit(OwnPostsOnly(_Form(site, form)), LARGEST_FORM)
         routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
-    return Beside([*routes, Route("/static/{name}", _static, methods=["GET"])], functools.partial(_warm, site))
+    routes += [Route("/static/{name}", _static, methods=["GET"])]
+    routes.append(_Elsewhere("/{path:path}", unknown, methods=["GET"]))
+    return Beside(routes, functools.partial(_warm, site))
+
+
+class _Elsewhere(Route):
+    """Any other address that a browser asks for; programs get what they got without pages."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        if (
+            scope["type"] == "http"
+            and scope["path"] != MCP_PATH
+            and "text/html" in Headers(scope=scope).get("accept", "")
+        ):
+            return super().matches(scope)
+        return Match.NONE, {}
+
+
+def _no_page(site: Site, request: Request) -> Response:
+    return site.render(request, "error.html", 404, message=f"There is no page at {request.url.path}.", empty=False)
 
 
 def _warm(site: Site) -> None:

@@ -20,6 +20,7 @@ from xkg.model import Level, PaperBundle
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
+from xkg.store.unknown_id import LIST_PAPERS
 from xkg.text.plural import plural as plural
 from xkg.version import __version__
 from xkg.web.access.guard import Guard
@@ -84,7 +85,8 @@ class Site:
         """An error, in words, as a page; the empty graph says how to fill it."""
         status = 404 if isinstance(error, UnknownIdError) else 400 if isinstance(error, InputError) else 503
         empty = isinstance(error, StoreError) and "is empty" in str(error)
-        return self.render(request, "error.html", 200 if empty else status, message=str(error), empty=empty)
+        message = str(error).replace(LIST_PAPERS, "the list of papers has what is there")
+        return self.render(request, "error.html", 200 if empty else status, message=message, empty=empty)
 
 
 Handler = Callable[[Site, Request], Response]

@@ -35,8 +35,8 @@ def found(snapshot: Snapshot, embedder: OnnxEmbedder, **filters: object) -> tupl
     [
         ({}, {"Steam Injection (SI)", "Hive Smoking"}, "all 2 papers, all techniques"),
         ({"years": (2019, 2019)}, {"Steam Injection (SI)"}, "this paper from 2019 to 2019, all techniques"),
-        ({"years": (None, 2018)}, set(), "from the first to 2018"),
-        ({"years": (10**30, None)}, set(), f"from {10**30} to the last"),
+        ({"years": (None, 2018)}, set(), "up to 2018"),
+        ({"years": (10**30, None)}, set(), f"from {10**30} on"),
         ({"level": Level.EXECUTED}, {"Steam Injection (SI)"}, "only techniques with code of level executed or higher"),
         ({"level": Level.TESTED}, set(), "level tested"),
         ({"language": "Python"}, {"Steam Injection (SI)", "Hive Smoking"}, "in Python"),

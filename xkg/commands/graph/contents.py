@@ -82,17 +82,24 @@ class IndexReport(Value):
 
 
 def import_graphs(
-    settings: Settings, folder: Path, notify: Callable[[str, int, int, str], None] = lambda *_: None
+    settings: Settings, *places: Path, notify: Callable[[str, int, int, str], None] = lambda *_: None
 ) -> ImportResult:
-    """Publishes every readable graph file of a folder in one step: the peer's JSON, and bundles. What the graph has
-    proven of the same code stays. `notify` is called with each step: what is done, how much of it, of how much, and
-    with what. Raises what `GraphStore.publish` raises, and `InputError` where the folder has no graph file."""
+    """Publishes every readable graph file of `places`, which are files and folders of them, in one step: the peer's
+    JSON, and bundles; of an export its ablations too. What the graph has proven of the same code stays. `notify` is
+    called with each step: what is done, how much of it, of how much, and with what. Raises what `GraphStore.publish`
+    raises, and `InputError` where a place has no graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
-    from xkg.store.ablations import exported
-    from xkg.store.exchange import import_folder, with_stored_evidence
+    from xkg.store.ablations import EXPORTED, exported
+    from xkg.store.exchange import graph_files, import_files, with_stored_evidence
 
-    bundles, problems = import_folder(folder, check_parsed, lambda *read: notify("reading", *read))
-    measured = exported(folder)
+    # a shell's *.json names an export's list of ablations too
+    lists = [place for place in places if place.name == EXPORTED and place.is_file()]
+    folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
+    files = [file for place in places if place not in lists for file in graph_files(place)]
+    bundles, problems = import_files(
+        list({file.resolve(): file for file in files}.values()), check_parsed, lambda *read: notify("reading", *read)
+    )
+    measured = [each for folder in dict.fromkeys(folders) for each in exported(folder)]
     generation = before = 0
     if bundles:
         with outbox_when_unreachable(settings, bundles), open_store(settings) as store:

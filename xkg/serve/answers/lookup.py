@@ -333,4 +333,4 @@ def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
 
 
 def _quoted(text: str) -> str:
-    return ascii(short(text, 120))
+    return repr(short(text, 120))

@@ -53,9 +53,11 @@ class PaperFilters:
         )
 
     def describe(self) -> str:
-        words = f"with {' and '.join(ascii(word) for word in self.text.split())}" if self.text.split() else ""
+        words = f"with {' and '.join(repr(word) for word in self.text.split())}" if self.text.split() else ""
         first, last = self.years
-        years = f"from {first or 'the first'} to {last or 'the last'}" if self.by_year else ""
+        years = ""
+        if self.by_year:
+            years = f"from {first} to {last}" if first and last else f"from {first} on" if first else f"up to {last}"
         origin = self.origin and f"of origin {self.origin}"
         state = self.state and f"that are {self.state}"
         code = f"with {self.level} code" if self.level is not None else "with code" if self.with_code else ""

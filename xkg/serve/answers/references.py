@@ -179,4 +179,4 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    return ascii(short(text, 120))
+    return repr(short(text, 120))
