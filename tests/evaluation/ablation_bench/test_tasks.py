@@ -400,21 +400,23 @@ def test_stored_plans_are_judged(instances: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"planner": "best"}, "planner is one of"),
+        ({"planner": "best"}, "-T planner=best: Input should be 'lm', 'agent'"),
+        ({"k": "five"}, "-T k=five: Input should be a valid integer"),
+        ({"window": 0}, "window are above 0"),
         ({"judges": 4}, "from 1 to 3"),
         ({"planner": "product"}, "needs graph=FOLDER"),
         ({"planner": "stored"}, "needs plans=FOLDER"),
     ],
 )
 def test_parameters_that_make_no_task_are_refused(instances: Path, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(XkgError, match=re.escape(message)):
         author(str(instances), **wrong)
 
 
 def test_a_file_without_instances_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("broken")
-    with pytest.raises(ValueError, match="row that is no JSON object"):
+    with pytest.raises(XkgError, match="row that is no JSON object"):
         author(str(path))
 
 
@@ -424,7 +426,7 @@ def test_a_graph_that_is_not_there_is_refused(instances: Path, tmp_path: Path) -
 
 
 def test_the_small_benchmark_is_made_first() -> None:
-    with pytest.raises(ValueError, match="ablation_bench small"):
+    with pytest.raises(XkgError, match="ablation_bench small"):
         author()
 
 
