@@ -123,7 +123,7 @@ def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequ
         "same": tasks.open_questions(against_gold.matched(graph.bundles, hierarchies)[0]),
     }
     asked = [tasks.judged(question, samples[question]) for question in judgements.VERDICTS if samples[question]]
-    _check_models(models)
+    check_models(models)
     logs = inspect_eval(asked, model=list(models), log_dir=str(folder), display="plain")
     if failed := [log for log in logs if log.status != "success"]:
         first = failed[0]
@@ -134,7 +134,7 @@ def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequ
     return [Path(log.location.removeprefix("file://")) for log in logs]
 
 
-def _check_models(models: Sequence[str]) -> None:
+def check_models(models: Sequence[str]) -> None:
     """Raises `InputError` for a model that Inspect does not know or has no key for."""
     from inspect_ai.model import get_model
     from rich.text import Text

@@ -223,7 +223,7 @@ def ablations(
     from xkg import api
 
     with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        print_result(graph.ablations(paper, k, repo), as_json)
+        print_result(in_commands(graph.ablations(paper, k, repo)), as_json)
 
 
 def cypher(

@@ -395,6 +395,21 @@ def test_stored_plans_are_judged(instances: Path, tmp_path: Path) -> None:
     (plans / "loaf.jsonl").write_text("\n".join(map(json.dumps, PLAN)))
     log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
     assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
+    assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
+
+
+def test_plans_of_several_planners_are_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:
+    row = json.loads(instances.read_text().splitlines()[0])
+    instances.write_text("\n".join(json.dumps({**row, "id": name}) for name in ("a/loaf", "b/loaf", "../loaf")))
+    plans = tmp_path / "plans"
+    for name, lines in (("a/loaf", PLAN), ("b/loaf", PLAN[:1])):
+        (plans / name).parent.mkdir(parents=True, exist_ok=True)
+        (plans / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "loaf.jsonl").write_text(json.dumps(PLAN[0]))
+    judge = model(lambda question, *_: judged(question, {}))
+    log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
+    lines_of = {name: len(plan.splitlines()) for name, plan in plans_of(log).items()}
+    assert lines_of == {"a/loaf": 2, "b/loaf": 1, "../loaf": 0}
 
 
 @pytest.mark.parametrize(
