@@ -7,7 +7,7 @@ TASKS is a folder of tasks, each with `paper.md` and `blacklist.txt`, or one suc
     planning.md, implementation.md    the same two as Markdown, for fixed workflows
     audit.json          what was withheld since the blacklist names it, and what could not be compared
 
-The planning file is made from `paper.md` alone, by the model of the settings or without one (XKG_LLM__MODEL=none). The
+The planning file is made from `paper.md` alone, by the model of the settings, or by --llm (`none`: without one). The
 exit status is 1 where the audit of what was written finds an entry of the blacklist.
 """
 
@@ -16,13 +16,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from evaluation.inputs.graph import check_graph
 from evaluation.paperbench.export import LEAST_SCORE, export, tasks_in
 from evaluation.results.table import aligned
-from xkg.errors import XkgError
+from xkg.cli.display.wording import for_people
+from xkg.errors import InputError, XkgError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.export_context",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("tasks", type=Path)
     parser.add_argument("--kg", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
@@ -31,7 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--least-score", type=float, default=LEAST_SCORE, help="of a code node, 0 to 1; 0 gives -k always (%(default)s)"
     )
     parser.add_argument("--budget-tokens", type=int, default=8000, help="of planning.md (%(default)s)")
+    parser.add_argument("--llm", help="name of the language model that reads paper.md, or none (default: the setting)")
     options = parser.parse_args(arguments)
+    if options.k < 1 or options.budget_tokens < 1:
+        raise InputError("-k and --budget-tokens must be 1 or more")
+    check_graph(options.kg)  # before a paper is built, which may cost money
     found, problems = tasks_in(options.tasks)
     rows: list[tuple[str, ...]] = [("task", "techniques", "pairs", "without code", "withheld", "not compared", "audit")]
     clean = True
@@ -43,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             k=options.k,
             least_score=options.least_score,
             budget_tokens=options.budget_tokens,
+            llm=options.llm,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
         clean &= made.clean
@@ -58,4 +69,4 @@ if __name__ == "__main__":
     try:
         raise SystemExit(main())
     except XkgError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(for_people(str(error))) from None

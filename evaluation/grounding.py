@@ -29,7 +29,7 @@ from evaluation.lines.overlap import Lines as LineSet
 from evaluation.lines.overlap import precision, recall, span, together
 from evaluation.metrics import mean_reciprocal_rank, overlap, recall_at, reciprocal_rank
 from evaluation.results.document import Results, mean_figure
-from evaluation.results.table import add_options, conclude
+from evaluation.results.table import add_options, conclude, read_earlier
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import Grounding, ground
@@ -37,9 +37,10 @@ from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
+from xkg.cli.display.wording import for_people
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Location, Technique, unique_slugs
 from xkg.serve.answers.types import LocatedPlace
@@ -60,7 +61,17 @@ class Gold:
 
 
 def read_gold(path: Path) -> list[Gold]:
-    """One `Gold` a repository, in the file's order. Raises `ValueError` for a line that is not as described above."""
+    """One `Gold` a repository, in the file's order. Raises `InputError` for a file that cannot be read and a line that
+    is not as described above."""
+    try:
+        return _read_gold(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); correct its path") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: is no gold of places ({type(error).__name__}: {error}); correct it") from error
+
+
+def _read_gold(path: Path) -> list[Gold]:
     rows: dict[str, dict[str, list[dict[str, object]]]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip():
@@ -271,15 +282,22 @@ def foreign(golds: Sequence[Gold], embedder: Embedder, say: Callable[[str], None
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.grounding",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--repository", help="read this one instead of the one that the file names, as from a mirror")
     parser.add_argument("--graph", type=Path, help="a graph that was built from these repositories")
     add_options(parser)
     options = parser.parse_args(arguments)
+    read_earlier(options, "grounding")
     golds = [gold for path in options.gold for gold in read_gold(path)]
     if options.repository:
         golds = [replace(gold, repository=options.repository) for gold in golds]
+    if options.graph is not None:
+        read_graph(options.graph)  # before what takes long
     embedder = OnnxEmbedder()
     over_all: dict[str, list[list[bool]]] = {}
     scores: dict[str, dict[str, float]] = {}
@@ -308,4 +326,4 @@ if __name__ == "__main__":
     try:
         main()
     except XkgError as error:
-        raise SystemExit(f"{error} (--repository)") from None
+        raise SystemExit(for_people(str(error))) from None

@@ -5,7 +5,7 @@ python -m evaluation.ablation_bench plans LOG OUT
 python -m evaluation.ablation_bench report LOG [LOG …] [--against LOG] [--json]
 python -m evaluation.ablation_bench construct OUT PAPER [PAPER …]
 python -m evaluation.ablation_bench collected LOG ROWS
-python -m evaluation.ablation_bench judge LOG LABELS
+python -m evaluation.ablation_bench judge LOG LABELS [--planner NAME]
 python -m evaluation.ablation_bench published
 """
 
@@ -14,12 +14,11 @@ import json
 import sys
 from pathlib import Path
 
-from inspect_ai.log import read_eval_log
-
 from evaluation.ablation_bench.instances.construct import construct, with_collected
 from evaluation.ablation_bench.instances.small import gold_papers, make, with_reviews
 from evaluation.ablation_bench.judges.human_labels import quality, read_labels
-from evaluation.ablation_bench.scores.report import PUBLISHED, as_json, as_text, overall, plans_of, read_run
+from evaluation.ablation_bench.scores.report import PUBLISHED, as_json, as_text, overall, plans_of, read_log, read_run
+from xkg.cli.display.wording import for_people
 from xkg.errors import XkgError
 
 
@@ -49,12 +48,13 @@ def main() -> int:
     judge = commands.add_parser("judge", help="the judge of a log beside human labels (JudgeEval)")
     judge.add_argument("log", type=Path)
     judge.add_argument("labels", type=Path)
+    judge.add_argument("--planner", default="", help="whose plans the log judges, where labels are of several")
     commands.add_parser("published", help="figures of others, by source")
     given = parser.parse_args()
     try:
         return _run(given)
     except (OSError, ValueError, XkgError) as error:
-        print(f"ablation_bench: {error}", file=sys.stderr)
+        print(f"ablation_bench: {for_people(str(error))}", file=sys.stderr)
         return 1
 
 
@@ -63,18 +63,19 @@ def _run(given: argparse.Namespace) -> int:
         return _small(given.papers, given.graphs, given.out)
     if given.command == "plans":
         given.out.mkdir(parents=True, exist_ok=True)
-        for paper, plan in plans_of(read_eval_log(str(given.log))).items():
+        for paper, plan in plans_of(read_log(given.log)).items():
             (given.out / f"{Path(paper).name}.jsonl").write_text(plan, encoding="utf-8")
     elif given.command == "report":
         _report(given.logs, given.against, given.json)
     elif given.command == "construct":
         count, left_out = construct(given.papers, given.out)
-        print(f"{count} papers; left out: {dict(left_out) or 'none'}")
+        print(f"{count} papers; left out: {', '.join(f'{n} x {why}' for why, n in left_out.items()) or 'none'}")
+        return 0 if count else 1
     elif given.command == "collected":
-        counts = with_collected(given.rows, plans_of(read_eval_log(str(given.log))))
+        counts = with_collected(given.rows, plans_of(read_log(given.log)))
         print("; ".join(f"{papers} papers with {n} ablations" for n, papers in sorted(counts.items())))
     elif given.command == "judge":
-        _judge(given.log, given.labels)
+        _judge(given.log, given.labels, given.planner)
     else:
         for what, source, figures in PUBLISHED:
             print(f"{what:<15}{source:<20}{figures}")
@@ -106,9 +107,9 @@ def _report(logs: list[Path], against: Path | None, as_data: bool) -> None:
         print(f"\nmean F1 of both tasks: {mean:.3f}")
 
 
-def _judge(log: Path, path: Path) -> None:
+def _judge(log: Path, path: Path, planner: str) -> None:
     labels, problems = read_labels(path)
-    found = quality(read_run(log), labels)
+    found = quality(read_run(log), labels, planner)
     print(
         f"{found.papers} papers: precision {found.precision:.3f}, recall {found.recall:.3f}, F1 {found.f1:.3f} "
         "(means over papers)"

@@ -4,7 +4,7 @@ inspect eval evaluation/ablation_bench/tasks.py@author --model … -T instances=
 """
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
@@ -13,7 +13,6 @@ from inspect_ai.solver import Solver
 
 from evaluation.ablation_bench.instances.rows import Instance, Loaded, TaskName, load
 from evaluation.ablation_bench.judges.scorers import counted, judge_scorer
-from evaluation.ablation_bench.planners.graph_material import check_graph
 from evaluation.ablation_bench.planners.solvers import (
     agent_planner,
     graph_planner,
@@ -23,7 +22,9 @@ from evaluation.ablation_bench.planners.solvers import (
 )
 from evaluation.ablation_bench.reading.agent import MOST_BYTES
 from evaluation.ablation_bench.scores.report import ROLES
+from evaluation.inputs.graph import check_graph
 from evaluation.inputs.paths import given_path
+from evaluation.inputs.task_parameters import checked
 
 Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
@@ -33,6 +34,7 @@ SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
 
 
 @task
+@checked
 def author(
     instances: str = str(SMALL),
     planner: Planner = "lm",
@@ -50,6 +52,7 @@ def author(
 
 
 @task
+@checked
 def reviewer(
     instances: str,
     planner: Planner = "lm",
@@ -65,6 +68,7 @@ def reviewer(
 
 
 @task
+@checked
 def collect(instances: str, k: int = 20, window: int = 100_000) -> Task:
     """List and count the ablations that whole papers report, as golds of new instances, which a person checks."""
     loaded = _loaded(instances, "collect")
@@ -87,10 +91,8 @@ def _task(
     plans: str,
     window: int,
 ) -> Task:
-    if planner not in get_args(Planner) or judge not in get_args(Judge):
-        raise ValueError(f"planner is one of {', '.join(get_args(Planner))}, judge one of {', '.join(get_args(Judge))}")
-    if not 1 <= judges <= len(ROLES) or k < 1:
-        raise ValueError(f"judges is a number from 1 to {len(ROLES)}, k one above 0")
+    if not 1 <= judges <= len(ROLES) or k < 1 or window < 1:
+        raise ValueError(f"judges is a number from 1 to {len(ROLES)}, k and window are above 0")
     if (planner in ("product", "graph") and not graph) or (planner == "stored" and not plans):
         raise ValueError(f"planner={planner} needs {'plans' if planner == 'stored' else 'graph'}=FOLDER")
     graph, plans = (str(given_path(folder)) if folder else "" for folder in (graph, plans))

@@ -24,7 +24,8 @@ from evaluation.construction.matching import ALIKE
 from evaluation.inputs.graph import MeasuredGraph, read_graph
 from evaluation.inputs.rows import read_rows
 from evaluation.results.document import Figure, Results
-from evaluation.results.table import add_options, conclude
+from evaluation.results.table import add_options, conclude, read_earlier
+from xkg.cli.display.wording import for_people
 from xkg.config import LlmSettings
 from xkg.errors import InputError, XkgError
 
@@ -122,6 +123,7 @@ def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequ
         "same": tasks.open_questions(against_gold.matched(graph.bundles, hierarchies)[0]),
     }
     asked = [tasks.judged(question, samples[question]) for question in judgements.VERDICTS if samples[question]]
+    check_models(models)
     logs = inspect_eval(asked, model=list(models), log_dir=str(folder), display="plain")
     if failed := [log for log in logs if log.status != "success"]:
         first = failed[0]
@@ -132,8 +134,25 @@ def ask(graph: MeasuredGraph, hierarchies: Sequence[GoldHierarchy], models: Sequ
     return [Path(log.location.removeprefix("file://")) for log in logs]
 
 
+def check_models(models: Sequence[str]) -> None:
+    """Raises `InputError` for a model that Inspect does not know or has no key for."""
+    from inspect_ai.model import get_model
+    from rich.text import Text
+
+    for model in models:
+        try:
+            get_model(model)
+        except Exception as error:  # each provider raises what it likes
+            why = " ".join(Text.from_markup(str(error)).plain.split())
+            raise InputError(f"--judge {model}: {why[:300]}") from error
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.construction",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("graph", type=Path)
     parser.add_argument("--paper", action="append", default=[], help="only this paper, by id or title; repeatable")
     parser.add_argument("--gold", action="append", type=Path, default=[], metavar="FILE")
@@ -144,6 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--alike", type=float, default=ALIKE, help="least cosine of two names (%(default)s)")
     add_options(parser)
     options = parser.parse_args(arguments)
+    read_earlier(options, "construction")
     graph = read_graph(options.graph, options.paper)
     hierarchies: list[GoldHierarchy] = []
     given: list[Judgement] = []
@@ -176,4 +196,4 @@ if __name__ == "__main__":
     try:
         main()
     except XkgError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(for_people(str(error))) from None

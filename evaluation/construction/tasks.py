@@ -25,6 +25,7 @@ from evaluation.construction.hierarchy import GoldTechnique, read_hierarchies
 from evaluation.construction.judgements import UNUSABLE, VERDICTS, Judgement, Question, same_item
 from evaluation.inputs.graph import read_graph
 from evaluation.inputs.paths import given_path
+from evaluation.inputs.task_parameters import checked
 from xkg.errors import InputError
 from xkg.llm.prompt import load_prompt
 from xkg.model import Code, PaperBundle, Technique
@@ -37,6 +38,7 @@ _NEAREST = 3
 
 
 @task
+@checked
 def exact_pairs(graph: str, papers: str = "") -> Task:
     """One sample a code node of a graph (of the papers named, separated by '|')."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
@@ -44,6 +46,7 @@ def exact_pairs(graph: str, papers: str = "") -> Task:
 
 
 @task
+@checked
 def valid_techniques(graph: str, papers: str = "") -> Task:
     """One sample a technique of a graph, hidden ones included."""
     bundles = read_graph(given_path(graph), _split(papers)).bundles
@@ -51,6 +54,7 @@ def valid_techniques(graph: str, papers: str = "") -> Task:
 
 
 @task
+@checked
 def same_techniques(graph: str, gold: str) -> Task:
     """One sample for each gold technique without a counterpart and each of the techniques nearest to it that have none
     either."""

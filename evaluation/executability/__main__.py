@@ -18,8 +18,9 @@ from pathlib import Path
 from evaluation.executability.figures import claims_of, claims_table, figures_of, scores_of
 from evaluation.inputs.graph import MeasuredGraph, read_graph
 from evaluation.results.document import Results
-from evaluation.results.table import add_options, conclude
+from evaluation.results.table import add_options, conclude, read_earlier
 from xkg.build.verify import NodeResult, verify
+from xkg.cli.display.wording import for_people
 from xkg.config import load
 from xkg.errors import InputError, XkgError
 from xkg.sandbox.packages.environments import UvEnvironments
@@ -50,7 +51,11 @@ def run(graph: MeasuredGraph, environments: Path, jobs: int, seconds: float | No
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.executability",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("graph", type=Path)
     parser.add_argument("--paper", action="append", default=[], help="only this paper, by id or title; repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="sandboxes at a time")
@@ -60,6 +65,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     add_options(parser)
     options = parser.parse_args(arguments)
+    if options.jobs < 1 or (options.seconds is not None and not options.seconds > 0):
+        raise InputError("--jobs must be 1 or more, --seconds above 0")
+    read_earlier(options, "executability")
     graph = read_graph(options.graph, options.paper)
     own = graph.path / "environments" if graph.settings is not None else Path("storage/environments")
     results = run(graph, options.environments or own, options.jobs, options.seconds)
@@ -88,4 +96,4 @@ if __name__ == "__main__":
     try:
         main()
     except XkgError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(for_people(str(error))) from None

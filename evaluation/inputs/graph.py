@@ -9,6 +9,7 @@ from xkg.config import Settings, load
 from xkg.errors import InputError
 from xkg.model import PaperBundle
 from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.serve.service import Service
 from xkg.store.exchange import import_folder, read_file
 
 
@@ -25,6 +26,15 @@ class MeasuredGraph:
     @property
     def imported(self) -> bool:
         return all(bundle.paper.origin == "import" for bundle in self.bundles)
+
+
+def check_graph(graph: Path) -> None:
+    """Raises `XkgError` for a folder without a graph that a server can read and that has a paper."""
+    service = Service(load(kg=graph))
+    try:
+        service.papers()
+    finally:
+        service.close()
 
 
 def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:

@@ -92,13 +92,15 @@ def export(
     k: int = 3,
     least_score: float = LEAST_SCORE,
     budget_tokens: int = 8000,
+    llm: str | None = None,
     say: Callable[[str], None] = print,
 ) -> Exported:
     """Writes the files of one task into `out/<task>`. The target is built into `out/.targets`, without a repository,
-    with the model of the settings; an unchanged paper is not built again. Raises what building and searching raise."""
+    with the model `llm` or that of the settings; an unchanged paper is not built again. Raises what building and
+    searching raise."""
     folder = out / task.name
     folder.mkdir(parents=True, exist_ok=True)
-    target_settings = load(kg=out / ".targets" / task.name)
+    target_settings = load(kg=out / ".targets" / task.name, **({"llm": {"model": llm}} if llm else {}))
     say(f"{task.name}: building the paper alone")
     built = build(target_settings, task / "paper.md", None)
     blacklist = folder / "blacklist.txt"

@@ -17,7 +17,8 @@ from evaluation.inputs.rows import read_json
 from evaluation.results.compare import paired
 from evaluation.results.document import Results, mean_figure
 from evaluation.results.document import read as read_results
-from evaluation.results.table import add_options, aligned, conclude
+from evaluation.results.table import add_options, aligned, conclude, read_earlier
+from xkg.cli.display.wording import for_people
 from xkg.errors import InputError, XkgError
 
 UNLABELLED = "not labelled"
@@ -135,13 +136,18 @@ def groups_table(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.paperbench.gains",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--without", nargs="+", type=Path, required=True, metavar="LOG")
     parser.add_argument("--with", dest="with_graph", nargs="+", type=Path, required=True, metavar="LOG")
     parser.add_argument("--labels", type=Path)
     parser.add_argument("--score", default="score", help="name of the score in files of results (%(default)s)")
     add_options(parser)
     options = parser.parse_args(arguments)
+    read_earlier(options, "gains")
     without, wrong = read_scores(options.without, options.score)
     with_graph, wrong_with = read_scores(options.with_graph, options.score)
     labels = read_labels(options.labels)
@@ -177,4 +183,4 @@ if __name__ == "__main__":
     try:
         main()
     except XkgError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(for_people(str(error))) from None

@@ -27,7 +27,9 @@ from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolSource, mcp_server_stdio, mcp_tools
 
+from evaluation.inputs.graph import check_graph
 from evaluation.inputs.paths import given_path
+from evaluation.inputs.task_parameters import checked
 from evaluation.paperbench.export import IMPLEMENTATION, PLANNING, tasks_in
 from evaluation.paperbench.judge import rubric_tree
 from evaluation.paperbench.papercoder import papercoder
@@ -53,6 +55,7 @@ _GO_ON = (
 
 
 @task
+@checked
 def react_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 100, paper_tokens: int = 100_000
 ) -> Task:
@@ -61,6 +64,7 @@ def react_agent(
 
 
 @task
+@checked
 def iterative_agent(
     tasks: str, kg: str = "", code_development: bool = True, messages: int = 200, paper_tokens: int = 100_000
 ) -> Task:
@@ -69,6 +73,7 @@ def iterative_agent(
 
 
 @task
+@checked
 def papercoder_flow(tasks: str, contexts: str = "", code_development: bool = True, paper_tokens: int = 100_000) -> Task:
     """PaperCoder's workflow with the views in `contexts`, or without where none is named."""
     return _task(tasks, papercoder(), code_development, None, paper_tokens, given_path(contexts) if contexts else None)
@@ -129,6 +134,8 @@ def _title(paper: str) -> str:
 def _agent(kg: str, kind: Literal["react", "iterative"]) -> Solver:
     """An agent with its own server of the graph for each sample, since each has a blacklist of its own."""
     kg_path = given_path(kg) if kg else None
+    if kg_path is not None:
+        check_graph(kg_path)
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         with tempfile.TemporaryDirectory(prefix="xkg-paperbench-") as folder:

@@ -16,12 +16,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_earlier(options: argparse.Namespace, measure: str) -> Results | None:
+    """The results that `--against` names: to be read before what takes long or costs money. Raises `InputError`."""
+    return None if options.against is None else read(options.against, measure)
+
+
 def conclude(
     results: Results, options: argparse.Namespace, say: Callable[[str], None] = print, *, beside: bool = True
 ) -> None:
     """Prints the table, writes and compares as the options ask. An earlier file is read before anything is written, so
     both may be one file. Raises `InputError`."""
-    earlier = None if options.against is None else read(options.against, results.measure)
+    earlier = read_earlier(options, results.measure)
     say(figures_table(results.figures, beside=beside))
     for line in counted_problems(results.problems):
         say(line)

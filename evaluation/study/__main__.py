@@ -20,10 +20,11 @@ from pathlib import Path
 
 import xkg
 from evaluation.results.document import Results, mean_figure
-from evaluation.results.table import add_options, conclude
+from evaluation.results.table import add_options, conclude, read_earlier
 from evaluation.study.runs import Run, run
 from evaluation.study.summary import plot, scores, table
 from evaluation.study.variants import VARIANTS, Variant, chosen, write_context
+from xkg.cli.display.wording import for_people
 from xkg.errors import InputError, XkgError
 from xkg.model import slug
 
@@ -61,7 +62,11 @@ def study(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m evaluation.study",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--kg", type=Path, required=True)
     parser.add_argument("--paper", action="append", default=[], help="id or title; repeatable (none: all)")
     parser.add_argument("--variant", action="append", default=[], choices=[v.name for v in VARIANTS])
@@ -73,8 +78,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("command", nargs="+", help="what is run, after --")
     add_options(parser)
     options = parser.parse_args(arguments)
-    if options.runs < 1:
-        raise InputError("--runs must be 1 or more")
+    read_earlier(options, "study")
+    if options.runs < 1 or not options.seconds > 0:
+        raise InputError("--runs must be 1 or more, --seconds above 0")
+    if options.plot is not None and not options.plot.absolute().parent.is_dir():
+        raise InputError(f"{options.plot}: its folder is not there; name a .svg or .png file in one that is")
     made, notes = study(
         options.kg,
         options.paper,
@@ -103,10 +111,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options,
         beside=False,
     )
+    if not any(by_variant.values()):
+        raise InputError("no run has a score: correct the command after --")
 
 
 if __name__ == "__main__":
     try:
         main()
     except XkgError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(for_people(str(error))) from None

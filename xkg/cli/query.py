@@ -222,14 +222,13 @@ def ablations(
     """Plan ablations of a paper: what to remove, replace or add, why, by what measure, and in which lines."""
     from xkg import api
     from xkg.cli.display.layout import width, wrapped
-    from xkg.cli.display.wording import for_people
 
     with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        plan = graph.ablations(paper, k, repo)
+        plan = in_commands(graph.ablations(paper, k, repo))
     if as_json:
         print_result(plan, as_json)
     else:
-        print_text(wrapped(for_people(str(plan)), width()))
+        print_text(wrapped(str(plan), width()))
 
 
 def cypher(

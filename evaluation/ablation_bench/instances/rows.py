@@ -9,11 +9,13 @@ from typing import Any, Literal
 from pydantic import Field
 
 from evaluation.ablation_bench.answers import PlanEntry, plan_entry
+from evaluation.inputs.paths import given_path
 from xkg.value import Value
 
 TaskName = Literal["author", "reviewer", "collect"]
 TEXTS = (".tex", ".md", ".txt", ".text", ".bbl")
 MOST_BYTES = 8_000_000
+_LFS = b"version https://git-lfs.github.com/spec/"
 GROUPS = ("year", "venue", "decision")
 
 
@@ -41,7 +43,8 @@ class Loaded:
 
 
 def load(path: Path, task: TaskName) -> Loaded:
-    """The instances of a file of JSON lines; paths of papers are relative to it. Raises `OSError`."""
+    """The instances of a file of JSON lines; paths of papers are relative to its folder, or to the folder in which the
+    command was typed, as in a clone of the benchmark, and lie in one of them. Raises `OSError`."""
     problems: Counter[str] = Counter()
     instances: dict[str, Instance] = {}
     for line in path.read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -69,9 +72,9 @@ def _instance(row: dict[str, Any], task: TaskName, folder: Path) -> Instance | s
     if not all(isinstance(text, str) and text.strip() for text in texts):
         return "row without id, paper_title, paper_abstract or paper_path"
     name, title, abstract, where = (str(text) for text in texts)
-    paper = folder / where
-    if not paper.exists():
-        return "paper that is missing"
+    paper = _paper(where, folder)
+    if isinstance(paper, str):
+        return paper
     groups = {group: str(row[group]) for group in GROUPS if row.get(group) not in (None, "")}
     if task == "collect":
         return Instance(id=name, title=title, abstract=abstract, paper=paper, groups=groups)
@@ -94,6 +97,34 @@ def _instance(row: dict[str, Any], task: TaskName, folder: Path) -> Instance | s
         suggestions=suggestions,
         groups=groups,
     )
+
+
+def _paper(where: str, folder: Path) -> Path | str:
+    """The file or folder of a paper, or what is wrong with it: data sets of others are no reason to read any file."""
+    try:
+        found = next((base / where for base in (folder, given_path(".")) if (base / where).exists()), None)
+    except (OSError, ValueError):
+        found = None
+    if found is None:
+        return "paper that is missing"
+    if not any(found.resolve().is_relative_to(base.resolve()) for base in (folder, given_path("."))):
+        return "paper outside of the folder of the rows and the current one"
+    beginnings = [_beginning(file) for file in ([found] if found.is_file() else texts_of(found))]
+    if not beginnings:
+        return "paper without a text file"
+    return "paper that git lfs has not fetched (git lfs pull)" if all(b == _LFS for b in beginnings) else found
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(len(_LFS))
+
+
+def texts_of(folder: Path) -> list[Path]:
+    """The text files of a paper's folder, in order, without links that lead out of it."""
+    root = folder.resolve()
+    files = (path for path in folder.rglob("*") if path.suffix.lower() in TEXTS and path.is_file())
+    return sorted(path for path in files if path.resolve().is_relative_to(root))
 
 
 def _golds(value: object) -> tuple[PlanEntry, ...] | str:
@@ -123,12 +154,10 @@ def _listed(value: object) -> list[Any] | None:
 def source(paper: Path) -> str:
     """The text of a paper: its file, or the text files of its folder, each between tags with its name. Links that lead
     out of the folder and what lies beyond `MOST_BYTES` in all are left out. Raises `OSError`."""
-    files = [paper] if paper.is_file() else sorted(p for p in paper.rglob("*") if p.suffix.lower() in TEXTS)
+    files = [paper] if paper.is_file() else texts_of(paper)
     root = paper.parent if paper.is_file() else paper
     texts, room = [], MOST_BYTES
     for file in files:
-        if not file.is_file() or not file.resolve().is_relative_to(root.resolve()):
-            continue
         with file.open("rb") as opened:
             data = opened.read(room)
         room -= len(data)

@@ -17,6 +17,7 @@ from xkg.commands.build import build
 from xkg.commands.graph.contents import import_graphs
 from xkg.commands.graph.open import open_store, stored_paper
 from xkg.config import Settings
+from xkg.errors import InputError
 from xkg.model import PaperBundle
 
 _DATA = Path(__file__).parents[2] / "data" / "ablations"
@@ -81,8 +82,10 @@ def with_reviews(papers: Path, to: Path, reviews: Path = REVIEWS) -> int:
 
 def make(papers: Path, graphs: Path | None, to: Path, golds: Sequence[GoldPaper]) -> list[Audit]:
     """Writes `to`/papers (the cut papers), `to`/instances.jsonl and `to`/kg, a graph of the cut papers beside those of
-    other papers in `graphs`, if there are any; and what the audits found. Raises `OSError` for a paper that is missing,
-    `ValueError` for one without the section."""
+    other papers in `graphs`, if there are any; and what the audits found. Raises `InputError` for a paper that is
+    missing, `ValueError` for one without the section."""
+    if missing := [gold.id for gold in golds if not (papers / gold.id / "paper.md").is_file()]:
+        raise InputError(f"{papers}: has no {missing[0]}/paper.md; give the folder of the papers {', '.join(missing)}")
     settings = Settings.model_validate({"kg": to / "kg", "llm": {"model": "none"}})
     rows, audits = [], []
     if graphs is not None:

@@ -1,13 +1,13 @@
 """Judges beside people: the labels of a log's judge and those of the benchmark's JudgeEval.
 
-A row of labels has the `id` of a paper (what stands before a last `/` names a planner) and `labels`, JSON lines of
-`name_in_paper` with `name_in_plan` or null, or of `name_in_plan` with `appears_in_review`.
+A row of labels has the `id` of a paper, as PLANNER/PAPER where plans of several planners were labelled, and `labels`,
+JSON lines of `name_in_paper` with `name_in_plan` or null, or of `name_in_plan` with `appears_in_review`.
 """
 
 import json
 import statistics
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from evaluation.ablation_bench.scores.report import Run
 
 @dataclass(frozen=True)
 class Quality:
-    """Means over the papers that have labels and were judged. `problems` counts what could not be compared."""
+    """Means over the papers that have labels and were judged; one whose planner or judge failed has 0. `problems`
+    counts what could not be compared."""
 
     papers: int
     precision: float
@@ -27,7 +28,7 @@ class Quality:
 
 
 def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
-    """By paper, what a person says of each gold ablation (is it in the plan?) or entry (does a review ask for it?), and
+    """By row, what a person says of each gold ablation (is it in the plan?) or entry (does a review ask for it?), and
     the rows that could not be used. Raises `OSError`."""
     labels: dict[str, dict[str, bool]] = {}
     problems: Counter[str] = Counter()
@@ -38,7 +39,7 @@ def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
         if row is None or not isinstance(row.get("id"), str) or not isinstance(row.get("labels"), str):
             problems["row without id and labels"] += 1
             continue
-        known = labels.setdefault(str(row["id"]).rpartition("/")[2], {})
+        known = labels.setdefault(str(row["id"]), {})
         for each in filter(str.strip, str(row["labels"]).split("\n")):
             label = _object(each) or {}
             name = label.get("name_in_paper", label.get("name_in_plan"))
@@ -50,11 +51,16 @@ def read_labels(path: Path) -> tuple[dict[str, dict[str, bool]], Counter[str]]:
     return labels, problems
 
 
-def quality(run: Run, labels: Mapping[str, Mapping[str, bool]]) -> Quality:
+def quality(run: Run, labels: Mapping[str, Mapping[str, bool]], planner: str = "") -> Quality:
+    """How near the judge of a run comes to people's labels, of this planner's plans if one is named. Raises
+    `ValueError` where it is open which planner's labels a paper of the run is to be compared with."""
     problems: Counter[str] = Counter()
     scores: list[Scores] = []
     judged = {paper.id: {**{g: bool(m) for g, m in paper.matches.items()}, **paper.labels} for paper in run.papers}
-    for paper, human in labels.items():
+    for paper, human in _of_papers(labels, planner, {*judged, *run.failed}).items():
+        if paper in run.failed:
+            scores.append(Scores(0.0, 0.0, 0.0))
+            continue
         if paper not in judged:
             problems["paper with labels that was not judged"] += 1
             continue
@@ -69,6 +75,25 @@ def quality(run: Run, labels: Mapping[str, Mapping[str, bool]]) -> Quality:
         f1=_mean([s.f1 for s in scores]),
         problems=+problems,
     )
+
+
+def _of_papers(
+    labels: Mapping[str, Mapping[str, bool]], planner: str, papers: Collection[str]
+) -> dict[str, Mapping[str, bool]]:
+    """The labels by the id that the run has for the paper: the whole id of the row, or what stands after its '/'."""
+    found: dict[str, Mapping[str, bool]] = {}
+    by: dict[str, str] = {}
+    for row, human in labels.items():
+        who, _, paper = row.rpartition("/")
+        if planner and who != planner:
+            continue
+        name = row if row in papers else paper
+        if name in found:
+            raise ValueError(
+                f"{name} has labels of several planners ({by[name]}, {who}): say with --planner whose plans were judged"
+            )
+        found[name], by[name] = human, who
+    return found
 
 
 def _object(line: str) -> dict[str, object] | None:

@@ -23,15 +23,6 @@ def read_material(graph: Path, title: str) -> tuple[Material, str] | None:
         service.close()
 
 
-def check_graph(graph: Path) -> None:
-    """Raises `XkgError` for a folder without a graph that can be read and has a paper."""
-    service = Service(load(kg=graph))
-    try:
-        service.papers()
-    finally:
-        service.close()
-
-
 def has_paper(graph: Path, title: str) -> bool:
     """Whether a graph has the paper of this title. Raises `XkgError` for a graph that cannot be read."""
     service = Service(load(kg=graph))

@@ -126,11 +126,12 @@ def graph_planner(k: int, graph: str) -> Solver:
 
 @solver
 def stored_plans(plans: str, k: int) -> Solver:
-    """Plans that were made elsewhere: the file `<id>.jsonl` of a folder, as the benchmark stores them."""
+    """Plans that were made elsewhere: the file `<id>.jsonl` of a folder, as the benchmark stores them; for an id
+    PLANNER/PAPER, as in JudgeEval, that of the planner's folder, else of the paper alone."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
-        file = Path(plans) / f"{Path(str(state.sample_id)).name}.jsonl"
-        if file.is_file():
+        file = _plan_file(Path(plans), str(state.sample_id))
+        if file is not None:
             plan = read_jsonl(file.read_text(encoding="utf-8", errors="replace"), k)
         else:
             plan = Plan((), Counter({"plan that is missing": 1}))
@@ -138,6 +139,15 @@ def stored_plans(plans: str, k: int) -> Solver:
         return state
 
     return solve
+
+
+def _plan_file(plans: Path, paper: str) -> Path | None:
+    """The file of a paper's plan; none outside of the folder, whatever the id."""
+    for name in (paper, Path(paper).name):
+        file = plans / f"{name}.jsonl"
+        if file.is_file() and file.resolve().is_relative_to(plans.resolve()):
+            return file
+    return None
 
 
 async def _graph_text(graph: str, title: str, problems: Counter[str]) -> str:

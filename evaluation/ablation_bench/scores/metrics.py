@@ -1,8 +1,9 @@
 """Measures of a plan of ablations, for one paper; the benchmark's are means over papers (macro averages).
 
-Definitions as in the paper (arXiv 2507.08038). The benchmark's own program counts a plan entry that matches several
-gold ablations once for each in its precision, and ranks by the gold's order in nDCG; here an entry counts once, and the
-order is the plan's.
+`author_scores` has the definitions of the paper (arXiv 2507.08038): an entry that matches several gold ablations counts
+once, and nDCG ranks the plan. `program_scores` counts as the benchmark's own program does, with which its leaderboard
+was made: in precision a gold that is found counts, not the entry, and nDCG goes through the golds in their order. The
+two agree where each entry matches at most one gold, but for nDCG. In the reviewer task the program and the paper agree.
 """
 
 import math
@@ -33,6 +34,19 @@ def author_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[st
     precision = len(matched) / len(shown) if shown else 0.0
     recall = len(found) / len(set(golds)) if golds else 0.0
     return Scores(precision, recall, f1(precision, recall), ndcg([name in matched for name in shown], len(set(golds))))
+
+
+def program_scores(plan: Sequence[str], golds: Sequence[str], matches: Mapping[str, Sequence[str]], k: int) -> Scores:
+    """As `author_scores`, counted as the benchmark's program does. Precision: golds found over these and the shown
+    entries that match nothing; nDCG: over the first golds, as many as there are shown entries or fewer."""
+    shown = list(dict.fromkeys(plan))[:k]
+    found = [bool(matches.get(gold)) and set(matches[gold]) <= set(shown) for gold in dict.fromkeys(golds)]
+    unmatched = set(shown).difference(*matches.values())
+    counted = sum(found) + len(unmatched)
+    precision = sum(found) / counted if counted else 0.0
+    recall = sum(found) / len(found) if found else 0.0
+    first = found[: len(shown)]
+    return Scores(precision, recall, f1(precision, recall), ndcg(first, len(first)))
 
 
 def reviewer_scores(right: Sequence[bool], suggestions: int, k: int) -> Scores:

@@ -10,7 +10,7 @@ from typing import Any
 from inspect_ai.log import EvalLog, EvalSample, read_eval_log
 
 from evaluation.ablation_bench.answers import Action
-from evaluation.ablation_bench.scores.metrics import MOST_K, f1
+from evaluation.ablation_bench.scores.metrics import MOST_K, f1, program_scores
 from evaluation.results.compare import Comparison, paired
 
 ROLES = ("judge", "judge_2", "judge_3")
@@ -66,9 +66,17 @@ class Run:
         return found | dict.fromkeys(self.failed, 0.0)
 
 
+def read_log(path: Path) -> EvalLog:
+    """Raises `ValueError` for a file that is no log of Inspect."""
+    try:
+        return read_eval_log(str(path))
+    except Exception as error:  # the library raises whatever its parts do
+        raise ValueError(f"{path} is no log of Inspect ({str(error)[:120]}): give a .eval log") from error
+
+
 def read_run(path: Path) -> Run:
-    """The run of a log that was scored. Raises `ValueError` for one that was not."""
-    log = read_eval_log(str(path))
+    """The run of a log that was scored. Raises `ValueError` for one that was not, and a file that is no log."""
+    log = read_log(path)
     known = log.eval.metadata or {}
     papers, failed = [], {}
     for sample in log.samples or ():
@@ -149,6 +157,14 @@ def by_action(run: Run) -> dict[str, tuple[float, float, float]]:
     return result
 
 
+def as_the_program_counts(run: Run) -> dict[str, float]:
+    """The means of the author task at the run's k as the benchmark's own program counts (`metrics.program_scores`), for
+    its leaderboard; a paper that failed has 0."""
+    found = [program_scores(list(p.plan), list(p.golds), p.matches, run.k) for p in run.papers]
+    papers = len(run.papers) + len(run.failed)
+    return {m: sum(getattr(s, m) for s in found) / papers if papers else 0.0 for m in MEASURES}
+
+
 def by_group(run: Run, measure: str = "f1") -> dict[str, tuple[float, int]]:
     """The mean of a measure and the number of papers for each year, venue and decision."""
     groups: dict[str, list[float]] = defaultdict(list)
@@ -179,6 +195,7 @@ def as_json(run: Run, against: Run | None = None) -> dict[str, Any]:
         "papers": len(run.papers),
         "by_k": {k: {m: _mean(run.scores(m, k)) for m in measures} for k in range(1, MOST_K + 1)},
         "by_paper": {p.id: {m: p.by_k[run.k][m] for m in measures} for p in run.papers},
+        "as_the_program_counts": as_the_program_counts(run) if run.task == "author" else {},
         "by_action": by_action(run) if run.task == "author" else {},
         "by_group": by_group(run),
         "dollars_a_paper": _mean_cost([paper.dollars for paper in run.papers]),
@@ -219,6 +236,8 @@ def _lines(run: Run, against: Run | None) -> Iterator[str]:
             yield f"@{k:<3}" + "".join(f"{means[m]:>11.3f}" for m in measures)
     if run.k < MOST_K:
         yield f"@{run.k + 1} to @{MOST_K}: as @{run.k}: plans have at most {run.k} entries (-T k={MOST_K} for more)"
+    if by_program := result["as_the_program_counts"]:
+        yield (f"@{run.k:<3}" + "".join(f"{by_program[m]:>11.3f}" for m in measures) + "  by the benchmark's program")
     other = {p.id: p for p in against.papers} if against else {}
     for paper in run.papers:
         row = "".join(f"{paper.by_k[run.k][m] or 0.0:>8.3f}" for m in measures)

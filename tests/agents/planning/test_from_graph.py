@@ -104,6 +104,12 @@ def test_a_component_inside_a_chosen_one_waits_for_the_others() -> None:
     assert [a.component for a in plan] == ["outer", "plain", "inner"]
 
 
+def test_a_qualified_name_of_a_chosen_component_waits_for_the_others() -> None:
+    names = ("test-time CrumbShifting Baking", "Crumb-Shifting Baking", "Slow Baking", "Baking")
+    plan = propose(material(*(component(name) for name in names)), 4)
+    assert [a.component for a in plan] == [names[0], names[2], names[3], names[1]]
+
+
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1), st.integers(1, 4), st.booleans()), min_size=1, max_size=12),
     st.integers(1, 20),

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import ROOT
+from xkg.agents.planning.plan import AblationPlan, PlannedAblation
+from xkg.cli.display.output import in_commands
 from xkg.cli.display.wording import for_people
 
 OF_TOOLS = re.compile(
@@ -49,3 +51,17 @@ def test_no_text_names_a_tool() -> None:
 )
 def test_a_note_names_commands(note: str, shown: str) -> None:
     assert for_people(note) == shown
+
+
+def test_a_plan_of_ablations_names_commands() -> None:
+    note = "the graph stores no place of it; name the folder of a repository to search that"
+    planned = PlannedAblation(
+        name="Without steam", component="p#steam", ablated_part="steam", action="REMOVE", replacement=(), metrics=(),
+        why="so", note=note,
+    )  # fmt: skip
+    late = "by no model: m: no answer in time; it goes on in the background: ask the same again in a minute"
+    plan = AblationPlan(paper="p", title="Bread", planned_by=late, ablations=(planned,), searched="stored places")
+    shown = in_commands(plan)
+    assert shown.ablations[0].note.endswith("; --repo FOLDER searches a repository")
+    assert "call_seconds" in shown.planned_by
+    assert "background" not in shown.planned_by

@@ -395,26 +395,43 @@ def test_stored_plans_are_judged(instances: Path, tmp_path: Path) -> None:
     (plans / "loaf.jsonl").write_text("\n".join(map(json.dumps, PLAN)))
     log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
     assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
+    assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
+
+
+def test_plans_of_several_planners_are_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:
+    row = json.loads(instances.read_text().splitlines()[0])
+    instances.write_text("\n".join(json.dumps({**row, "id": name}) for name in ("a/loaf", "b/loaf", "../loaf")))
+    plans = tmp_path / "plans"
+    for name, lines in (("a/loaf", PLAN), ("b/loaf", PLAN[:1])):
+        (plans / name).parent.mkdir(parents=True, exist_ok=True)
+        (plans / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "loaf.jsonl").write_text(json.dumps(PLAN[0]))
+    judge = model(lambda question, *_: judged(question, {}))
+    log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
+    lines_of = {name: len(plan.splitlines()) for name, plan in plans_of(log).items()}
+    assert lines_of == {"a/loaf": 2, "b/loaf": 1, "../loaf": 0}
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"planner": "best"}, "planner is one of"),
+        ({"planner": "best"}, "-T planner=best: Input should be 'lm', 'agent'"),
+        ({"k": "five"}, "-T k=five: Input should be a valid integer"),
+        ({"window": 0}, "window are above 0"),
         ({"judges": 4}, "from 1 to 3"),
         ({"planner": "product"}, "needs graph=FOLDER"),
         ({"planner": "stored"}, "needs plans=FOLDER"),
     ],
 )
 def test_parameters_that_make_no_task_are_refused(instances: Path, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(XkgError, match=re.escape(message)):
         author(str(instances), **wrong)
 
 
 def test_a_file_without_instances_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text("broken")
-    with pytest.raises(ValueError, match="row that is no JSON object"):
+    with pytest.raises(XkgError, match="row that is no JSON object"):
         author(str(path))
 
 
@@ -424,7 +441,7 @@ def test_a_graph_that_is_not_there_is_refused(instances: Path, tmp_path: Path) -
 
 
 def test_the_small_benchmark_is_made_first() -> None:
-    with pytest.raises(ValueError, match="ablation_bench small"):
+    with pytest.raises(XkgError, match="ablation_bench small"):
         author()
 
 

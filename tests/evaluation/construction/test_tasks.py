@@ -5,7 +5,7 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from evaluation.construction import tasks
-from evaluation.construction.__main__ import main, measure
+from evaluation.construction.__main__ import check_models, main, measure
 from evaluation.construction.hierarchy import read_hierarchies
 from evaluation.construction.judgements import UNUSABLE
 from evaluation.inputs.graph import read_graph
@@ -108,3 +108,9 @@ def test_a_graph_without_code_has_nothing_to_judge(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"paper_title": "T", "techniques": []}')
     with pytest.raises(InputError, match="no pair"):
         tasks.exact_pairs(str(tmp_path))
+
+
+def test_a_judge_that_inspect_does_not_know_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"--judge nosuch/model: .*not recognized") as raised:
+        check_models(["nosuch/model"])
+    assert "\n" not in str(raised.value)

@@ -42,3 +42,9 @@ def test_a_graph_without_code_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"paper_title": "T", "techniques": []}')
     with pytest.raises(InputError, match="no paper has code"):
         main([str(tmp_path)])
+
+
+@pytest.mark.parametrize("option", [("--jobs", "0"), ("--seconds", "0"), ("--seconds", "nan")])
+def test_limits_under_which_nothing_could_run_are_refused(option: tuple[str, str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be 1 or more"):
+        main([str(graph(tmp_path / "g", sound="double(2)")), *option])

@@ -63,3 +63,16 @@ def test_each_variant_leaves_out_what_it_names(kg: Path, tmp_path: Path, capsys:
 def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(InputError, match="no variant 'other'"):
         chosen(["other"])
+
+
+def test_an_earlier_run_is_read_before_anything_is_run(kg: Path, tmp_path: Path) -> None:
+    options = ["--kg", str(kg), "--out", str(tmp_path / "study"), "--against", str(tmp_path / "nowhere.json")]
+    with pytest.raises(InputError, match=r"nowhere\.json: cannot be read"):
+        main([*options, "--", sys.executable, "-c", "print(1)"])
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_command_without_a_score_is_no_success(kg: Path, tmp_path: Path) -> None:
+    options = ["--kg", str(kg), "--out", str(tmp_path / "study"), "--runs", "1", "--variant", "full"]
+    with pytest.raises(InputError, match="no run has a score"):
+        main([*options, "--", sys.executable, "-c", "print('words')"])

@@ -30,13 +30,14 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
     """At most `k` ablations, one a component, the most worthwhile first, without lines. A component above or below one
-    that was chosen comes after all others."""
+    that was chosen, or of the same name with a qualifier, comes after all others."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
     without = {component.id for component in groupings(material.components)}
     for component in _ranked([each for each in material.components if each.id not in without]):
-        (related if any(_within(component, other, by_id) for other in chosen) else chosen).append(component)
+        near = any(_within(component, other, by_id) or _same_name(component, other) for other in chosen)
+        (related if near else chosen).append(component)
     return tuple(_ablation(component, material) for component in [*chosen, *related][:k])
 
 
@@ -83,6 +84,17 @@ def _ranked(components: Sequence[Component]) -> Sequence[Component]:
 
 def _within(a: Component, b: Component, by_id: dict[str, Component]) -> bool:
     return b.id in _above(a, by_id) or a.id in _above(b, by_id)
+
+
+def _same_name(a: Component, b: Component) -> bool:
+    """Whether one name is the other's, up to case, hyphens and spaces, or that with a qualifier before it ("test-time
+    X" beside "X"); a head of one word says too little."""
+    shorter, longer = sorted(([word.casefold() for word in _WORD.findall(c.name)] for c in (a, b)), key=_length)
+    return "".join(longer).endswith("".join(shorter)) and len(shorter) > 1
+
+
+def _length(words: Sequence[str]) -> int:
+    return sum(map(len, words))
 
 
 def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:

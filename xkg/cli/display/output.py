@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from xkg.serve.answer_text import AnyAnswer
     from xkg.serve.service import Service
+
+A = TypeVar("A", bound="BaseModel")
 
 
 def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -53,16 +55,16 @@ def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" =
         print_text(wrapped(text(readable(shown, service.short_ids, service.short_papers)), width()))
 
 
-def in_commands(answer: "AnyAnswer") -> "AnyAnswer":
+def in_commands(answer: A) -> A:
     """The answer with notes that name commands, not tools."""
     from xkg.cli.display.wording import for_people
 
     notes: dict[str, object] = {
-        name: for_people(note) for name in ("cut", "note") if (note := getattr(answer, name, ""))
+        name: for_people(note) for name in ("cut", "note", "planned_by") if (note := getattr(answer, name, ""))
     }
-    parts = getattr(answer, "parts", ())
-    if parts:
-        notes["parts"] = tuple(part.model_copy(update={"note": for_people(part.note)}) for part in parts)
+    for name in ("parts", "ablations"):
+        if parts := getattr(answer, name, ()):
+            notes[name] = tuple(part.model_copy(update={"note": for_people(part.note)}) for part in parts)
     return answer.model_copy(update=notes) if notes else answer
 
 

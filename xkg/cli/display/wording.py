@@ -13,6 +13,11 @@ _WORDS = (
     (r"ask with the cursor|: ask again without it|, or ask without it", "-k asks for more"),
     (r"or ask search_techniques in other words", "or ask in other words"),
     (r"try search_techniques with what the paper is about", "try `xkg search` with what the paper is about"),
+    (r"find the lines with `locate`", "find the lines with `xkg locate`"),
+    (
+        r"it goes on in the background: ask the same again in a minute",
+        "`serve.questions.call_seconds` is how long it may take",
+    ),
     (r"name the folder of a repository to search that", "--repo FOLDER searches a repository"),
     (r"list_papers has what is there", "`xkg papers` lists what is there"),
     (r"Named queries, for cypher by their name", "Named queries, for `xkg cypher` by their name"),

@@ -52,6 +52,9 @@ def test_rows_of_both_tasks_are_read(folder: Path) -> None:
         ("{", "row that is no JSON object"),
         ({**ROW, "id": ""}, "row without id, paper_title, paper_abstract or paper_path"),
         ({**ROW, "paper_path": "papers/none"}, "paper that is missing"),
+        ({**ROW, "paper_path": "/etc/hostname"}, "paper outside of the folder of the rows and the current one"),
+        ({**ROW, "paper_path": "papers/pointers"}, "paper that git lfs has not fetched (git lfs pull)"),
+        ({**ROW, "paper_path": "papers"}, "id used twice"),
         ({**ROW, "ablations_in_paper": "none"}, "ablations_in_paper that is no JSON list"),
         ({**ROW, "ablations_in_paper": "[]"}, "paper without ablations"),
         ({**ROW, "ablations_in_paper": [{**GOLD, "action": "TUNE"}]}, "ablation in paper: unknown action"),
@@ -59,6 +62,8 @@ def test_rows_of_both_tasks_are_read(folder: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_counted(folder: Path, row: dict[str, Any] | str, problem: str) -> None:
+    (folder / "papers" / "pointers").mkdir()
+    (folder / "papers" / "pointers" / "main.tex").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:1")
     loaded = load(write(folder, ROW, row), "author")
     assert [instance.id for instance in loaded.instances] == ["loaf"]
     assert loaded.problems == {problem: 1}

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, ndcg_score, precision_score, recall_score
 
-from evaluation.ablation_bench.scores.metrics import author_scores, f1, label_scores, ndcg, reviewer_scores
+from evaluation.ablation_bench.scores.metrics import (
+    author_scores,
+    f1,
+    label_scores,
+    ndcg,
+    program_scores,
+    reviewer_scores,
+)
 
 PLAN = ["a", "b", "c", "d"]
 
@@ -24,6 +31,27 @@ def test_author_scores_by_hand() -> None:
     at_4 = author_scores(PLAN, ["g1", "g2", "g3", "g4"], matches, 4)
     assert (at_4.precision, at_4.recall) == (3 / 4, 3 / 4)
     assert author_scores(PLAN, ["g1"], {"g1": ["a"]}, 10).precision == 1 / 4
+
+
+def test_program_scores_by_hand() -> None:
+    # Of the first three only a is counted as wrong: c is part of a match, though of one that is not found.
+    matches = {"g1": ["b"], "g2": ["b"], "g3": ["c", "d"], "g4": []}
+    at_3 = program_scores(PLAN, ["g1", "g2", "g3", "g4"], matches, 3)
+    assert (at_3.precision, at_3.recall) == (pytest.approx(2 / 3), 2 / 4)
+    assert at_3.ndcg == pytest.approx((1 + 1 / math.log2(3)) / (1 + 1 / math.log2(3) + 1 / math.log2(4)))
+    assert vars(program_scores([], ["g"], {}, 5)) == {"precision": 0.0, "recall": 0.0, "f1": 0.0, "ndcg": 0.0}
+
+
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(1, 10), st.randoms())
+def test_the_program_agrees_where_each_entry_matches_one_gold(
+    entries: int, count: int, k: int, chance: random.Random
+) -> None:
+    plan, golds = [f"p{n}" for n in range(entries)], [f"g{n}" for n in range(count)]
+    free = chance.sample(plan, entries)
+    matches = {gold: [free.pop()] for gold in golds if free and chance.random() < 0.5}
+    here, there = author_scores(plan, golds, matches, k), program_scores(plan, golds, matches, k)
+    assert (here.precision, here.recall, here.f1) == pytest.approx((there.precision, there.recall, there.f1))
+    assert 0 <= (there.ndcg or 0) <= 1
 
 
 def test_reviewer_scores_by_hand() -> None:
