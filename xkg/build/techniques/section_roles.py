@@ -71,18 +71,18 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
                        r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
                        r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
-                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|"
+                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|simulation|"
                        r"example|result)|^simulations?$|\bperformance\b|\brun ?time\b|"
                        r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
                        r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
-    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|"
+    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|formali[sz]ation|"
                       r"formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|"
                       r"^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),
     (Role.THEORY, r"\bproofs?\b|\btheor(?:y|ies|em|ems|etical)\b|\bconvergence\b|\bguarantees?\b|"
                   r"\blemmas?\b|\bregret\b|\b(?:error|generali[sz]ation|upper|lower) bounds?\b|"
                   r"\bcomplexity\b|\bcorollar|\bpropositions?\b|\boptimality\b|"
                   r"\bconsistency of\b|\bidentifiability\b|^properties\b"),
-    (Role.CONCLUSION, r"^conclu|^summary\b|^closing|^outlook$|conclusions?$"),
+    (Role.CONCLUSION, r"^conclu|^summary\b|^closing|\boutlook$|conclusions?$"),
     (Role.DISCUSSION, r"^(?:general )?discussions?\b|\blimitations?\b|\bfuture (?:work|directions?)\b|"
                       r"^remarks?$|^lessons\b|^open (?:questions|problems)"),
     (Role.APPLICATION, r"^applications?\b|^use cases?\b|^instantiations?\b|^extensions?\b"),
@@ -192,6 +192,7 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     ]
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
+    last = max((i for i, r in enumerate(title_roles) if r not in (Role.BACK, Role.CONCLUSION, Role.DISCUSSION)), default=0)
     ended = False
     for i, part in enumerate(main):
         role = title_roles[i]
@@ -207,6 +208,9 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             # "State Prediction" with propositions or citations is a part of the method, before any experiments.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
+            # What follows the experiments, last of all, looks back.
+            if role is Role.METHOD and i == last and i > experiments:
+                role = Role.CONCLUSION
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:
