@@ -28,6 +28,10 @@ _DEFINITION = re.compile(
 )
 
 
+# Listings below show how a library is called.
+_USAGE = re.compile(r"\b(?:API|usage|examples?|tutorial|quick-?start)\b", re.IGNORECASE)
+
+
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
@@ -45,6 +49,8 @@ def add_algorithms(tree: Tree) -> None:
         # Floats move: the algorithm belongs where the text first refers to it.
         part = (tree.reader.part_of[naming[0]] if naming else None) or part_at(tree.parts, algorithm.start)
         name = caption_name(algorithm.title) if algorithm.title else _announced(tree, naming)
+        if part is not None and part.appendix and _USAGE.search(part.title):
+            continue
         generic = not is_name(name) and 2 <= len(words(name)) <= 3 and words(name)[0] in STEPS
         if generic and tree.root is not None:
             name = f"{tree.root.name} {name}"

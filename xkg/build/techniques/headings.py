@@ -70,6 +70,9 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     name = clean(_plain(part.title))
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
+        # "Normalizing flows on hyperbolic spaces" is the full name of "normalizing flows".
+        if tree.root is not None and any(len(k) > 1 and set(k) < set(key(name)) for k in tree.root.keys(tree.shorts)):
+            tree.root.aliases += [name] if is_name(name) and is_method_like(name) else []
     elif tree.root is not None and _introduces_root(tree, part):
         node = tree.root
         if is_name(name) and not is_no_technique(name):
@@ -83,7 +86,8 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
         else:
             # "Analysis of the weighting scheme" is about the scheme of another heading.
             node = tree.find(name, loosely=name != whole)
-            if node is None:
+            # "DeepSphere architecture", of a heading "Architecture", is a part of DeepSphere.
+            if node is None or (node is tree.root and name.endswith(whole)):
                 for each in filter(is_method_like, map(clean, name.split(":")[1:])):
                     made = _GERUND.fullmatch(each)
                     others += [n for n in (each, made[1].strip() if made else "") if is_name(n)]

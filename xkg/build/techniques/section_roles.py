@@ -126,7 +126,10 @@ _CITED = re.compile(
 def role_of_title(title: str) -> Role | None:
     """The role that the words of a title indicate, if any. A section that has the method and something else is
     method: its parts have roles of their own."""
-    roles = [_role(each) for each in re.split(r"\band\b|,", title)]
+    roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
+    # "Methods and Results": the results have headings of their own.
+    if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
+        return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
         return Role.METHOD
     return _role(title)
