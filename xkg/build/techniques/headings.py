@@ -42,7 +42,9 @@ _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _LAYERS = re.compile(
     r"\b(?:layers?|(?:sub-?)?networks?|backbone|heads?|encoder|decoder|blocks?|units?|activations?)\b", re.IGNORECASE
 )
-_OF_EVERY_METHOD = frozenset({"training", "inference", "architecture", "optimization", "optimisation", "initialization"})
+_OF_EVERY_METHOD = frozenset(
+    {"training", "inference", "architecture", "optimization", "optimisation", "initialization"}
+)
 _OPENING = 3  # sentences of a main section that say what it describes
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
@@ -147,7 +149,8 @@ def _introduces_root(tree: Tree, part: Part) -> bool:
     if tree.root is None or part is not first or part.labelled:
         return False
     opening = set(part.sentences[:_OPENING])
-    return any(i in opening and _OURS.search(tree.reader.sentences[i].text) for i in mentions(tree.root.names, tree.reader))
+    named = opening.intersection(mentions(tree.root.names, tree.reader))
+    return any(_OURS.search(tree.reader.sentences[i].text) for i in named)
 
 
 def _names_technique(tree: Tree, name: str, part: Part) -> bool:
@@ -159,7 +162,8 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return True
     if len(words(name)) == 1:
-        return False
+        # "SARIMAX": one word is a name only where it is an abbreviation.
+        return part.run_in and sum(c.isupper() for c in name) > 2 and bool(part.sentences)
     # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))

@@ -35,6 +35,13 @@ _PROPOSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
+# "A lightweight forecasting method was developed": how journals propose.
+_PROPOSED = re.compile(
+    r"(?:^|\b[Ii]n this (?:paper|work|article|study),?\s+)(?:[Aa]n?|[Tt]wo)\s+((?:[\w-]+,?\s+){1,7}?)"
+    r"(?:(?:\([^()]{1,15}\)|for\s[^.;]{3,80}?)\s+)?"
+    r"(?:is|was|are|were|has been|have been)\s+(?:\w+ly\s+)?"
+    r"(?:proposed|developed|introduced|presented|designed|devised)\b"
+)
 _CALL = re.compile(
     r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
     r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
@@ -120,6 +127,7 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
         yield Term(name, "emphasise", at, short_after(text, end))
 
 
+_NOUN_FOLLOWS = re.compile(r"\s+(?!on\b|by\b|upon\b)[a-z]")
 _LIKE_ADJECTIVES = frozenset({"based", "inspired"})
 # "An approach combining X and Y": what follows such a word describes it.
 _KINDS = frozenset("approach approaches method methods framework algorithm technique procedure strategy".split())
@@ -144,7 +152,7 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
         ):
             break
         # "a meta-learning based framework", but "a framework based on meta-learning".
-        adjective = phrase and bare in _LIKE_ADJECTIVES and re.match(r"\s+(?!on\b|by\b|upon\b)[a-z]", text[match.end() :])
+        adjective = phrase and bare in _LIKE_ADJECTIVES and _NOUN_FOLLOWS.match(text, match.end())
         if token[0] in ',;:.!?()[]"“”$' or token in "–—" or (bare in STOP and not adjective):
             break
         if phrase and (bare.endswith("ly") or (bare.endswith("ing") and phrase[-1].casefold() in _KINDS)):
@@ -252,6 +260,10 @@ def terms(text: str) -> Iterator[Term]:
             # "We propose building a Merkle tree": the thing is the tree.
             name = re.sub(r"^\w+ing (?:an?|the) ", "", name)
             add(name, "call" if named and not article else "propose", match.end(), end)
+    for match in _PROPOSED.finditer(text):
+        name, end = _whole(text, match.start(1))
+        if match.start(1) < end <= match.end(1) + 1:
+            add(name, "propose", match.start(1), end)
     # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
     for match in _PROPOSE.finditer(text):
         by = _BY.match(text, match.end())

@@ -61,7 +61,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
         r"(?:author )?contributions? statement|author contributions|"
         r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|"
         r".*\bchecklist|conflicts? of interest.*|competing interests|"
-        r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents)$",
+        r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents|key ?words)$",
     ),
     (Role.INTRODUCTION, r"^introduction\b|^intro$|^motivation$|^contributions?$|"
                         r"^our contributions?$|^overview of contributions$"),
@@ -71,8 +71,9 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
                        r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
                        r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
-                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|simulation|"
-                       r"example|result)|^simulations?$|\bperformance\b|\brun ?time\b|"
+                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|"
+                       r"\bnumerical (?:stud|simulation|validation|example|result)|"
+                       r"^simulations?$|\bperformance\b|\brun ?time\b|"
                        r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
                        r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
     (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|formali[sz]ation|"
@@ -94,7 +95,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
 _EXPERIMENTS = re.compile(
     r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|\bablation|\bbenchmark|\bcase stud|\bsimulation|\bcompar|"
-    r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
+    r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bnumerical\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
     re.IGNORECASE,
 )
 _DETAILS = re.compile(
@@ -195,7 +196,8 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     ]
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
-    last = max((i for i, r in enumerate(title_roles) if r not in (Role.BACK, Role.CONCLUSION, Role.DISCUSSION)), default=0)
+    after_all = (Role.BACK, Role.CONCLUSION, Role.DISCUSSION)
+    last = max((i for i, role in enumerate(title_roles) if role not in after_all), default=0)
     ended = False
     for i, part in enumerate(main):
         role = title_roles[i]
