@@ -25,7 +25,8 @@ def merge_duplicates(tree: Tree) -> None:
     sections = [n for n in tree.nodes() if n is not tree.root and n.part is not None and not n.part.run_in]
     for run_in in [n for n in tree.nodes() if n.part is not None and n.part.run_in and not n.children]:
         for section in sections:
-            if any(same(run_in.name, name) for name in section.names):
+            # One below the section itself is a part of it: "Toxic vectors in MLP blocks" of "Extracting toxic vectors".
+            if section not in run_in.above() and any(same(run_in.name, name) for name in section.names):
                 _absorb(tree, section, run_in)
                 break
 
