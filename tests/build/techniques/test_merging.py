@@ -52,7 +52,8 @@ def test_a_run_in_heading_that_a_later_section_repeats(tmp_path: Path) -> None:
 
 def test_run_in_headings_of_a_section_are_its_parts(tmp_path: Path) -> None:
     method = (
-        "\\subsection{Extracting Egg Vectors}\nWe extract vectors daily.\n\n\\textbf{Egg vectors in nests.} We compute them "
-        "once.\n\n\\textbf{Egg vectors in trees.} We compute them twice.\n"
+        "\\subsection{Extracting Egg Vectors}\nWe extract vectors daily.\n\n"
+        "\\textbf{Egg vectors in nests.} We compute them once.\n\n"
+        "\\textbf{Egg vectors in trees.} We compute them twice.\n"
     )
     assert {"Egg vectors in nests", "Egg vectors in trees"} <= set(techniques(tmp_path, method))
