@@ -14,16 +14,23 @@ an excerpt of the one starts within the lines of the other. Likeness is the Dice
 plurals and function words apart, the best over all aliases. Matches are one to one, the most alike first, so that a
 technique found twice counts once and is wrong once; `mentioned` ones may match several times.
 
-Recall is over `main` and over `main` with `supporting`; precision over all that was extracted.
+Recall is over `main` and over `main` with `supporting`; precision over all that was extracted. With `--pdf` each paper
+is read from the PDF that its source makes (as in `evaluation.pdf`), where only names can match; what TeX cannot typeset
+is passed over.
 """
 
 import argparse
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluation.pdf import NotTypesetError, typeset
+from xkg.build.paper.document import Document
+from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.extract import extract
 from xkg.model import Technique
@@ -131,12 +138,28 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
     return f"{name:<24} {recalls[0]:>14} {recalls[1]:>16} {precise:>14}"
 
 
-def measure(path: Path, papers: Path, *, details: bool, say: Callable[[str], None] = print) -> list[Outcome]:
+def _from_pdf(folder: Path, main: str) -> Document:
+    """The paper as read from the PDF that its source makes. Raises `NotTypesetError`."""
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place) / "paper"
+        shutil.copytree(folder, copy)
+        return parse_pdf(typeset(copy, main), Path("paper.pdf"))
+
+
+def measure(
+    path: Path, papers: Path, *, details: bool, pdf: bool = False, say: Callable[[str], None] = print
+) -> list[Outcome]:
     """Prints a table of one gold file's papers, with `details` what was missed and what is wrong."""
     outcomes = []
     say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14}")
     for paper, golds in read_gold(path).items():
-        techniques = extract(parse_paper(papers / paper / golds[0].main_file), f"title:{paper}").techniques
+        main = golds[0].main_file
+        try:
+            document = _from_pdf(papers / paper, main) if pdf else parse_paper(papers / paper / main)
+        except NotTypesetError as error:
+            say(f"{paper:<24} {error}")
+            continue
+        techniques = extract(document, f"title:{paper}").techniques
         outcome = match(techniques, golds)
         outcomes.append(outcome)
         say(_row(paper, [outcome]))
@@ -155,9 +178,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--papers", type=Path, required=True, help="a folder with a folder of sources for each paper")
     parser.add_argument("--details", action="store_true", help="name what was missed and what is wrong")
+    parser.add_argument("--pdf", action="store_true", help="read each paper from the PDF that its source makes")
     options = parser.parse_args(arguments)
     for path in options.gold:
-        measure(path, options.papers, details=options.details)
+        measure(path, options.papers, details=options.details, pdf=options.pdf)
 
 
 if __name__ == "__main__":

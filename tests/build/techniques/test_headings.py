@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.build.techniques.papers import techniques
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
 
 
 def test_symbols_are_no_part_of_a_heading_s_name(tmp_path: Path) -> None:
@@ -142,3 +144,51 @@ def test_a_bold_subject_that_opens_a_paragraph(tmp_path: Path) -> None:
     assert {"Egg loss", "Pruning"} <= set(found)
     assert any("Regularization" in name for name in found)
     assert not any("Results" in name or "Nest" in name for name in found)
+
+
+@pytest.mark.parametrize("title", ["Protocol details", "Quality of the approximation", "Connection to eggs"])
+def test_what_is_about_a_technique_is_none(tmp_path: Path, title: str) -> None:
+    assert set(techniques(tmp_path, f"\\subsection{{{title}}}\nWe compute things. We use them.\n")) == {"TS"}
+
+
+def test_sections_after_the_method_that_are_none_of_it(tmp_path: Path) -> None:
+    after = (
+        "\n\\section{Numerical Simulations}\nWe compute terns.\n\\subsection{River Swim}\nWe use a river.\n"
+        "\\section{Terns and Beyond}\nWe propose to use terns. We compute eggs.\n"
+    )
+    assert set(techniques(tmp_path, "We sample terns.\n", after)) == {"TS"}
+
+
+def test_a_heading_with_the_abbreviation_first(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "\\subsection{NBS (Nest Based Sorting)}\nWe sort nests. We use eggs.\n")
+    assert found["Nest Based Sorting"].aliases == ("NBS",)
+
+
+@pytest.mark.parametrize(
+    ("title", "text"),
+    [
+        ("Architecture", "The network has two layers and a linear layer."),
+        ("Network Design", "Two convolutional layers come before the decoder."),
+        ("Inference", "At test time eggs are ranked. The first one wins."),
+    ],
+)
+def test_what_every_method_has_is_named_after_it(tmp_path: Path, title: str, text: str) -> None:
+    assert f"TS {title}" in techniques(tmp_path, f"\\subsection{{{title}}}\n{text}\n")
+
+
+def test_the_first_section_that_introduces_the_method_is_the_method(tmp_path: Path) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\title{TERN: Slow Forgetting}\n\\begin{document}\\maketitle\n\\section{Introduction}\n"
+        "We propose TERN, a sampler that forgets \\cite{a}. TERN is slow.\n\\section{Unified Forgetting}\n"
+        "Using our sampler, TERN, nests are found. We sample eggs. We update nests. We compute terns.\n"
+        "\\section{Experiments}\nWe compare TERN.\n\\end{document}\n",
+        encoding="utf-8",
+    )
+    (only,) = extract(parse_paper(path), "title:tern").techniques
+    assert (only.name, only.aliases) == ("TERN", ("Unified Forgetting",))
+
+
+def test_an_abbreviation_as_run_in_head(tmp_path: Path) -> None:
+    method = "\\subsection{Egg updates}\nWe compare two. \n\n\\textbf{SARNEST:} A model was applied to eggs.\n"
+    assert "SARNEST" in techniques(tmp_path, method)

@@ -66,3 +66,16 @@ def test_what_a_section_proposes_under_nearly_its_own_name_is_one_technique(tmp_
     method = "\\subsection{Adaptive Egg Control}\nWe introduce tern-aware adaptive egg control using eggs.\n"
     found = [name for name in techniques(tmp_path, method) if "control" in name.casefold()]
     assert found == ["Adaptive Egg Control"]
+
+
+def test_an_estimator_of_the_preliminaries_that_the_method_uses(tmp_path: Path) -> None:
+    after = "\n\\section{Preliminaries}\nThe balanced nest estimator is\n\\[ m = n. \\]\n"
+    after += "The idle nest estimator is\n\\[ m = k. \\]\n"
+    found = techniques(tmp_path, "We sample with the balanced nest estimator of terns.\n", after)
+    assert "balanced nest estimator" in found
+    assert "idle nest estimator" not in found
+
+
+def test_a_rule_of_mathematics_is_no_technique(tmp_path: Path) -> None:
+    method = "For a scalar loss $\\mathcal{L}(x)$, the chain rule gives\n\\[ d = e f. \\]\n"
+    assert set(techniques(tmp_path, method)) == {"TS"}

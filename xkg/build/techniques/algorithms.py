@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.paper.plain import plain
-from xkg.build.techniques.names import clean, is_method_like, is_name, key, resolve, words
+from xkg.build.techniques.names import clean, head, is_method_like, is_name, key, resolve, words
 from xkg.build.techniques.noun_phrases import noun_phrase
 from xkg.build.techniques.section_roles import Part, part_at
 from xkg.build.techniques.tree import MAIN, Node, Tree
@@ -28,6 +28,11 @@ _DEFINITION = re.compile(
 )
 
 
+_ALGORITHM = re.compile(r"algorithm|pseudo-?\s?code|procedure", re.IGNORECASE)
+# Listings below show how a library is called.
+_USAGE = re.compile(r"\b(?:API|usage|examples?|tutorial|quick-?start)\b", re.IGNORECASE)
+
+
 def caption_name(title: str) -> str:
     """The technique's name in the caption of an algorithm; may be empty."""
     name = re.sub(r"\$[^$]*\$|[(\[][^()\[\]]*(?:[,;=_]|\\)[^()\[\]]*[)\]]?(?s:.*)$", "", title).strip()
@@ -43,8 +48,14 @@ def add_algorithms(tree: Tree) -> None:
         number += bool(algorithm.title)
         naming = _referring(tree, algorithm, number) if algorithm.title else _before(tree, algorithm)
         # Floats move: the algorithm belongs where the text first refers to it.
-        part = (tree.reader.part_of[naming[0]] if naming else None) or part_at(tree.parts, algorithm.start)
+        stands = part_at(tree.parts, algorithm.start)
+        part = (tree.reader.part_of[naming[0]] if naming else None) or stands
+        # A section of the method called "Algorithm" is of its algorithm, wherever else that is referred to.
+        if stands is not None and stands.role in MAIN and _ALGORITHM.fullmatch(clean(stands.title)):
+            part = stands
         name = caption_name(algorithm.title) if algorithm.title else _announced(tree, naming)
+        if part is not None and part.appendix and _USAGE.search(part.title):
+            continue
         generic = not is_name(name) and 2 <= len(words(name)) <= 3 and words(name)[0] in STEPS
         if generic and tree.root is not None:
             name = f"{tree.root.name} {name}"
@@ -99,6 +110,10 @@ def _under(tree: Tree, name: str, part: Part | None, algorithm: Algorithm) -> No
     """The technique of the heading under which an algorithm is first referred to, where the algorithm is its only one
     and they share a word, or where the heading is that of a single paragraph."""
     node = tree.node_of.get(id(part)) if part is not None else None
+    if part is not None and part.parent is not None and node is not None and _ALGORITHM.fullmatch(clean(part.title)):
+        part = part.parent
+        whole = [a for a in tree.reader.document.algorithms if part.start <= a.start < part.end]
+        return node if node.part is part and len(whole) == 1 and head(node.name) == "algorithm" else None
     if part is None or node is None or node is tree.root or node.part is not part or part.level == 1:
         return None
     others = [a for a in tree.reader.document.algorithms if a is not algorithm and part.start <= a.start < part.end]

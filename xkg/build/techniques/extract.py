@@ -11,6 +11,7 @@ from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
+from xkg.build.techniques.merging import merge_duplicates
 from xkg.build.techniques.terms import add_terms
 from xkg.build.techniques.tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
@@ -56,6 +57,7 @@ def extract(document: Document, paper_id: str) -> Extraction:
     tree = Tree(reader, parts)
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)
+    merge_duplicates(tree)
     tops = tree.finish()
     for top in tops:
         if top is tree.root or top.children:

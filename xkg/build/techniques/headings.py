@@ -3,6 +3,7 @@
 import re
 
 from xkg.build.techniques.algorithms import caption_name
+from xkg.build.techniques.definitions import mentions
 from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.tree import MAIN, Node, Tree
@@ -34,8 +35,17 @@ _SYMBOL = re.compile(
 _SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
 _GREEK = re.compile(r"\\([a-z]{2,7})(?:_\s?\{?\s?\w\s?\}?)?")
 _GERUND = re.compile(
-    r"(?:Finding|Choosing|Deriving|Setting|Selecting|Defining|Designing|Computing) (?:the|an?|our) (.+)"
+    r"(?:Finding|Choosing|Deriving|Setting|Selecting|Defining|Designing|Computing|Learning|Estimating|Building|"
+    r"Constructing) (?:the|an?|our) ([^(]+)"
 )
+_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
+_LAYERS = re.compile(
+    r"\b(?:layers?|(?:sub-?)?networks?|backbone|heads?|encoder|decoder|blocks?|units?|activations?)\b", re.IGNORECASE
+)
+_OF_EVERY_METHOD = frozenset(
+    {"training", "inference", "architecture", "optimization", "optimisation", "initialization"}
+)
+_OPENING = 3  # sentences of a main section that say what it describes
 _QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
 
 
@@ -62,6 +72,14 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     name = clean(_plain(part.title))
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
+        # "Normalizing flows on hyperbolic spaces" is the full name of "normalizing flows".
+        if tree.root is not None and any(len(k) > 1 and set(k) < set(key(name)) for k in tree.root.keys(tree.shorts)):
+            tree.root.aliases += [name] if is_name(name) and is_method_like(name) else []
+    elif tree.root is not None and _introduces_root(tree, part):
+        node = tree.root
+        if is_name(name) and not is_no_technique(name):
+            node.aliases.append(name)
+            tree.index(node)
     else:
         whole, subject = name, clean(about(name))
         name, others = _heading_name(tree, subject if len(words(subject)) > 1 or tree.is_root(subject) else name, part)
@@ -70,8 +88,11 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
         else:
             # "Analysis of the weighting scheme" is about the scheme of another heading.
             node = tree.find(name, loosely=name != whole)
-            if node is None:
-                others += [each for each in map(clean, name.split(":")[1:]) if is_name(each) and is_method_like(each)]
+            # "DeepSphere architecture", of a heading "Architecture", is a part of DeepSphere.
+            if node is None or (node is tree.root and name.endswith(whole)):
+                for each in filter(is_method_like, map(clean, name.split(":")[1:])):
+                    made = _GERUND.fullmatch(each)
+                    others += [n for n in (each, made[1].strip() if made else "") if is_name(n)]
                 node = Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
                 tree.give_short_name(node)
                 tree.hang(node, above)
@@ -98,7 +119,7 @@ def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
         better = _better_name(tree, words(name)[-1], part)
         return better or (f"{tree.root.name} {name}" if tree.root else name, [])
     if gerund := _GERUND.fullmatch(name):
-        return (name, [gerund[1]]) if is_name(gerund[1]) else (name, [])
+        return (name, [gerund[1].strip()]) if is_name(gerund[1]) else (name, [])
     last = words(name)[-1:]
     bare = bool(last) and last[0] in _BARE
     names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
@@ -122,6 +143,16 @@ def _wraps_root(tree: Tree, part: Part) -> bool:
     return any(tree.is_root(c) or tree.names_only_root(c) for c in captions)
 
 
+def _introduces_root(tree: Tree, part: Part) -> bool:
+    """Whether the first main section of the method begins with the root's name: "Using our system, YOLO, …"."""
+    first = next((p for p in tree.parts if p.role is Role.METHOD), None)
+    if tree.root is None or part is not first or part.labelled:
+        return False
+    opening = set(part.sentences[:_OPENING])
+    named = opening.intersection(mentions(tree.root.names, tree.reader))
+    return any(_OURS.search(tree.reader.sentences[i].text) for i in named)
+
+
 def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     """Whether a heading of the method names a technique rather than a topic, a question or a result."""
     if _QUESTION.search(part.title):
@@ -131,7 +162,8 @@ def _names_technique(tree: Tree, name: str, part: Part) -> bool:
     if is_method_like(name) or words(name)[0] in ACTIONS:
         return True
     if len(words(name)) == 1:
-        return False
+        # "SARIMAX": one word is a name only where it is an abbreviation.
+        return part.run_in and sum(c.isupper() for c in name) > 2 and bool(part.sentences)
     # A topic is a technique only where its text describes an action.
     text = tree.reader.text(part.sentences)
     acts = len(_DOES.findall(text))
@@ -166,7 +198,15 @@ def _is_part_of_method(tree: Tree, name: str, part: Part) -> bool:
         return len(found) == 1 and not is_method_like(name) and found[0] not in NOT_HEADS and (displays or acts > 0)
     if found[-1] not in STEPS or found[0] in STOP | LITTLE:
         return False
-    return displays or acts >= 2 or part.run_in
+    # A section of the method that is called "Inference", whatever its words, says how that is done.
+    whole = len(found) == 1 and found[0] in _OF_EVERY_METHOD and len(part.sentences) > 1 and not part.children
+    return displays or acts >= 2 or part.run_in or whole or _describes_network(tree, found[-1], part)
+
+
+def _describes_network(tree: Tree, last: str, part: Part) -> bool:
+    """Whether a section called "Architecture" or "Design" says which layers there are."""
+    text = tree.reader.text(part.sentences)
+    return last in ("architecture", "design") and len(_LAYERS.findall(text)) >= 2
 
 
 def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:

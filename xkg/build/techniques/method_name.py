@@ -158,6 +158,9 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         # "a novel … method" describes the method, it does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             candidate.score -= 2.0
+        # "A forecasting method" does not name it either.
+        if len(identity) == 1 and not any(c.isupper() for n in names for c in n):
+            continue
         # A name from the title alone may be a field or a problem.
         is_used = any(n.casefold() in body for n in names) and head(names[-1]) not in ("models", "networks", "data")
         if not candidate.naming and (candidate.score < 6 or not is_used):

@@ -31,10 +31,17 @@ _NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|con
 _PROPOSE = re.compile(
     rf"\b(?:we|paper|work|article)\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|now\s+|"
     rf"here\s+|thus\s+|instead\s+|therefore\s+|hereby\s+)*"
-    rf"{_NEW}s?\s+",
+    rf"{_NEW}s?\s+(?:to\s+(?:use|apply|employ|adopt|adapt|utili[sz]e)\s+)?",
     re.IGNORECASE,
 )
 _BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
+# "A lightweight forecasting method was developed": how journals propose.
+_PROPOSED = re.compile(
+    r"(?:^|\b[Ii]n this (?:paper|work|article|study),?\s+)(?:[Aa]n?|[Tt]wo)\s+((?:[\w-]+,?\s+){1,7}?)"
+    r"(?:(?:\([^()]{1,15}\)|for\s[^.;]{3,80}?)\s+)?"
+    r"(?:is|was|are|were|has been|have been)\s+(?:\w+ly\s+)?"
+    r"(?:proposed|developed|introduced|presented|designed|devised)\b"
+)
 _CALL = re.compile(
     r"\b(?:(?:is|are|was|,|method|approach|algorithm|framework|model|module|technique|loss|strategy|"
     r"scheme|procedure|sampler|setting|system|network|mechanism|variant|objective)\s+"
@@ -54,7 +61,8 @@ _REFER = re.compile(
 )
 _USE = re.compile(
     r"\bwe\s+(?:\w+ly\s+|also\s+|then\s+|first\s+|next\s+|further\s+|instead\s+)*(?:use|"
-    r"employ|adopt|apply|leverage|utilize|incorporate|consider|follow|rely on|resort to|turn to)\s+"
+    r"employ(?:ed)?|adopt(?:ed)?|adapt(?:ed)?|appl(?:y|ied)|leveraged?|utilized?|incorporated?|consider|follow|"
+    r"rely on|resort to|turn to)\s+"
     r"|\b(?:is|are|was|were)\s+(?:\w+\s+)?(?:generated|obtained|computed|extracted|produced|estimated|optimi[sz]ed|"
     r"solved|initiali[sz]ed|implemented|encoded|detected|sampled)\s+(?:using|with|by|via)\s+(?:the|an?)\s+",
     re.IGNORECASE,
@@ -77,6 +85,7 @@ _PARTS = re.compile(
 )
 # "a forward policy that solves the task, a backward policy that …": parts that clauses describe.
 _NEXT_PART = re.compile(r"[^;.]{0,200}?,\s*(?:and\s+)?(?:finally,?\s+|lastly,?\s+)?(?=an?\s)")
+_BEFORE_PART = re.compile(r"\s*+(?:\(?(?:\d|[ivx]+|[a-e])\)\s*+)?(?:\$[^$]{1,120}\$\s*+[,:]?\s*+)?")
 # Prior work, and things that are no technique, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
@@ -118,6 +127,12 @@ def emphasised_name(text: str, name: str) -> Iterator[Term]:
         yield Term(name, "emphasise", at, short_after(text, end))
 
 
+_NOUN_FOLLOWS = re.compile(r"\s+(?!on\b|by\b|upon\b)[a-z]")
+_LIKE_ADJECTIVES = frozenset({"based", "inspired"})
+# "An approach combining X and Y": what follows such a word describes it.
+_KINDS = frozenset("approach approaches method methods framework algorithm technique procedure strategy".split())
+
+
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
     """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" where there is
     none."""
@@ -136,7 +151,11 @@ def noun_phrase(text: str, at: int) -> tuple[str, int]:
             re.IGNORECASE,
         ):
             break
-        if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (bare.endswith("ly") and phrase):
+        # "a meta-learning based framework", but "a framework based on meta-learning".
+        adjective = phrase and bare in _LIKE_ADJECTIVES and _NOUN_FOLLOWS.match(text, match.end())
+        if token[0] in ',;:.!?()[]"“”$' or token in "–—" or (bare in STOP and not adjective):
+            break
+        if phrase and (bare.endswith("ly") or (bare.endswith("ing") and phrase[-1].casefold() in _KINDS)):
             break
         if phrase and re.fullmatch(r"(?:[a-z]+(?:[^s]es|[^su]s)|[a-z]{3,}ed)", bare) and bare in VERBS:
             break
@@ -241,6 +260,10 @@ def terms(text: str) -> Iterator[Term]:
             # "We propose building a Merkle tree": the thing is the tree.
             name = re.sub(r"^\w+ing (?:an?|the) ", "", name)
             add(name, "call" if named and not article else "propose", match.end(), end)
+    for match in _PROPOSED.finditer(text):
+        name, end = _whole(text, match.start(1))
+        if match.start(1) < end <= match.end(1) + 1:
+            add(name, "propose", match.start(1), end)
     # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
     for match in _PROPOSE.finditer(text):
         by = _BY.match(text, match.end())
@@ -277,7 +300,7 @@ def terms(text: str) -> Iterator[Term]:
     for match in _PARTS.finditer(text):
         at = match.end()
         for _ in range(6):
-            at += len(re.match(r"\s*(?:\(?(?:\d|[ivx]+|[a-e])\)\s*)?", text[at:])[0])  # type: ignore[index]
+            at += len(_BEFORE_PART.match(text, at)[0])  # type: ignore[index]
             name, end = _whole(text, at)
             # "the positive and negative pair generation strategy" is one.
             single = name and " " not in name and name.casefold() not in HEADS

@@ -54,6 +54,9 @@ _PLAIN = re.compile(
 _WHOLE = re.compile(
     r"^(?:total|overall|full|final|joint|combined|training|learning|optimization) (?:loss|objective)(?: function)?$"
 )
+_OF_MATHEMATICS = re.compile(
+    r"(?:chain|product|sum|quotient|Bayes(?:'s?|ian)?) rule|scalar (?:loss|function)(?: function)?", re.IGNORECASE
+)
 _LONGEST_LINK = 140
 _LONGEST_INTRODUCTION = 400
 
@@ -127,4 +130,4 @@ def _introduced(text: str, start: int, formula: int) -> Iterator[Term]:
 
 
 def _is_specific(name: str) -> bool:
-    return is_name(name) and len(words(name)) > 1
+    return is_name(name) and len(words(name)) > 1 and not _OF_MATHEMATICS.fullmatch(name)

@@ -61,7 +61,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
         r"(?:author )?contributions? statement|author contributions|"
         r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|"
         r".*\bchecklist|conflicts? of interest.*|competing interests|"
-        r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents)$",
+        r"(?:data|code) availability.*|supplement\w*|nomenclature|contents|table of contents|key ?words)$",
     ),
     (Role.INTRODUCTION, r"^introduction\b|^intro$|^motivation$|^contributions?$|"
                         r"^our contributions?$|^overview of contributions$"),
@@ -71,18 +71,19 @@ _TITLES: tuple[tuple[Role, str], ...] = (
     (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
                        r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
                        r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
-                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|\bnumerical (?:stud|"
-                       r"example|result)|^simulations?$|\bperformance\b|\brun ?time\b|"
+                       r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|"
+                       r"\bnumerical (?:stud|simulation|validation|example|result)|"
+                       r"^simulations?$|\bperformance\b|\brun ?time\b|"
                        r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
                        r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
-    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|"
+    (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|formali[sz]ation|"
                       r"formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|"
                       r"^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),
     (Role.THEORY, r"\bproofs?\b|\btheor(?:y|ies|em|ems|etical)\b|\bconvergence\b|\bguarantees?\b|"
                   r"\blemmas?\b|\bregret\b|\b(?:error|generali[sz]ation|upper|lower) bounds?\b|"
                   r"\bcomplexity\b|\bcorollar|\bpropositions?\b|\boptimality\b|"
                   r"\bconsistency of\b|\bidentifiability\b|^properties\b"),
-    (Role.CONCLUSION, r"^conclu|^summary\b|^closing|^outlook$|conclusions?$"),
+    (Role.CONCLUSION, r"^conclu|^summary\b|^closing|\boutlook$|conclusions?$"),
     (Role.DISCUSSION, r"^(?:general )?discussions?\b|\blimitations?\b|\bfuture (?:work|directions?)\b|"
                       r"^remarks?$|^lessons\b|^open (?:questions|problems)"),
     (Role.APPLICATION, r"^applications?\b|^use cases?\b|^instantiations?\b|^extensions?\b"),
@@ -94,7 +95,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
 _PATTERNS = tuple((role, re.compile(pattern, re.IGNORECASE)) for role, pattern in _TITLES)
 _EXPERIMENTS = re.compile(
     r"\bexperiment|\bevaluat|\bresults?\b|\bempirical|\bablation|\bbenchmark|\bcase stud|\bsimulation|\bcompar|"
-    r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
+    r"\bset-?up\b|\bsettings?$|\bquantitative\b|\bnumerical\b|\bqualitative\b|\bbaselines$|\bdatasets$|\bvisuali[sz]ations?\b",
     re.IGNORECASE,
 )
 _DETAILS = re.compile(
@@ -126,7 +127,10 @@ _CITED = re.compile(
 def role_of_title(title: str) -> Role | None:
     """The role that the words of a title indicate, if any. A section that has the method and something else is
     method: its parts have roles of their own."""
-    roles = [_role(each) for each in re.split(r"\band\b|,", title)]
+    roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
+    # "Methods and Results": the results have headings of their own.
+    if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
+        return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
         return Role.METHOD
     return _role(title)
@@ -192,6 +196,8 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     ]
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
+    after_all = (Role.BACK, Role.CONCLUSION, Role.DISCUSSION)
+    last = max((i for i, role in enumerate(title_roles) if role not in after_all), default=0)
     ended = False
     for i, part in enumerate(main):
         role = title_roles[i]
@@ -207,6 +213,9 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             # "State Prediction" with propositions or citations is a part of the method, before any experiments.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
+            # What follows the experiments, last of all, looks back.
+            if role is Role.METHOD and i == last and i > experiments:
+                role = Role.CONCLUSION
         part.role = role
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:

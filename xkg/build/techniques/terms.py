@@ -33,7 +33,7 @@ _CITATION = re.compile(  # behind a name
     r"(?:\\[cC]ite|\(\s*+(?:e\.g\.,? )?[A-Z][^()]{0,400}\d{4}|\[\d)"
 )
 _VERB = re.compile(r"\s+(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does)\b)[a-z]+s\s")
-_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
+_OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur|[Tt]he proposed)\b")
 # Headings below which the total loss of a method is what they name.
 _WHOLES = frozenset({"objective", "objectives", "loss", "losses", "function", "functions", "training", "learning"})
 _PHASE = re.compile(r"^(?:[\w-]+ ){1,3}(?:phase|stage|step)$", re.IGNORECASE)
@@ -61,6 +61,12 @@ def add_terms(tree: Tree) -> None:
         )
         for term in (*tree.reader.terms[i], *named):
             _term(tree, _emphasised_part(tree, i, term), term.how, term.short, i, leads=leads)
+
+    for i, role in enumerate(roles):
+        if has_method and role is Role.BACKGROUND and tree.reader.sentences[i].display:
+            for term in equation_names(tree.reader.document, tree.reader.sentences[i]):
+                if any(roles[n] in MAIN for n in mentions([term.name], tree.reader)):
+                    _term(tree, term.name, "define", term.short, i, leads=False)
 
     for i in named_by_authors:
         for term in tree.reader.terms[i]:
@@ -153,7 +159,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         name, how = name if tree.root is None or is_name(name) else f"{tree.root.name} {name}", "define"
     if how == "opens":
         name, how = name if tree.root is None or is_name(name) else f"{tree.root.name} {name}", "define"
-    if not is_name(name) or tree.is_root(name):
+    if not is_name(name, proper=how == "part" or short is not None) or tree.is_root(name):
         return
     # "We introduce RF-aware adaptive density control" below "Adaptive RF density control" is that.
     if how == "propose" and above is not None and len(words(above.name)) > 2 and set(key(above.name)) < set(key(name)):
@@ -163,7 +169,7 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
         return
     if short is not None and tree.root is not None and short in tree.root.names:
         return
-    existing = tree.find(name)
+    existing = tree.find(name) or (tree.find(short) if short else None)
     if existing is not None:
         if i not in existing.naming and how != "use":
             existing.naming.append(i)
@@ -178,7 +184,9 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
     sentence = tree.reader.sentences[i]
     if how == "step" and leads:
         return
-    if how == "use" and (leads or len(words(name)) < 2 or not _cited(tree, name, sentence.start, sentence.end)):
+    if how == "use" and (
+        leads or len(words(name)) < 2 or not (short or _cited(tree, name, sentence.start, sentence.end))
+    ):
         return
     # "We propose a transfer learning method" describes the root.
     if leads and how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"}:
@@ -195,6 +203,8 @@ def _term(tree: Tree, name: str, how: str, short: str | None, i: int, *, leads: 
     mentioned = mentions([name, *([short] if short else [])], tree.reader)
     inside = [n for n in mentioned if tree.reader.role(n) in MAIN]
     score = (2.0 if how in ("propose", "call", "part", "item") else 1.5) + min(1.5, 0.3 * len(inside))
+    if how == "use" and len(inside) < 2 and not _cited(tree, name, sentence.start, sentence.end):
+        return
     # An indefinite phrase that never comes again describes what it stands for: "we propose an expanding method".
     shown = any(s.display for s in tree.reader.sentences[i : i + 2])
     if how == "propose" and not short and len(mentioned) < 2 and not any(c.isupper() for c in name) and not shown:

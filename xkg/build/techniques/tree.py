@@ -14,16 +14,19 @@ from xkg.build.techniques.names import (
     abbreviations,
     about,
     endings,
+    initials_match,
     is_method_like,
     key,
     resolve,
     same,
+    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LEADING, STOP
 from xkg.model import Excerpt
 
+_LEARNING = stem("learning")
 MAX_TECHNIQUES = 40
 STEPS_OF_DEFINITION = 6
 
@@ -135,13 +138,20 @@ class Tree:
             return False
         keys = {key(name), key(resolve(name, self.shorts)), key(about(name)), key(resolve(about(name), self.shorts))}
         own = self.root.keys(self.shorts)
+        # "Deterministic adversarial imitation" is the learning of that name.
+        if any(len(k) > 3 and k[:-1] in keys and k[-1] == _LEARNING for k in own):
+            return True
         # "DPMsANT" is "DPMs-ANT".
         return not keys.isdisjoint(own) or "".join(words(name)) in {"".join(words(each)) for each in self.root.names}
 
     def give_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
         match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
-        if match:
+        reverse = re.fullmatch(r"([\w+-]{2,12})\s*\(\s*([^()]{4,80}?)\s*\)", node.name)
+        if reverse and initials_match(reverse[1], reverse[2]):
+            node.name = reverse[2]
+            node.aliases.append(reverse[1])
+        elif match:
             node.name = match[1].strip()
             node.aliases.append(match[2])
         short = self.longs.get(key(node.name))

@@ -90,6 +90,7 @@ NOT_HEADS = _words(
     importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
     efficiency scalability complexity convergence assumptions remark
     motivation intuition discussion observation justification implication conclusion notation definition introduction
+    detail details outlook summary quality caption connection case
     principle principles principal principals desideratum desiderata
     """
 )
@@ -118,8 +119,8 @@ QUANTITIES = _words(
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
-    initialization initialisation architecture update updates augmentation regularization representation prediction
-    selection estimation test tests
+    initialization initialisation architecture design update updates augmentation regularization representation
+    prediction selection estimation test tests
     """
 )
 # Adjectives that no ending gives away, and nouns that end like adjectives.
