@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-_MOST_LINES, _MOST_CALLS = 1_000_000, 30_000_000
+_MOST_LINES, _MOST_CALLS = 1_000_000, 15_000_000
 
 
 def await_lines(request: dict[str, Any]) -> None:
