@@ -10,6 +10,7 @@ printed with it.
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import secrets
 import signal
@@ -27,8 +28,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.speed.batches import THREADS, write_list
+from xkg.build.stage_cache import StageReport
 from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import run
 from xkg.commands.batch.side_by_side import Event
 from xkg.config import EmbeddingSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
@@ -41,7 +42,8 @@ _WAIT_SECONDS = 180
 
 
 class Arm(NamedTuple):
-    """Seconds until two papers were done, and from then on papers an hour and processor seconds of a paper."""
+    """Seconds until two papers were built, and from then on, until all are published, papers an hour and processor
+    seconds of a paper."""
 
     start: float
     hourly: float
@@ -69,22 +71,25 @@ def measure(engine: Engine, papers: PaperList, kg: Path) -> Arm:
         prune=PruneSettings(min_level=Level.PARSED),
         embedding=EmbeddingSettings(threads=1),
     )
-    ended: list[float] = []
-    spent: list[float] = []
+    built: list[float] = []
+    spent = 0.0
+    counting = threading.Lock()
 
     def notify(event: Event) -> None:
-        if isinstance(event[1], Row):
-            ended.append(time.monotonic())
-            if len(ended) in (_JOBS, len(papers.papers)):
-                spent.append(processor_seconds())
+        nonlocal spent
+        if isinstance(event[1], StageReport) and event[1].name == "prune":
+            with counting:
+                built.append(time.monotonic())
+                if len(built) == _JOBS:
+                    spent = processor_seconds()
 
     started = time.monotonic()
     report = run(settings, papers, engine, notify=notify)
+    ended, spent = time.monotonic(), processor_seconds() - spent
     if report.count("built") != len(papers.papers):
         raise SystemExit(str(report.rows))
-    later = len(ended) - _JOBS
-    hourly = later / (ended[-1] - ended[_JOBS - 1]) * 3600
-    return Arm(ended[_JOBS - 1] - started, hourly, (spent[1] - spent[0]) / later)
+    later = len(papers.papers) - _JOBS
+    return Arm(built[_JOBS - 1] - started, later / (ended - built[_JOBS - 1]) * 3600, spent / later)
 
 
 @contextlib.contextmanager
@@ -124,6 +129,8 @@ def main() -> None:
     parser.add_argument("--papers", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=2)
     chosen = parser.parse_args()
+    if importlib.util.find_spec("ray") is None:
+        raise SystemExit("Ray is missing: uv pip install --constraint constraints.txt --editable '.[all,curation,ray]'")
     os.environ |= dict.fromkeys(THREADS, "1")
     console, table = Console(), Table("round", "engine", "start s", "papers an hour", "processor s a paper")
     found: dict[str, list[Arm]] = {"local": [], "ray": []}

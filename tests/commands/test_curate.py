@@ -1,5 +1,6 @@
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
 from tests.build.scholarly_stand_in import Scholarly, StandInRepository
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.build.curation.curated_set import CuratedSet
+from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.sources import arxiv_feed
 from xkg.cli.curate import table
 from xkg.commands.build import build
 from xkg.commands.curate import curate
+from xkg.commands.graph.open import open_store
 from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import InputError
 
@@ -149,6 +152,13 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
     with pytest.raises(InputError, match="would be fetched"):
         build(chosen_settings, "2402.00001", "auto")
     assert taken == [f"https://github.com/niaward/tidal@{'a' * 40}"]
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "tidal.py").write_text("def moon_kernel(distance):\n    return 1 / (1 + distance)\n")
+    here = partial(fetch_repository, str(tmp_path / "code"))
+    monkeypatch.setattr("xkg.build.pipeline.fetch_repository", lambda _, *rest: here(*rest))
+    built = build(chosen_settings, "2402.00001", "auto")
+    with open_store(chosen_settings) as store, store.snapshot() as snapshot:
+        assert [each.is_official for each in snapshot.bundle(built.paper).repositories] == [True]
 
 
 def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811

@@ -154,13 +154,18 @@ class Builder(AbstractContextManager["Builder"]):
                 if context.model is not None and context.runner is not None:
                     context = replace(context, runner=opened.enter_context(warmed(context.runner)))
                 notes: tuple[str, ...] = ()
+                is_own = repository == AUTO
                 if repository == AUTO:
                     repository, notes = self._own_repository(paper)
                 try:
                     built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
                 except SamePaperError as same:
                     return self._graph.stored(same.paper, str(same))
-                built = replace(built, notes=(*notes, *claims.notes, *built.notes))
+                bundle = built.bundle
+                if is_own:
+                    own = tuple(each.model_copy(update={"is_official": True}) for each in bundle.repositories)
+                    bundle = bundle.model_copy(update={"repositories": own})
+                built = replace(built, bundle=bundle, notes=(*notes, *claims.notes, *built.notes))
             return publish(Unpublished(built, dict(claims.fences), keep_proven, chosen=paper_id is not None))
 
     def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":

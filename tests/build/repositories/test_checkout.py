@@ -286,6 +286,24 @@ def test_a_repository_that_is_larger_than_the_limit_says_so(
     assert not list((tmp_path / "cache").glob("*")), "nothing is left of it"
 
 
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_server_that_leaves_out_nothing_and_has_packed_nothing(
+    packed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "unpacked"
+    git(tmp_path, "init", "-q", str(folder))
+    (folder / "model.py").write_text("def step(x):\n    return x + 1\n")
+    (folder / "data.bin").write_bytes(os.urandom(3_000_000))
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "One")
+    if packed:
+        git(folder, "gc", "-q")
+    with serving(monkeypatch) as server:
+        server.filters = False
+        checkout = fetch_repository(server.add(folder), tmp_path / "cache")
+    assert content(checkout, "model.py") is not None
+
+
 def test_an_empty_and_a_missing_repository_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     git(tmp_path, "init", "-q", str(tmp_path / "empty"))
     with serving(monkeypatch) as server:

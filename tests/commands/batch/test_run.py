@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
@@ -19,9 +20,9 @@ from xkg.commands.batch.run import Report, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
-from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
 from xkg.engine.engine import NoWorkerError
-from xkg.engine.local import LocalEngine
+from xkg.engine.local import LocalEngine, LocalWorker
 from xkg.model import Level
 from xkg.store.graph_store import Link
 
@@ -193,6 +194,32 @@ def test_a_batch_gives_the_graph_that_single_builds_give(tmp_path: Path, corpus:
     for listed in read_list(corpus).papers[:3]:
         build(alone, listed.paper, None, paper_id=listed.paper_id)
     assert graph(chosen) == graph(alone)
+
+
+def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
+    neo4j_database: Neo4jServer, tmp_path: Path, corpus: Path
+) -> None:
+    credentials = tmp_path / "credentials"
+    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
+    for name in ("Folded", "Braided"):
+        (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name).replace(f"{name} smoothing", "Sorted smoothing"))
+    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    report = run(chosen, read_list(corpus), LocalEngine(2))
+    assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
+    assert report.notes == ()
+    drawn = "MATCH (:Technique)-[e:SAME_CONCEPT]->(:Technique) RETURN count(e) AS edges"
+    with open_store(chosen) as store:
+        assert store.query(drawn).rows[0][0] >= 3
+        assert store.check() == []
+    assert states(run(chosen, read_list(corpus), LocalEngine(2)))[1] == "unchanged"
+
+
+def test_files_that_are_not_there_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "list").write_text("".join(f"missing-{number}.tex\n" for number in range(200)))
+    monkeypatch.setattr(LocalWorker, "run", None)
+    report = run(settings(tmp_path / "kg"), read_list(tmp_path / "list"), LocalEngine(2))
+    assert report.failed == 200
+    assert {row.reason.split()[1:4] == ["does", "not", "exist;"] for row in report.rows} == {True}
 
 
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
