@@ -6,6 +6,7 @@ metric, and what a task protects besides. What is renamed, removed, defined agai
 import ast
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from xkg.agents.workspace.edits import definitions
@@ -67,13 +68,14 @@ def changed_evaluation(
     old_files: Mapping[str, str] | None = None,
 ) -> list[str]:
     """The parts that changed, in order: other digests, parts that are gone, places that print the metric beside those
-    that did, and names of parts that `new_files` assign and `old_files` do not. Other new parts are no change."""
+    that did, and names of parts that `new_files` assign more often than `old_files`. Other new parts are no change."""
     changed = [name for name, digest in before.items() if after.get(name) != digest]
     if any(name.endswith(_PRINTS) for name in before):
         changed += [name for name in after if name.endswith(_PRINTS) and name not in before]
     own = {name.rpartition("::")[2].rpartition(".")[2] for name in before if not name.endswith(")") and "::" in name}
     for path, text in new_files.items():
-        names = own & (_assigned(path, text) - _assigned(path, (old_files or {}).get(path, "")))
+        more = _assigned(path, text) - _assigned(path, (old_files or {}).get(path, ""))
+        names = own & more.keys()
         changed += [f"{path} assigns over {name}" for name in sorted(names)]
     return changed
 
@@ -122,11 +124,11 @@ def _strings(node: ast.AST) -> list[str]:
     return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
-def _assigned(path: str, text: str) -> set[str]:
-    """The names that a file gives a value: by assignment, definition, import, `setattr`, or as a key of `globals()` and
-    the like."""
+def _assigned(path: str, text: str) -> Counter[str]:
+    """The names that a file gives a value, with how often: by assignment, definition, import, `setattr`, or as
+    a key of `globals()` and the like."""
     tree = tree_or_none(text) if path.endswith(".py") else None
-    return set() if tree is None else set(_given_values(tree))
+    return Counter() if tree is None else Counter(_given_values(tree))
 
 
 def _given_values(tree: ast.AST) -> Iterator[str]:
