@@ -223,7 +223,8 @@ def ablations(
     from xkg import api
 
     with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        print_result(in_commands(graph.ablations(paper, k, repo)), as_json)
+        plan = graph.ablations(paper, k, repo)
+        print_result(plan if as_json else in_commands(plan), as_json)
 
 
 def cypher(
