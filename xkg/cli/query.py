@@ -224,11 +224,11 @@ def ablations(
     from xkg.cli.display.layout import width, wrapped
 
     with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        plan = in_commands(graph.ablations(paper, k, repo))
+        plan = graph.ablations(paper, k, repo)
     if as_json:
         print_result(plan, as_json)
     else:
-        print_text(wrapped(str(plan), width()))
+        print_text(wrapped(str(in_commands(plan)), width()))
 
 
 def cypher(
