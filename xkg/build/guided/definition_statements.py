@@ -2,10 +2,12 @@
 
 import re
 
-_FORMULA = r"\$\$[^$]{0,4000}+\$\$|\$[^$]{0,4000}+\$|\\\((?:(?!\\\)).){0,4000}+\\\)|\\\[(?:(?!\\\]).){0,4000}+\\\]"
+_FORMULA = (
+    r"\$\$[^$]{0,4000}+\$\$|\$[^$]{0,4000}+\$|\\\((?:(?!\\[()]).){0,4000}+\\\)|\\\[(?:(?!\\[\[\]]).){0,4000}+\\\]"
+)
 _MASKED = re.compile(_FORMULA, re.DOTALL)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|resp|approx|w\.r\.t|i\.i\.d|etc|et al|Eq|Fig|Sec|No)|\b[A-Z])\.$")
-_END = re.compile(r"[.!?][)\]\"'”’]?\s+(?=[^\s])|;\s+")
+_END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
 # What is shorter is told with the statement before it.
 _LEAST = 25
 
