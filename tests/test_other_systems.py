@@ -97,7 +97,14 @@ async def asked(service):
 settings = load(kg=Path(graph))
 with closing(Service(settings)) as service:
     asyncio.run(asked(service))
-make_app(settings, "127.0.0.1", "http://127.0.0.1:8321/mcp", Service(settings), (), None)
+from starlette.testclient import TestClient
+from xkg.web.app import pages
+app_with_pages = make_app(settings, "127.0.0.1", "http://127.0.0.1:8321/mcp", Service(settings), (), None, pages=pages)
+with TestClient(app_with_pages, base_url="http://127.0.0.1:8321") as browser:
+    for page in ("/", "/papers", "/search?q=exploration+bonus", "/cypher?name=papers-by-year", "/builds"):
+        assert browser.get(page).status_code == 200, page
+run("report", "--to", graph + ".html")
+run("export", "--format", "html", "--to", graph + "-pages")
 from xkg.files import file_lock, writing
 with writing(Path(graph), 1):
     with file_lock(Path(graph) / "write.lock", wait=False) as free:

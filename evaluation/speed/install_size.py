@@ -31,8 +31,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="xkg-size-") as folder:
         wheel = _wheel(Path(folder))
         for number, extras in enumerate(parser.parse_args().extras):
-            sizes = _sizes(_installed(wheel, extras, Path(folder) / f"venv{number}"))
-            console.print(_table(extras, sizes))
+            packages = _installed(wheel, extras, Path(folder) / f"venv{number}")
+            bytecode = sum(file.stat().st_size for file in packages.rglob("*.pyc"))
+            console.print(_table(extras, _sizes(packages), bytecode))
 
 
 def _uv(*arguments: str | Path) -> None:
@@ -69,13 +70,14 @@ def _file_sizes(package: Distribution) -> Iterator[int]:
                 yield from (each.stat().st_size for each in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"))
 
 
-def _table(extras: str, sizes: dict[str, int]) -> Table:
+def _table(extras: str, sizes: dict[str, int], bytecode: int) -> Table:
     weights = sizes.get(WEIGHTS.partition("==")[0], 0)
     total = sum(sizes.values())
     aim = f", aim {AIMS[extras]}" if extras in AIMS else ""
     title = f"xkg\\[{extras}]" if extras else "xkg"
     table = Table(
-        title=f"{title}: {total / 1e6:.0f} MB in {len(sizes)} packages, {weights / 1e6:.0f} of them weights{aim}"
+        title=f"{title}: {total / 1e6:.0f} MB in {len(sizes)} packages, {weights / 1e6:.0f} of them weights, "
+        f"{bytecode / 1e6:.0f} bytecode{aim}"
     )
     table.add_column("package")
     table.add_column("MB", justify="right")

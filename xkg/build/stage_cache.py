@@ -84,7 +84,7 @@ def pipeline_version() -> str:
     for place in DECIDING:
         files = [f for f in sorted((root / place).rglob("*")) if f.suffix in (".py", ".toml", ".txt")]
         for file in files or [root / place]:
-            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
 
 

@@ -40,7 +40,7 @@ def source_version() -> str:
     root = Path(__file__).parents[1]
     for file in sorted(root.rglob("*.py")):
         if file.name != "_version.py":
-            digest.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+            digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return f"{__version__} (source {digest.hexdigest()[:12]})"
 
 

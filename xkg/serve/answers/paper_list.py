@@ -55,13 +55,18 @@ class PaperFilters:
     def describe(self) -> str:
         words = f"with {' and '.join(repr(word) for word in self.text.split())}" if self.text.split() else ""
         first, last = self.years
-        years = ""
-        if self.by_year:
-            years = f"from {first} to {last}" if first and last else f"from {first} on" if first else f"up to {last}"
+        years = years_in_words(first, last) if self.by_year else ""
         origin = self.origin and f"of origin {self.origin}"
         state = self.state and f"that are {self.state}"
         code = f"with {self.level} code" if self.level is not None else "with code" if self.with_code else ""
         return " ".join(part for part in (words, years, origin, state, code) if part)
+
+
+def years_in_words(first: int | None, last: int | None) -> str:
+    """The range of years, of which one may be open."""
+    if last is None:
+        return f"from {first} on"
+    return f"up to {last}" if first is None else f"from {first} to {last}"
 
 
 @dataclass(frozen=True)

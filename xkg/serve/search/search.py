@@ -6,7 +6,7 @@ from typing import Protocol
 
 from xkg.model import paper_of
 from xkg.serve.answers.lookup import search_row
-from xkg.serve.answers.paper_list import undated_papers
+from xkg.serve.answers.paper_list import undated_papers, years_in_words
 from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import EXAMINED, FITS, scores
 from xkg.serve.search.candidates import Encode, candidates
@@ -145,7 +145,7 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
     which = f"{'these' if chosen else 'all'} {count} papers"
     if count == 1:
         which = "this paper" if chosen else "the one paper"
-    years = f" from {first or 'the first'} to {last or 'the last'}" if first is not None or last is not None else ""
+    years = f" {years_in_words(first, last)}" if first is not None or last is not None else ""
     undated = undated_papers(snapshot) if years else ""
     names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
     return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{names}"
