@@ -147,9 +147,9 @@ class Tree:
     def give_short_name(self, node: Node) -> None:
         """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
         match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
-        reverse = re.fullmatch(r"([\w+-]{2,12})\s*\(\s*([^()]{4,80}?)\s*\)", node.name)
+        reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
         if reverse and initials_match(reverse[1], reverse[2]):
-            node.name = reverse[2]
+            node.name = reverse[2].strip()
             node.aliases.append(reverse[1])
         elif match:
             node.name = match[1].strip()
