@@ -34,9 +34,9 @@ def add(server: MCPServer, service: Service) -> None:
         cursor: Cursor = None,
         detail: Detail = "concise",
     ) -> PapersAnswer:
-        """The papers of the graph by title: id, title, year (null where it is not known: a filter of years leaves those
-        out), origin, state, and how many techniques it shows, have code, have tested code. To find papers for a
-        question use search_techniques."""
+        """The papers of the graph by title: id, title, year (null where unknown: filters of years leave it out),
+        origin, state, and how many techniques it shows, have code, have tested code. To find papers for a question use
+        search_techniques."""
         filters = PaperFilters(text, (first_year, last_year), with_code, Level.TESTED if tested else None, state)
         page = Page(cursor, "list_papers", *astuple(filters))
         answer = service.list_papers(k + page.reached, filters)
@@ -82,9 +82,7 @@ def add(server: MCPServer, service: Service) -> None:
     def get_technique(
         id: Annotated[
             Id,
-            Field(
-                description="technique: an id, as search_techniques and get_paper give it, or a name that no other has"
-            ),
+            Field(description="technique: an id as search_techniques and get_paper give it, or a unique name"),
         ],
         detail: Detail = "concise",
     ) -> TechniqueAnswer:

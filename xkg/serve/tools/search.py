@@ -20,9 +20,7 @@ from xkg.serve.tools.tool_decorator import PAPER, REPEATED, Cursor, Detail, Id, 
 
 Papers = Annotated[list[str], Field(max_length=50, description="only these papers, by id or title; empty searches all")]
 WithCode = Annotated[bool, Field(description="only techniques that have code")]
-Exclude = Annotated[
-    list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out, such as those seen")
-]
+Exclude = Annotated[list[str], Field(max_length=500, description="ids of papers, techniques or code to leave out")]
 
 ROW_TOKENS = 170
 """The budget of a row with the beginning of its definition and long ids, so that all requested rows fit."""

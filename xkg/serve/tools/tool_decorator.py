@@ -29,10 +29,10 @@ Cursor = Annotated[
     str | None,
     Field(
         max_length=paging.MOST_CHARACTERS,
-        description="of an answer: what follows it, all else as asked",
+        description="of an answer: what follows, else as asked",
     ),
 ]
-PAPER = "id such as arxiv:2006.10726, title or its start, or the name of the paper's method such as tent"
+PAPER = "id such as arxiv:2006.10726, title or its start, or its method's name such as tent"
 Id = Annotated[str, Field(min_length=1, max_length=1000)]
 
 REPEATED = 256
