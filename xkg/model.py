@@ -138,6 +138,14 @@ class Departure(Node):
     statement: str
     remark: str
 
+    @property
+    def kind_in_words(self) -> str:
+        return {
+            "differs": "the repository and this code do it in another way",
+            "absent": "neither the repository nor this code does it",
+            "added": "this code does it, the repository does not",
+        }[self.kind]
+
 
 class Fidelity(Node):
     """How an implementation stands to what it was made from: the share of its statements with a counterpart in the

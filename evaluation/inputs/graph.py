@@ -10,7 +10,7 @@ from xkg.errors import InputError
 from xkg.model import PaperBundle
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.serve.service import Service
-from xkg.store.exchange import import_folder, read_file
+from xkg.store.exchange import graph_files, import_files, read_file
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def read_graph(path: Path, papers: Sequence[str] = ()) -> MeasuredGraph:
     if path.is_file():
         found, problems = [read_file(path, check_parsed)], list[str]()
     else:
-        found, problems = import_folder(path, check_parsed)
+        found, problems = import_files(graph_files(path), check_parsed)
     if papers:
         by_name = {name: bundle for bundle in found for name in (bundle.paper.id, bundle.paper.title)}
         if missing := [paper for paper in papers if paper not in by_name]:

@@ -9,7 +9,7 @@ import pytest
 from tests.store.graphs import open_store
 from xkg.model import Evidence, Level
 from xkg.store.cypher.named_queries import bind, find, queries
-from xkg.store.exchange import import_folder
+from xkg.store.exchange import graph_files, import_files
 from xkg.store.local.store import EmbeddedStore
 
 SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
@@ -29,7 +29,7 @@ SILENT = {
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStore]:
     store = open_store(tmp_path_factory.mktemp("peer") / "kg")
-    store.publish(import_folder(SHARED / "peer-graphs", lambda _: Evidence(level=Level.PARSED))[0])
+    store.publish(import_files(graph_files(SHARED / "peer-graphs"), lambda _: Evidence(level=Level.PARSED))[0])
     yield store
     store.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from xkg.model import Evidence, Level
 from xkg.store import bundles
-from xkg.store.exchange import export_folder, import_folder
+from xkg.store.exchange import export_folder, graph_files, import_files
 
 SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "shared")
 
@@ -16,7 +16,7 @@ SHARED = Path(os.environ.get("XKG_SHARED") or Path(__file__).parents[3] / "share
 @pytest.mark.shared
 def test_the_peer_graphs_come_back_as_they_were(tmp_path: Path) -> None:
     folder = SHARED / "peer-graphs"
-    found, problems = import_folder(folder, lambda _: Evidence(level=Level.PARSED))
+    found, problems = import_files(graph_files(folder), lambda _: Evidence(level=Level.PARSED))
     assert problems == []
     assert len(found) == 43
     assert sum(len(bundle.techniques) for bundle in found) == 309

@@ -10,7 +10,7 @@ import pytest
 from xkg.errors import InputError
 from xkg.model import Evidence, Level, PaperBundle
 from xkg.store import bundles
-from xkg.store.exchange import export_folder, graph_files, import_files, import_folder
+from xkg.store.exchange import export_folder, graph_files, import_files
 from xkg.store.peer_format import MOST_TECHNIQUES
 
 DATA = Path(__file__).parents[1] / "data" / "peer"
@@ -22,7 +22,7 @@ def check(_: str) -> Evidence:
 
 @pytest.fixture
 def papers() -> list[PaperBundle]:
-    found, problems = import_folder(DATA, check)
+    found, problems = import_files(graph_files(DATA), check)
     assert problems == []
     assert len(found) == 4
     return found
@@ -33,7 +33,7 @@ def test_out_and_in_again(papers: list[PaperBundle], tmp_path: Path) -> None:
     originals = {json.dumps(json.loads(path.read_bytes())) for path in DATA.glob("*.json")}
     assert {json.dumps(json.loads(path.read_bytes())) for path in peer} == originals
     export_folder(papers, tmp_path / "bundles", "bundle")
-    again, problems = import_folder(tmp_path / "bundles", check)
+    again, problems = import_files(graph_files(tmp_path / "bundles"), check)
     assert problems == []
     assert sorted(again, key=lambda b: b.paper.id) == sorted(papers, key=lambda b: b.paper.id)
 
@@ -70,7 +70,7 @@ def test_a_bad_file_stops_no_other(papers: list[PaperBundle], tmp_path: Path) ->
     (tmp_path / "g.json").write_bytes(data.replace(b"Bootstrap", b"Bootstrop"))
     (tmp_path / "h.json").write_bytes(data)
     (tmp_path / "notes.txt").write_text("not ours")
-    found, problems = import_folder(tmp_path, check)
+    found, problems = import_files(graph_files(tmp_path), check)
     assert [b.paper.title for b in found] == ["Jackknife Estimates Without a Repository", papers[0].paper.title]
     expected = ["a.json: is not whole JSON", "c.json: has the same paper as b.json", "d.json: cannot", "e.json: cannot"]
     expected += ["f.json: is no whole bundle", "g.json: is no whole bundle"]
@@ -83,7 +83,7 @@ def test_a_bad_file_stops_no_other(papers: list[PaperBundle], tmp_path: Path) ->
 def test_nothing_to_import(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "none"):
         with pytest.raises(InputError, match=r"\*\.json"):
-            import_folder(folder, check)
+            import_files(graph_files(folder), check)
 
 
 def test_a_folder_that_cannot_be_written(papers: list[PaperBundle], tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_pipe_and_a_paper_of_too_many_techniques_are_left_out(tmp_path: Path) 
     os.mkfifo(tmp_path / "pipe.json")
     named = [{"name": f"Step {n}"} for n in range(MOST_TECHNIQUES + 1)]
     (tmp_path / "large.json").write_text(json.dumps({"paper_title": "Large", "techniques": named}))
-    found, problems = import_folder(tmp_path, check)
+    found, problems = import_files(graph_files(tmp_path), check)
     assert found == []
     assert "more than 20,000 techniques" in problems[0]
     assert "no regular file" in problems[1]

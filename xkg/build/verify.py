@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from xkg.build.dependency_order import in_dependency_order
-from xkg.build.fidelity import is_met
 from xkg.build.prune import pruned
+from xkg.build.similarity.fidelity import is_met
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache, folder_name
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of

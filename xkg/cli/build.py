@@ -16,6 +16,7 @@ from xkg.cli.display.output import (
     Blacklisted,
     Engine,
     Json,
+    PaperJobs,
     Papers,
     present,
     print_each,
@@ -48,14 +49,7 @@ def build(
         Path | None,
         typer.Option(help="File of papers, one a line: paper, repository and id, separated by tabs; or JSON lines."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1024,
-            help="Papers of --papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
-        ),
-    ] = None,
+    jobs: PaperJobs = None,
     engine: Engine = "local",
     address: Address = None,
     allow_public: AllowPublic = False,

@@ -10,6 +10,7 @@ from xkg.cli.display.output import (
     Blacklisted,
     Engine,
     Json,
+    PaperJobs,
     Papers,
     present,
     print_result,
@@ -29,14 +30,7 @@ def update(
     max_cost: Annotated[
         float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            max=1024,
-            help="Papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
-        ),
-    ] = None,
+    jobs: PaperJobs = None,
     engine: Engine = "local",
     address: Address = None,
     allow_public: AllowPublic = False,

@@ -16,15 +16,6 @@ _BUNDLE = b'{"format":"xkg-bundle-'
 _LARGEST_BUNDLE = 256 * 1024 * 1024
 
 
-def import_folder(
-    folder: Path, check: Check, notify: Callable[[int, int, str], None] = lambda *_: None
-) -> tuple[list[PaperBundle], list[str]]:
-    """As `import_files` of the graph files of a folder. Raises `InputError` when it has none."""
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; name one that holds graph files (*.json)")
-    return import_files(graph_files(folder), check, notify)
-
-
 def graph_files(place: Path) -> list[Path]:
     """The file itself, or all `*.json` files of a folder in the order of their names, less the list of ablations.
     Raises `InputError` where there is none."""

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from xkg.build.fidelity import Scope
+from xkg.build.similarity.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 from xkg.value import Value

@@ -81,6 +81,14 @@ Blacklisted = Annotated[
     Path | None,
     typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
 ]
+PaperJobs = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=1024,
+        help="Papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
+    ),
+]
 Engine = Annotated[
     Literal["local", "ray"], typer.Option(help="Where work is done: processes of this machine, or a Ray cluster.")
 ]

@@ -73,11 +73,11 @@ def _of_bundles(store: "GraphStore", first: str, second: str | None) -> Iterator
 def _bundles(store: "GraphStore", name: str) -> "list[PaperBundle]":
     """The papers of a folder or file of exported bundles, else the paper of the graph that has this name."""
     from xkg.sandbox.evidence.static_checks import check_parsed
-    from xkg.store.exchange import import_folder, read_file
+    from xkg.store.exchange import graph_files, import_files, read_file
 
     path = Path(name)
     if path.is_dir():
-        found, problems = import_folder(path, check_parsed)
+        found, problems = import_files(graph_files(path), check_parsed)
         if problems:
             raise InputError(problems[0])
         return found

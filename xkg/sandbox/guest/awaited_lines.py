@@ -30,15 +30,18 @@ def await_lines(request: dict[str, Any]) -> None:
         threading.settrace(None)
         sys.settrace(None)
 
+    def give_up() -> None:
+        counts[0] = 1
+        waiting.clear()
+        stop()
+
     def enter(frame: Any, event: str, argument: Any) -> Any:  # noqa: ARG001
         if not waiting:
             sys.settrace(None)
             return None
         left["calls"] -= 1
         if left["calls"] < 0:
-            counts[0] = 1
-            waiting.clear()
-            stop()
+            give_up()
             return None
         code = frame.f_code
         holds = within.get(code)
@@ -58,9 +61,7 @@ def await_lines(request: dict[str, Any]) -> None:
         path = files.get(frame.f_code.co_filename, "")
         left["lines"] -= 1
         if left["lines"] < 0:
-            counts[0] = 1
-            waiting.clear()
-            stop()
+            give_up()
             return None
         groups = waiting.get(path, [])
         for group in [group for group in groups if frame.f_lineno in group]:

@@ -81,8 +81,9 @@ def main() -> None:
             counts.write_bytes(bytes(8 * size))
             placed = {"counts": str(counts), "first": {str(tree / name): at for name, at in first.items()}}
             (home / ".python" / "trace.json").write_text(json.dumps(placed))
-        if request.get("awaited"):
-            first, size = offsets({path: max(map(max, of)) for path, of in request["awaited"].items()}, tree)
+        last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
+        if last_awaited:
+            first, size = offsets(last_awaited, tree)
             counts.write_bytes(bytes(8 * size))
             groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
             awaited = {"counts": str(counts), "groups": groups}
@@ -98,9 +99,8 @@ def main() -> None:
         report |= run(command, tree, variables, request["seconds"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
-        if request.get("awaited"):
-            lines = {path: max(map(max, of)) for path, of in request["awaited"].items()}
-            report["lines"] = executed(counts, first, lines)
+        if last_awaited:
+            report["lines"] = executed(counts, first, last_awaited)
             report["gave_up"] = bool(any(counts.read_bytes()[:8]))
         if request.get("watched") and findings.exists():
             report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")

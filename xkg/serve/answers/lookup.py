@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Evidence, Fidelity, LineRange, PaperBundle, Technique, paper_of
-from xkg.serve.answers.references import code_id, is_code, paper_id, short_ids, technique_id
+from xkg.serve.answers.references import code_id, is_code, paper_id, quoted, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,
@@ -169,7 +169,7 @@ def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAns
             below = short_ids(snapshot, [c.id for c in view.children][:3]).values()
             hint = f"; its components are {', '.join(below)}" if below else ""
             why = f", because {short(view.technique.hidden, SHORT_TEXT)}" if view.technique.hidden else ""
-            raise UnknownIdError(f"technique {_quoted(code)} has no code in this graph{why}{hint}")
+            raise UnknownIdError(f"technique {quoted(code)} has no code in this graph{why}{hint}")
         node = view.code
     return _code(node, view.technique.name, snapshot.bundle(paper_of(node.id)), full)
 
@@ -239,13 +239,6 @@ def _proven(code: Code) -> str:
     return summary + (f"; next level: {last.reason}" if last.reason else "")
 
 
-_DEPARTS = {
-    "differs": "the repository and this code do it in another way",
-    "absent": "neither the repository nor this code does it",
-    "added": "this code does it, the repository does not",
-}
-
-
 def _departures(fidelity: Fidelity) -> str:
     """Where paper and repository part; that they do not, where that was compared; '' where it was not."""
     if fidelity.statements is None:
@@ -254,11 +247,11 @@ def _departures(fidelity: Fidelity) -> str:
         return f"; paper and repository agree in the {plural(fidelity.statements, 'statement')} of its definition"
     parted = len({departure.statement for departure in fidelity.departures})
     statements = plural(fidelity.statements, "statement")
-    told = "; ".join(
-        f"“{short(each.statement, 160)}”: {_DEPARTS[each.kind]}, {short(each.remark, SHORT_TEXT)}"
+    listed = "; ".join(
+        f"“{short(each.statement, 160)}”: {each.kind_in_words}, {short(each.remark, SHORT_TEXT)}"
         for each in fidelity.departures
     )
-    return f"; departs from the paper in {parted} of {statements} of its definition: {told}"
+    return f"; departs from the paper in {parted} of {statements} of its definition: {listed}"
 
 
 EXAMPLES = (
@@ -330,7 +323,3 @@ def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
         level=code.level.value if code else "none",
         code=code.id if code and full else None,
     )
-
-
-def _quoted(text: str) -> str:
-    return repr(short(text, 120))

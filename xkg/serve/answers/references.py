@@ -42,7 +42,7 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
         snapshot.require_paper(wanted)
     headings = snapshot.headings(near)
     listed = "; ".join(f"{short_paper(snapshot, p)} ({short(headings[p].title, 80)})" for p in headings)
-    raise UnknownIdError(f"no paper {_quoted(wanted)} in this graph; nearest: {listed}", near)
+    raise UnknownIdError(f"no paper {quoted(wanted)} in this graph; nearest: {listed}", near)
 
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
@@ -76,12 +76,12 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
             if not near:
                 raise
             ids = list(short_ids(snapshot, near).values())
-            message = f"no technique {_quoted(wanted)} in this graph; nearest: {', '.join(ids)}"
+            message = f"no technique {quoted(wanted)} in this graph; nearest: {', '.join(ids)}"
             raise UnknownIdError(message, ids) from None
     papers = dict.fromkeys(map(paper_of, found))
     if len(papers) > 1:
         ids = list(short_ids(snapshot, found[:_LISTED]).values())
-        message = f"{len(papers)} papers have a technique {_quoted(wanted)}: use an id, one of {', '.join(ids)}"
+        message = f"{len(papers)} papers have a technique {quoted(wanted)}: use an id, one of {', '.join(ids)}"
         raise AmbiguousIdError(message, ids)
     facts = snapshot.facts(found)
     return next((t for t in found if t in facts and facts[t].language), found[0])
@@ -93,7 +93,7 @@ def code_id(snapshot: Snapshot, reference: str) -> str:
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
-        raise UnknownIdError(f"{_quoted(wanted)} is the end of an id: put the id of its technique before it")
+        raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its technique before it")
     return f"{technique_id(snapshot, wanted[:start])}{wanted[start:]}"
 
 
@@ -178,5 +178,6 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
     return exact or named
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A reference as an error repeats it: short, with what no reader sees as escapes."""
     return repr(short(text, 120))

@@ -8,12 +8,12 @@ import pytest
 from tests.build.guided.checking.test_debug import edit
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from xkg.build.fidelity import share
 from xkg.build.guided.checking.debug import Debugged, debug
 from xkg.build.guided.checking.fidelity import judge_fidelity
 from xkg.build.guided.checking.judge import Checked, check
 from xkg.build.guided.checking.strengthen import strengthen, unnoticed
 from xkg.build.guided.draft import Draft, UsedComponent
+from xkg.build.similarity.fidelity import share
 from xkg.errors import AnswerError, ModelUnavailableError
 from xkg.model import Evidence, Level
 from xkg.sandbox.evidence.failure_causes import Cause

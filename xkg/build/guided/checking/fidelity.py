@@ -4,11 +4,11 @@ do these two agree? Where paper and repository part, that is a departure: no fau
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from xkg.build.fidelity import FAITHFUL_SHARE, omitted, unmatched
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
 from xkg.build.guided.draft import Draft, prompt
+from xkg.build.similarity.fidelity import FAITHFUL_SHARE, omitted, unmatched
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof

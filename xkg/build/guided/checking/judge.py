@@ -1,13 +1,13 @@
 """Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
 
-from xkg.build.code_similarity import statements
-from xkg.build.fidelity import FAITHFUL_SHARE, is_met, share
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
 from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
+from xkg.build.similarity.fidelity import FAITHFUL_SHARE, is_met, share
+from xkg.build.similarity.statements import statements
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
 from xkg.model import Evidence, Fidelity, Level

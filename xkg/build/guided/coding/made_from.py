@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from xkg.build.code.codebase import Codebase, SourceSymbol
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.code_similarity import statements
-from xkg.build.fidelity import unmatched
+from xkg.build.similarity.fidelity import unmatched
+from xkg.build.similarity.statements import statements
 
 # The share of a symbol's statements with a counterpart in the module. A single one may be alike by chance.
 _LEAST_SHARE = 0.34

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.code_similarity import statements
-from xkg.build.fidelity import unmatched
+from xkg.build.similarity.fidelity import unmatched
+from xkg.build.similarity.statements import statements
 from xkg.model import Symbol
 
 # The share of a symbol's statements with a counterpart in the component.

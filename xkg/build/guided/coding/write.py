@@ -9,7 +9,6 @@ from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.fidelity import omitted
 from xkg.build.guided.checking.component_use import named, uncalled
 from xkg.build.guided.checking.suggested_sizes import suggested_sizes
 from xkg.build.guided.coding.beside import other_places
@@ -20,6 +19,7 @@ from xkg.build.guided.coding.material import Material, material, without
 from xkg.build.guided.coding.ready import ready_in_components
 from xkg.build.guided.definition_statements import numbered, unanswered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
+from xkg.build.similarity.fidelity import omitted
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import LineRange, Technique, describe_package

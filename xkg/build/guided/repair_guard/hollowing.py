@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
-from xkg.build.fidelity import share
 from xkg.build.guided.repair_guard.assertion_strength import number
 from xkg.build.guided.repair_guard.names import short
 from xkg.build.guided.repair_guard.reachability import Function, own_expressions, reachable
+from xkg.build.similarity.fidelity import share
 
 _LEAST_SHARE = 0.4
 _RENAMED = 0.6

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.code.languages.python import parse_ast
-from xkg.build.expression_features import FeatureBag, Function, Values, root_name, tests_presence
+from xkg.build.similarity.expression_features import FeatureBag, Function, Values, root_name, tests_presence
 
 _LOGGERS = frozenset("logging logger log warnings writer wandb tqdm pbar progress".split())
 _LOG_CALLS = frozenset(

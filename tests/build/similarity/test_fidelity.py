@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.fidelity import FAITHFUL_SHARE, Scope, omitted, share, unmatched
+from xkg.build.similarity.fidelity import FAITHFUL_SHARE, Scope, omitted, share, unmatched
 
 SOURCE = """\
 # --- stein/sampler.py:12-44 @ 0a1b2c3

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
-from xkg.build.code_similarity import Statement, called_parameters, statements, weight_of
+from xkg.build.similarity.statements import Statement, called_parameters, statements, weight_of
 from xkg.model import Fidelity
 
 FAITHFUL_SHARE = 0.7
