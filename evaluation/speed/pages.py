@@ -4,10 +4,10 @@
 
 DIR is any graph; `python -m evaluation.generated.perturbed_graph --folder DIR --techniques 100000` makes one.
 What a graph does not have, such as a second page of papers, is left out and named. A server of its own is started,
-Chromium opens each page with an empty cache, and every figure is of the browser: first
-contentful paint from the start of navigation, and for an interaction the time from the key or click to the paint of
-what it asked for. Beside stand the processor's milliseconds that the server takes for the answer, and the same figures
-of a page and a key that ask for nothing: what browser, machine and its load cost by themselves."""
+Chromium opens each page with an empty cache, and every figure is of the browser's own clock: first contentful paint
+from the start of navigation, and for an interaction the time from the event of the key or click to the paint of what
+it asked for. Beside stand the processor's milliseconds that the server takes for the answer, and the same figures of a
+page and a key that ask for nothing: what browser, machine and its load cost by themselves."""
 
 import argparse
 import os
@@ -15,15 +15,15 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 from urllib.parse import quote
 
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
@@ -39,7 +39,15 @@ _PAINT = """() => new Promise(done => {
   const look = () => seen() ? done(seen().startTime) : requestAnimationFrame(look);
   look();
 })"""
-_PAINTED = "() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)))"
+_HEARD = """for (const kind of ['keydown', 'click', 'input']) addEventListener(kind, event =>
+  sessionStorage.setItem('acted', performance.timeOrigin + event.timeStamp), {capture: true});"""
+_WATCH = """selector => { window.shownAt = new Promise(done => {
+  const painted = () => done(performance.timeOrigin + performance.now());
+  const look = () => requestAnimationFrame(document.querySelector(selector) ? () => setTimeout(painted, 0) : look);
+  look();
+}) }"""
+_ARRIVED = f"async () => performance.timeOrigin + await ({_PAINT})()"
+_ACTED = "() => Number(sessionStorage.getItem('acted'))"
 
 
 class Timed(NamedTuple):
@@ -109,13 +117,18 @@ def first_paint(browser: Browser, address: str) -> tuple[float, float]:
         context.close()
 
 
-def interaction(page: Page, act: Callable[[], None], shown: Callable[[], None]) -> float:
-    """Milliseconds from an act to the paint after what it asked for is there."""
-    started = time.perf_counter()
+def within_page(page: Page, act: Callable[[], None], selector: str) -> float:
+    """Milliseconds from the key or click of an act to the paint after an element of this selector is there."""
+    page.evaluate(_WATCH, selector)
     act()
-    shown()
-    page.evaluate(_PAINTED)
-    return 1000 * (time.perf_counter() - started)
+    return float(page.evaluate("() => window.shownAt")) - float(page.evaluate(_ACTED))
+
+
+def to_page(page: Page, act: Callable[[], None], address: str) -> float:
+    """Milliseconds from the key or click of an act to the first contentful paint of the page that it opens."""
+    act()
+    page.wait_for_url(address)
+    return float(page.evaluate(_ARRIVED)) - float(page.evaluate(_ACTED))
 
 
 def _cpu(timing: str) -> float:
@@ -146,50 +159,41 @@ def measure(browser: Browser, base: str, of: Examples, rounds: int) -> list[Time
 def _interactions(browser: Browser, base: str, of: Examples, rounds: int) -> list[Timed]:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
+    page.add_init_script(_HEARD)
     found: dict[str, list[float]] = {}
     cpus: dict[str, list[float]] = {}
     answers: list[float] = []
     page.on("response", lambda answer: answers.append(_cpu(answer.headers.get("server-timing", ""))))
 
-    def add(name: str, act: Callable[[], None], shown: Callable[[], None]) -> None:
+    def visit(address: str) -> None:
+        page.goto(base + address)
         answers.clear()
-        found.setdefault(name, []).append(interaction(page, act, shown))
+
+    def add(name: str, milliseconds: float) -> None:
+        found.setdefault(name, []).append(milliseconds)
         cpus.setdefault(name, []).append(max(answers, default=0.0))
 
-    def changed(selector: str) -> Callable[[], None]:
-        page.evaluate("s => { document.querySelector(s).dataset.old = '1' }", selector)
-        return lambda: page.locator(f"{selector}:not([data-old])").wait_for()
-
-    def typed(field: Locator, text: str) -> Callable[[], None]:
-        return lambda: field.fill(text)
-
+    press = page.keyboard.press
     for number in range(rounds):
-        page.goto(base + "sign-in")
-        dialog = page.get_by_role("dialog")
-        add("a key that asks for nothing", lambda: page.keyboard.press("?"), dialog.wait_for)
+        visit("sign-in")
+        add("a key that asks for nothing", within_page(page, partial(press, "?"), "dialog[open]"))
+        text = of.title[: 3 + number % 3] + (" " * (number // 3))
         for name, address in (("papers", "papers"), ("map", "")):
-            page.goto(base + address)
-            field = page.get_by_label("Title or author")
-            text = of.title[: 3 + number % 3] + (" " * (number // 3))
-            add(f"{name}: type into the filter", typed(field, text), changed("#results"))
+            visit(address)
+            page.evaluate("() => { document.querySelector('#results').dataset.old = '1' }")
+            typed = partial(page.get_by_label("Title or author").fill, text)
+            add(f"{name}: type into the filter", within_page(page, typed, "#results:not([data-old])"))
         for name, address in (("papers", "papers"), ("map", "")):
-            page.goto(base + address)
+            visit(address)
             if page.locator("main a[rel=next]").count():
-                add(f"{name}: next page", lambda: page.keyboard.press("n"), lambda: page.wait_for_url("**page=2**"))
+                add(f"{name}: next page", to_page(page, partial(press, "n"), "**page=2**"))
             else:
                 found[f"{name}: next page"] = []
-        page.goto(base + f"paper/{quote(of.paper, safe=':')}")
-        add(
-            "paper: open a technique",
-            lambda: page.locator(".tree a").nth(0).click(),
-            lambda: page.wait_for_url("**/technique/**"),
-        )
-        page.goto(base + "search")
-        words = f"{of.words} {number}"
-        page.locator("main input[type=search]").fill(words)
-        add(
-            "search: ask", lambda: page.keyboard.press("Enter"), lambda: page.locator(".score, .empty").first.wait_for()
-        )
+        visit(f"paper/{quote(of.paper, safe=':')}")
+        add("paper: open a technique", to_page(page, page.locator(".tree a").nth(0).click, "**/technique/**"))
+        visit("search")
+        page.locator("main input[type=search]").fill(f"{of.words} {number}")
+        add("search: ask", to_page(page, partial(press, "Enter"), "**q=**"))
     context.close()
     return [Timed(name, values, INTERACTION_GOAL, cpus.get(name, ())) for name, values in found.items()]
 
