@@ -1,37 +1,55 @@
 """Code with the docstrings of what is not located shortened."""
 
 import ast
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterator
 
 from xkg.build.code.languages.python import parse_ast
 
 _LONGEST = 5  # lines
+_BLANK = re.compile(r"\s*$")
+_ANY = re.compile(r"")
+# What numpy's, Google's and Sphinx's styles end with.
+_OUTSIDE = re.compile(r"\s*(?:>>>|(?:Examples?|See Also|References|Usage)\s*:{0,2}\s*$|\.\. (?:seealso|rubric)::)", re.I)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def with_short_docstrings(code: str, whole: Collection[str]) -> str:
-    """The code with every docstring of more than five lines cut to its first paragraph, except those of `whole`
-    (qualified names). Code that does not parse is returned unchanged."""
+    """The code with every docstring of more than five lines cut to its first paragraph; those of `whole` (qualified
+    names) lose only their examples and pointers to other code. Code that does not parse is returned unchanged."""
+    return _with_cut_docstrings(code, lambda name: _OUTSIDE if name in whole else _BLANK, _LONGEST)
+
+
+def with_first_lines_of_docstrings(code: str) -> str:
+    """The code with every docstring cut to its first line. Code that does not parse is returned unchanged."""
+    return _with_cut_docstrings(code, lambda _: _ANY, 1)
+
+
+def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], least: int) -> str:
+    """The code with each docstring of more than `least` lines cut before the first line, after its own first, that
+    matches what `ends_at` gives for its qualified name."""
     tree = parse_ast(code)
     if tree is None:
         return code
     lines: list[str | None] = list(code.split("\n"))
     for name, node in _definitions(tree, ""):
         text = node.body[0]
-        if name in whole or ast.get_docstring(node, clean=False) is None or text.end_lineno is None:
+        if ast.get_docstring(node, clean=False) is None or text.end_lineno is None:
             continue
         first, last = text.lineno, text.end_lineno
         ends_line = len(node.body) == 1 or node.body[1].lineno > last
-        if last - first < _LONGEST or not ends_line:
+        if last - first < least or not ends_line:
             continue
         quote = (lines[last - 1] or "").rstrip()[-3:]
         if quote not in ('"""', "'''"):
             continue
-        blank = next((n for n in range(first + 1, last) if not (lines[n - 1] or "").strip()), None)
-        if blank is None:
+        end = next((n for n in range(first + 1, last) if ends_at(name).match(lines[n - 1] or "")), None)
+        if end is None:
             continue
-        lines[blank - 2] = f"{(lines[blank - 2] or '').rstrip()} …{quote}"
-        lines[blank - 1 : last] = [None] * (last - blank + 1)
+        while end > first + 1 and not (lines[end - 2] or "").strip():
+            end -= 1
+        lines[end - 2] = f"{(lines[end - 2] or '').rstrip()} …{quote}"
+        lines[end - 1 : last] = [None] * (last - end + 1)
     return "\n".join(line for line in lines if line is not None)
 
 
