@@ -57,7 +57,7 @@ class Counts:
         of["labels"] += len(texts[1]) - sum(size for _, size in blocks)
         of["turns"] += sum(map(len, texts[2:]))
         whole = "\n".join([schema, *texts])
-        shared = max((len(os.path.commonprefix([whole, other])) for other in self._earlier), default=0)
+        shared = max((_shared_beginning(whole, other) for other in self._earlier), default=0)
         self.repeated += shared // _STEP * _STEP if shared >= _LEAST_CACHED else 0
         self._earlier.append(whole)
 
@@ -77,6 +77,14 @@ class Counts:
             f"{self.answered // 4:,} out; {self.unanswered} without an answer"
         )
         return "\n".join(lines)
+
+
+def _shared_beginning(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[:middle] == other[:middle] else (low, middle - 1)
+    return low
 
 
 def serve(recorded: Sequence[Mapping[str, Any]], counts: Counts, questions: Path | None) -> ThreadingHTTPServer:

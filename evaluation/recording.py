@@ -32,8 +32,9 @@ def lines(body: Mapping[str, Any]) -> list[int]:
 
 
 def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
-    """The answer to the recorded question that shares most lines with this one, of the same kind and turn; None where
-    less than half of the shorter is shared. So a prompt whose wording was mended, or a slice that changed by a line, still gets it."""
+    """The answer to the recorded question of the same kind and turn that shares most lines with this one; None where
+    that is less than half of the shorter: a prompt whose wording was mended, or a slice that changed by a line, still
+    gets its answer."""
     own = set(lines(body))
 
     def shared(entry: Mapping[str, Any]) -> float:

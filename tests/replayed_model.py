@@ -19,6 +19,8 @@ def replay(recording: Path) -> Callable[[dict[str, Any]], Answer]:
 
     def answer(body: dict[str, Any]) -> Answer:
         known = nearest(recorded, body)
-        return known if known is not None else status(400, f"nothing recorded comes near this question for {kind(body)}")
+        return (
+            known if known is not None else status(400, f"nothing recorded comes near this question for {kind(body)}")
+        )
 
     return answer

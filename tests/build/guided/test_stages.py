@@ -34,7 +34,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Runner
 
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "sweep", "overview", "ground", "code", "prune"]
 
 
 class Model:
@@ -151,9 +151,9 @@ def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
 
 def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
-    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
+    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "sweep", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
-    assert build.requests == ["extract", "enrich"]
+    assert build.requests == ["extract", "enrich", "sweep"]
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.build.slicing.test_slice import codebase_of
 from xkg.build.guided.coding.call_sites import call_sites
-from xkg.build.guided.coding.docstrings import with_short_docstrings
 from xkg.build.guided.coding.material import material
 from xkg.build.guided.coding.ready import ready_in_components
+from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.model import LineRange
 
 DOCUMENTED = '''class Long:

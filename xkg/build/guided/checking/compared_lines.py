@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from xkg.build.guided.coding.docstrings import with_first_lines_of_docstrings
+from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"

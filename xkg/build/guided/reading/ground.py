@@ -78,8 +78,8 @@ def ground_with_model(
     jobs: int,
 ) -> GuidedGrounding:
     """Locates each technique at up to five of the ten symbols that the search ranks best, or nowhere. Scores express
-    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to twelve techniques; without a usable answer it
-    is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
+    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to twelve techniques; without a usable answer
+    it is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
     Raises `EmbeddingError`, and what `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
