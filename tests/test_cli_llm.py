@@ -222,7 +222,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(desk: Desk, monkeypatch: pytest
     planned = desk.build("--dry-run")
     assert planned.code == 0
     assert [line.split()[0] for line in planned.out.splitlines()[2:-2]] == [
-        "extract", "enrich", "sweep", "overview", "ground", "modularize", "debug", "check"
+        "extract", "enrich", "overview", "ground", "modularize", "debug", "check"
     ]  # fmt: skip
     assert planned.out.splitlines()[-2].split()[0] == "all"
     assert "asked of o4-mini; spent before: $0.00" in planned.out

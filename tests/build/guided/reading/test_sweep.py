@@ -59,9 +59,7 @@ def test_the_answer_adds_techniques_completes_definitions_and_hides_the_rest(doc
     first, *others = numbers
     answer = {
         "items": [
-            item(
-                first, "technique", of=1, name="Metropolis Update", text="A Gaussian proposal is accepted by a ratio."
-            ),
+            item(first, "technique", of=1, name="Metropolis Update", text="A proposal is accepted by a ratio."),
             *(item(n, "outside", name="Simulated Annealing", text="no part of it") for n in others[:1]),
             *(item(n, "part", of=1, text="It begins after annealing.") for n in others[1:]),
         ]

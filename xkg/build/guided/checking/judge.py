@@ -73,6 +73,7 @@ def revise(
         "sources": room_for(lines, draft.implementation, draft.test, draft.beside),
         "beside": draft.beside,
         "components": callable_components(draft),
+        "documentation": draft.documentation,
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:
