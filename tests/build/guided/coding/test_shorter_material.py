@@ -148,7 +148,9 @@ def test_of_two_components_the_one_with_the_name_is_meant() -> None:
 
 
 def test_a_method_that_is_shown_is_not_said_to_be_left_out() -> None:
-    source = "class Model:\n    def power(self):\n        return self.offset()\n\n    def offset(self):\n        return 1\n"
+    source = (
+        "class Model:\n    def power(self):\n        return self.offset()\n\n    def offset(self):\n        return 1\n"
+    )
     ready = {"r@1:model.py::Model.offset": "Offset", "r@1:model.py::offset": "Shift"}
     assert _ready_remarks(source, ready) == ["Left out, since the component Shift does it: offset"]
 
