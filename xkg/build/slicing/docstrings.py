@@ -7,10 +7,12 @@ from collections.abc import Callable, Collection, Iterator
 from xkg.build.code.languages.python import parse_ast
 
 _LONGEST = 5  # lines
-_BLANK = re.compile(r"\s*$")
+_BLANK = re.compile(r"\A\s*+\Z")
 _ANY = re.compile(r"")
 # What numpy's, Google's and Sphinx's styles end with.
-_OUTSIDE = re.compile(r"\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I)
+_OUTSIDE = re.compile(
+    r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
+)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

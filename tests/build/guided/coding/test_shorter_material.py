@@ -156,7 +156,8 @@ def test_a_method_that_is_shown_is_not_said_to_be_left_out() -> None:
 
 
 def test_examples_and_pointers_of_a_docstring_are_left_out() -> None:
-    code = 'class A:\n    """Does.\n\n    Parameters\n    ----------\n    a : int, default 3\n\n    Examples\n    --------\n    >>> A(3)\n    3\n    """\n    x = 1\n'
+    lines = ["Does.", "", "Parameters", "----------", "a : int, default 3", "", "Examples", "--------", ">>> A(3)", "3"]
+    code = "\n    ".join(["class A:", f'"""{lines[0]}', *lines[1:], '"""', "x = 1\n"])
     shown = with_short_docstrings(code, {"A"})
     assert "default 3 …" in shown
     assert ">>>" not in shown
