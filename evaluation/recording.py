@@ -7,11 +7,15 @@ Written are the answers, each with what recognises its question: the fields of t
 """
 
 import json
+import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+_LEAST_SHARED = 0.5
+_MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
 
 def kind(body: Mapping[str, Any]) -> str:
@@ -21,9 +25,26 @@ def kind(body: Mapping[str, Any]) -> str:
 
 
 def lines(body: Mapping[str, Any]) -> list[int]:
-    """A checksum of each distinct line of the conversation after the system message, sorted."""
+    """A checksum of each distinct line of the conversation after the system message, sorted; marks do not count."""
     text = "\n".join(str(message["content"]) for message in body["messages"][1:])
+    text = _MARK.sub("", text)
     return sorted({zlib.crc32(line.strip().encode("utf-8", "surrogatepass")) for line in text.splitlines()} - {0})
+
+
+def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> str | None:
+    """The answer to the recorded question of the same kind and turn that shares most lines with this one; None where
+    that is less than half of the shorter: a prompt whose wording was mended, or a slice that changed by a line, still
+    gets its answer."""
+    own = set(lines(body))
+
+    def shared(entry: Mapping[str, Any]) -> float:
+        return len(own & set(entry["lines"])) / max(1, len(own | set(entry["lines"])))
+
+    alike = [entry for entry in recorded if entry["kind"] == kind(body) and entry["turn"] == len(body["messages"])]
+    best = max(alike, key=shared, default=None)
+    if best is None or len(own & set(best["lines"])) < _LEAST_SHARED * min(len(own), len(best["lines"])):
+        return None
+    return str(best["answer"])
 
 
 def main(folder: Path, recording: Path) -> None:

@@ -76,8 +76,11 @@ _DANGLING = re.compile(
     r"|lemma|appendix|proposition|assumption|definition|supp\.?)"
     r"(?: ?[,;)]|\.(?= [A-Z]|\s*$)| (?:is|are|was|shows?|yields?|gives?|can|has|have|admits?|and|,)\b)"
 )
+# What stands for a label or a citation that nothing in the paper has.
+_UNRESOLVED = re.compile(r"\[([A-Za-z][^\s\[\]{}]{1,60})\]")
 _BACK = re.compile(
-    r"\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
+    r"(?:\\(?:section|subsection)\*?\{(?:Acknowledg|Checklist|NeurIPS Paper Checklist|Broader Impact)[^}]*\}"
+    r"|\\acknowledge?ments?(?![a-zA-Z]))"
     r".*?(?=\\section|\\appendix|\\bibliography|\Z)",
     re.DOTALL,
 )
@@ -137,8 +140,10 @@ def body_of(document: Document) -> str:
         text = _REFERENCES.sub(" ", text)
     abstract = re.search(r"\\begin\{abstract\}|\\abstract\{", text)
     text = text[abstract.end() :] if abstract else text
-    text = _UNREAD.sub(" ", text)
-    return _BACK.sub(" ", text)
+    text = _BACK.sub(" ", _UNREAD.sub(" ", text))
+    # `\fig{compare}` for `Figure \ref{compare}`: its argument is no word of the sentence
+    pointing = {name: macro for name, macro in document.macros.items() if "ref" in expand(macro[1], document.macros)}
+    return expand(text, pointing, document.macro_defaults)
 
 
 def _printed(text: str, document: Document) -> str:
@@ -269,6 +274,10 @@ def measure(document: Document) -> tuple[Count, list[str]]:
         if _is_dangling(match, text, body):
             out["dangling"] += 1
             remarks.append(f"dangling: {text[max(0, match.start() - 40) : match.end() + 20]!r}")
+    for match in _UNRESOLVED.finditer(text):
+        if f"{{{match[1]}}}" in body:
+            out["dangling"] += 1
+            remarks.append(f"dangling: {match[0]!r}")
     out["characters"] = len(shown)
     return Count(**out), remarks
 

@@ -5,14 +5,12 @@ was mended, or a slice that changed by a line, still gets its answer; one that n
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluation.recording import kind, lines
+from evaluation.recording import kind, nearest
 from tests.llm_endpoint import Answer, status
-
-_LEAST_SHARED = 0.5
 
 
 def replay(recording: Path) -> Callable[[dict[str, Any]], Answer]:
@@ -20,17 +18,9 @@ def replay(recording: Path) -> Callable[[dict[str, Any]], Answer]:
     recorded = json.loads(recording.read_text(encoding="utf-8"))
 
     def answer(body: dict[str, Any]) -> Answer:
-        own = set(lines(body))
-
-        def near(entry: Mapping[str, Any]) -> float:
-            other = set(entry["lines"])
-            return len(own & other) / max(1, len(own | other))
-
-        alike = [entry for entry in recorded if entry["kind"] == kind(body) and entry["turn"] == len(body["messages"])]
-        best = max(alike, key=near, default=None)
-        if best is None or near(best) < _LEAST_SHARED:
-            return status(400, f"nothing recorded comes near this question for {kind(body)}")
-        text: str = best["answer"]
-        return text
+        known = nearest(recorded, body)
+        return (
+            known if known is not None else status(400, f"nothing recorded comes near this question for {kind(body)}")
+        )
 
     return answer

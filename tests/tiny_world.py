@@ -292,6 +292,12 @@ def components(asked: Question) -> dict[str, Any]:
     }
 
 
+def nothing_missing(asked: Question) -> dict[str, Any]:
+    numbers = [int(n) for n in re.findall(r"^\[(\d+)\]", asked.inputs["passages"], re.M)]
+    usual = {"verdict": "outside", "of": 0, "name": "", "text": "an example"}
+    return {"items": [{"passage": n, **usual} for n in numbers]}
+
+
 def definitions(asked: Question) -> dict[str, Any]:
     passages = asked.inputs["passages"]
     numbered = re.findall(r"^(\d+)\. ([^;(\n]+)", asked.inputs["techniques"], re.M)
@@ -426,6 +432,7 @@ def _revision(_: Question) -> dict[str, Any]:
 _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "extract": components,
     "enrich": definitions,
+    "sweep": nothing_missing,
     "overview": overview,
     "ground": places,
     "modularize": code,

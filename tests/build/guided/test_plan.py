@@ -67,7 +67,7 @@ def test_after_a_build_nothing_is_left(build: Builder) -> None:
     ("prompt", "left"),
     [
         ("extract", BEFORE),
-        ("enrich", BEFORE[1:]),
+        ("enrich", ["enrich", "sweep", *BEFORE[2:]]),
         ("overview", BEFORE[2:]),
         ("ground", BEFORE[3:]),
         ("modularize", BEFORE[4:]),
@@ -140,7 +140,8 @@ def test_nothing_runs(build: Builder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "characters", "expected"), [(2, 60_000, 9), (14, 60_000, 14), (3, 10_000, 4), (4, 900, 4)]
+    ("found", "characters", "expected"),
+    [(2, 60_000, 9), (14, 60_000, 12), (11, 60_000, 11), (3, 10_000, 4), (4, 900, 4)],
 )
 def test_a_paper_of_ordinary_length_is_expected_to_have_more_than_prose_tells(
     found: int, characters: int, expected: int

@@ -34,7 +34,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Runner
 
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "sweep", "overview", "ground", "code", "prune"]
 
 
 class Model:
@@ -132,7 +132,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     assert hidden(bundle) == {GAPS: "no code in the repository was found for it: nothing does it"}
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
     assert "$r = 0.25$" in damping.definition  # enriched
-    assert set(build.requests) == set(script())
+    assert set(build.requests) == set(script()) - {"sweep"}
     summaries = {report.name: report.summary for report in built.stages}
     assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
     assert summaries["ground"] == "3 of 4 techniques located"
@@ -151,9 +151,9 @@ def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
 
 def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
-    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
+    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "sweep", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
-    assert build.requests == ["extract", "enrich"]
+    assert build.requests == ["extract", "enrich"]  # these say all of it
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
 
 

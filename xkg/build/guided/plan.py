@@ -26,15 +26,17 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on five builds (6 to 13 techniques, 6 to 11 of them with code, 17 to 33 calls): tokens of an answer; the
+# Measured on seven builds (6 to 13 techniques, 6 to 11 of them with code, 17 to 33 calls): tokens of an answer; the
 # techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
 # technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
-_OUTPUT = {"extract": 2000, "enrich": 1300, "overview": 600, "ground": 400, "modularize": 2400}
+_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 700, "overview": 600, "ground": 400, "modularize": 2000}
 _USUAL_TECHNIQUES = 9
+# Of more headings and terms some are parts of one technique: a model is asked for 5 to 12.
+_MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 _UNKNOWN_PROMPT = 5_000
-_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.3, 0.85, 150)}
+_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.15, 0.85, 200)}
 # Of these stages a question about several techniques that has no answer is asked again about fewer.
 _BATCHED = frozenset({"enrich", "ground"})
 
@@ -60,6 +62,7 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
         build.techniques = extract(opened.document, opened.identity).techniques
         estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
     build.enrich()
+    build.sweep()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if estimator.planned_calls.get("ground"):
@@ -71,9 +74,9 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
 
 
 def expected_techniques(found: int, document: Document) -> int:
-    """As many techniques as a model is expected to find in a paper of which static analysis found some."""
+    """As many techniques as a model is expected to find in a paper of which static analysis found some: at most 12."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
-    return max(found, round(_USUAL_TECHNIQUES * fullness))
+    return min(_MOST_TECHNIQUES, max(found, round(_USUAL_TECHNIQUES * fullness)))
 
 
 class _EstimatedBuild(GuidedBuild):
@@ -136,7 +139,8 @@ class _Estimator:
             stages[stage] = _scaled(stages[stage], self._scale)
         if self._with_code:
             written = stages.get("modularize", self._stage("modularize", 1, _UNKNOWN_PROMPT, _OUTPUT["modularize"]))
-            stages["modularize"] = _scaled(written, max(1.0, self._with_code / written.calls))
+            fewest = 1.0 if self._scale >= 1.0 else 0.0
+            stages["modularize"] = _scaled(written, max(fewest, self._with_code / written.calls))
         if "modularize" in stages:
             written = stages["modularize"]
             for stage, (calls, share, output_tokens) in _AFTER.items():
@@ -161,7 +165,7 @@ class _Estimator:
 def _scaled(stage: PlannedStage, factor: float) -> PlannedStage:
     return PlannedStage(
         stage=stage.stage,
-        calls=max(stage.calls, round(stage.calls * factor)),
+        calls=max(1, math.ceil(stage.calls * factor)) if factor < 1 else round(stage.calls * factor),
         input_tokens=round(stage.input_tokens * factor),
         output_tokens=round(stage.output_tokens * factor),
         dollars=None if stage.dollars is None else stage.dollars * factor,

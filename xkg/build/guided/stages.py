@@ -14,6 +14,7 @@ from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
 from xkg.build.guided.reading.overview import overview, static_overview
+from xkg.build.guided.reading.sweep import Sweep, in_preorder, sweep_with_model
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
@@ -45,6 +46,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
         raise type(error)(str(Stopped("extract", error))) from error
     try:
         work.enrich()
+        work.sweep()
         if opened.codebase is not None and work.techniques:
             work.ground(opened.codebase)
             work.code(opened.codebase)
@@ -72,6 +74,7 @@ class GuidedBuild:
         self._lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = {}
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
+        self._outside: Sequence[Technique] = ()
         self.techniques: Sequence[Technique] = ()
         self.located: dict[str, Sequence[str]] = {}
 
@@ -110,6 +113,24 @@ class GuidedBuild:
         )
         self.techniques = enriched.techniques
         self._record_failures(enriched.failed)
+
+    def sweep(self) -> None:
+        try:
+            swept = self._cache.stage(
+                "sweep",
+                {
+                    **self._paper_key(),
+                    **self._prompts_key("sweep"),
+                    "techniques": [t.model_dump(mode="json") for t in self.techniques],
+                },
+                Sweep,
+                lambda: sweep_with_model(self.techniques, self._opened.document, self._ask),
+                lambda s: f"{s.passages} passages asked about, {len(s.techniques)} techniques, {s.parts} completed",
+            )
+        except AnswerError as error:
+            self._incomplete.append(str(error))
+            return
+        self.techniques, self._outside = swept.techniques, swept.outside
 
     def ground(self, codebase: Codebase) -> None:
         self._stage = "ground"
@@ -202,6 +223,7 @@ class GuidedBuild:
             why = f"its code was not looked for yet: the build stopped in stage {self._stage}"
             self._reasons = {t.id: why for t in self.techniques}
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
+        techniques = in_preorder([*techniques, *self._outside])
         return Contents(
             self._extraction.model_copy(update={"techniques": techniques}),
             self._grounding,

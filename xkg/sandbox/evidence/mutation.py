@@ -49,6 +49,8 @@ _TALKERS = {"logging", "logger", "log", "warnings"}
 _TALK = {"debug", "info", "warning", "warn", "error", "exception", "critical", "log"}
 _DESCRIPTIVE = {"__repr__", "__str__", "extra_repr"}
 _LONGEST = 160
+STATEMENT_LEFT_OUT = " left out"
+"""How `Change.what` ends where a whole statement is removed."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -184,7 +186,8 @@ class _Sites(ast.NodeVisitor):
         self._add(node, f"({text})", f"{_short(ast.unparse(node))} became {_short(text)}")
 
     def _drop(self, node: ast.stmt) -> None:
-        self._add(node, "pass" if node.lineno == node.end_lineno else "None", f"{_short(ast.unparse(node))} left out")
+        nothing = "pass" if node.lineno == node.end_lineno else "None"
+        self._add(node, nothing, f"{_short(ast.unparse(node))}{STATEMENT_LEFT_OUT}")
 
     def _add(self, node: ast.expr | ast.stmt, text: str, what: str, last: str = "") -> None:
         text = _as_long(text, last or text, (node.end_lineno or node.lineno) - node.lineno)

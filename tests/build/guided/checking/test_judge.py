@@ -11,7 +11,7 @@ from tests.build.guided.quick_runner import quickly
 from xkg.build.guided.checking.debug import Debugged, debug
 from xkg.build.guided.checking.fidelity import judge_fidelity
 from xkg.build.guided.checking.judge import Checked, check
-from xkg.build.guided.checking.strengthen import strengthen, unnoticed
+from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
 from xkg.build.guided.draft import Draft, UsedComponent
 from xkg.build.similarity.fidelity import share
 from xkg.errors import AnswerError, ModelUnavailableError
@@ -407,3 +407,35 @@ def test_a_comparison_that_leaves_a_statement_out_is_sent_back(statements: list[
     found = judge_fidelity(draft, DEFINITION, quickly(GOOD), 0.9, ask)
     assert found.statements == 2
     assert complaint in (ask.requests[0][3] or "")
+
+
+WEIGHTED = """\
+def scaled(values, power=1.0):
+    total = sum(values) - 2.0 * values[0]
+    if total < 0:
+        values = [-v for v in values]
+    return [(3.0 * v / total + 4.0 * v - 5.0) ** power for v in values]
+"""
+POSITIVE = "assert scaled([1.0, 3.0]) == [0.5, 11.5]\n"
+NEGATIVE = "assert scaled([-1.0, -3.0]) == [-2.5, 2.5]\n"
+
+
+def test_a_test_that_misses_a_whole_statement_is_sharpened_though_it_suffices() -> None:
+    start = GOOD.model_copy(update={"implementation": WEIGHTED, "test": POSITIVE})
+    state = ready(start)
+    left_out = [s.change for s in state.proof.evidence.survivors if s.change.endswith(" left out")]
+    assert (state.proof.evidence.level, bool(left_out)) == (Level.TESTED, True), state.proof
+    ask = FakeModel({"strengthen": [edit("", POSITIVE + NEGATIVE, "test")]})
+    after = strengthen(state, DEFINITION, quickly, ask)
+    assert requested_prompts(ask) == ["strengthen"]
+    assert "scaled(power): never given another value than the default" in ask.requests[0][2]["unnoticed"]
+    assert not [s for s in after.proof.evidence.survivors if s.change.endswith(" left out")]
+    none = FakeModel({"strengthen": [AnswerError("strengthen: none")]})
+    assert strengthen(state, DEFINITION, quickly, none).failed is None
+
+
+def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
+    draft = GOOD.model_copy(update={"implementation": WEIGHTED, "test": POSITIVE})
+    assert only_defaults(draft) == ["scaled(power)"]
+    assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], 2.0)"})) == []
+    assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], power=2.0)"})) == []

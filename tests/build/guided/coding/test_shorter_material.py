@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.build.slicing.test_slice import codebase_of
 from xkg.build.guided.coding.call_sites import call_sites
-from xkg.build.guided.coding.docstrings import with_short_docstrings
-from xkg.build.guided.coding.material import material
+from xkg.build.guided.coding.material import _ready_remarks, material
 from xkg.build.guided.coding.ready import ready_in_components
+from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.model import LineRange
 
 DOCUMENTED = '''class Long:
@@ -145,3 +145,20 @@ def test_of_two_components_the_one_with_the_name_is_meant() -> None:
     body = "(v, p=1.0):\n    c = v - np.mean(v)\n    return np.sum(c ** 2) ** p\n"
     both = [("Uses", [f"{PREFIX}spread"], f"def _spread{body}"), ("Has", [f"{PREFIX}spread"], f"def spread{body}")]
     assert ready_in_components(codebase, [f"{PREFIX}measure"], both) == {f"{PREFIX}spread": "Has"}
+
+
+def test_a_method_that_is_shown_is_not_said_to_be_left_out() -> None:
+    source = (
+        "class Model:\n    def power(self):\n        return self.offset()\n\n    def offset(self):\n        return 1\n"
+    )
+    ready = {"r@1:model.py::Model.offset": "Offset", "r@1:model.py::offset": "Shift"}
+    assert _ready_remarks(source, ready) == ["Left out, since the component Shift does it: offset"]
+
+
+def test_examples_and_pointers_of_a_docstring_are_left_out() -> None:
+    lines = ["Does.", "", "Parameters", "----------", "a : int, default 3", "", "Examples", "--------", ">>> A(3)", "3"]
+    code = "\n    ".join(["class A:", f'"""{lines[0]}', *lines[1:], '"""', "x = 1\n"])
+    shown = with_short_docstrings(code, {"A"})
+    assert "default 3 …" in shown
+    assert ">>>" not in shown
+    assert compile(shown, "a.py", "exec")

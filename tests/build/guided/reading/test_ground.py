@@ -220,8 +220,8 @@ def test_batches_hold_everything_in_order_and_about_as_much_each(n: int) -> None
     found = batches(techniques)
     assert [t for batch in found for t in batch] == techniques
     sizes = [len(batch) for batch in found]
-    assert all(0 < size <= 6 for size in sizes)
-    assert not sizes or (max(sizes) - min(sizes) <= 1 and len(sizes) == -(-n // 6))
+    assert all(0 < size <= 12 for size in sizes)
+    assert not sizes or (max(sizes) - min(sizes) <= 1 and len(sizes) == -(-n // 12))
 
 
 def test_a_long_definition_is_cut_at_a_word_and_marked(codebase: Codebase) -> None:

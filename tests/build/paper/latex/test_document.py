@@ -243,3 +243,14 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
         r"$\hat {\mathcal{F}} \mathrm{d} x$ $T_{b}(T_{a}(f))$ "
         r"$\begin{aligned} x &= \lvert y \rvert\\ z &\text{ if \(z>0\)} \end{aligned}$"
     )
+
+
+def test_a_page_without_number_and_a_citation_by_its_alias_leave_whole_sentences(tmp_path: Path) -> None:
+    path = tmp_path / "paper.tex"
+    path.write_text(
+        "\\documentclass{article}\\defcitealias{liu}{Paper I}\\begin{document}\\section{Method}\\label{m}\n"
+        "As \\citetalias{liu} shows, the rule on page~\\pageref{m} is the same.\n\\end{document}\n"
+    )
+    document = parse_paper(path)
+    (section,) = document.sections
+    assert "As Paper I shows, the rule is the same." in plain(document, section.body_start, section.end)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
+from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.edits import EditError, Repair, applied
 from xkg.build.guided.checking.run_report import report, steady
 from xkg.build.guided.checking.suggested_sizes import sizes_for
@@ -107,10 +108,10 @@ def ask_for_repair(
     """The state with the answers that the guard refused counted, and the answer to the prompt of this name, whose edits
     fit the draft and pass the guard; without one, None and `failed`. `tried` maps code and test of earlier runs to
     their failure; with `test_alone` only the test may change; `may_remove` as in `complaint`."""
-    draft, refused = state.draft, 0
+    draft, refused, told = state.draft, 0, False
 
     def check(answer: Repair) -> str | None:
-        nonlocal refused
+        nonlocal refused, told
         if test_alone and any(edit.file != "test" for edit in answer.edits):
             return "only the test may change; give edits of the file test alone"
         if not answer.edits:
@@ -124,6 +125,9 @@ def ask_for_repair(
             return f"this was run already and failed with: {known}; change something else"
         fault = complaint(draft, changed, may_remove=may_remove)
         refused += fault is not None
+        if fault is None and not told:
+            fault = _outdated_documentation(draft, changed)
+            told = fault is not None
         return fault
 
     files = {"implementation": draft.implementation, "test": draft.test}
@@ -133,6 +137,18 @@ def ask_for_repair(
     except AnswerError as error:
         failed = str(error)
     return state.model_copy(update={"failed": failed, "refused": state.refused + refused}), answer
+
+
+def _outdated_documentation(before: Draft, after: Draft) -> str | None:
+    """What is wrong with a change that takes away names which the documentation has; None where it takes none."""
+    known = unknown_names(before.documentation, before.implementation, before.excerpt)
+    names = [n for n in unknown_names(after.documentation, after.implementation, after.excerpt) if n not in known]
+    if not names:
+        return None
+    return (
+        f"the documentation has {', '.join(names)}, which the module then no longer has: keep it, or add edits of the "
+        f'file "documentation", which says: {after.documentation}'
+    )
 
 
 def _is_worse(after: Proof, before: Proof) -> bool:

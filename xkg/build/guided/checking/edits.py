@@ -13,7 +13,7 @@ from xkg.llm.client import AnswerType
 class Edit(AnswerType):
     """`search` is text that occurs once in the file; if it is empty, `replace` is the whole new file."""
 
-    file: Literal["implementation", "test"]
+    file: Literal["implementation", "test", "documentation"]
     search: str
     replace: str
 
@@ -32,7 +32,7 @@ class EditError(ValueError):
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
     """The draft after the edits, in order, with the components that it now calls. Raises `EditError` where a search
     text does not occur exactly once."""
-    texts = {"implementation": draft.implementation, "test": draft.test}
+    texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
         if not edit.search.strip():
@@ -41,7 +41,9 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
             texts[edit.file] = _ended(edit.replace)
             continue
         texts[edit.file] = _replaced(text, edit, n)
-    return with_called_components(draft.model_copy(update={name: _ended(text) for name, text in texts.items()}))
+    texts["documentation"] = texts["documentation"].strip()
+    files = {name: text if name == "documentation" else _ended(text) for name, text in texts.items()}
+    return with_called_components(draft.model_copy(update=files))
 
 
 def _replaced(text: str, edit: Edit, n: int) -> str:

@@ -4,6 +4,7 @@ do these two agree? Where paper and repository part, that is a departure: no fau
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
@@ -13,9 +14,9 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
 
-_MOST_STATEMENTS = 20
-_MOST_LEFT_OUT = 15
-_STATEMENT = 160
+_MOST_STATEMENTS = 15
+_MOST_LEFT_OUT = 10
+_STATEMENT = 100
 _LONGEST_REMARK = 400
 # How often an answer is sent back for statements of the definition that it says nothing of.
 _REMINDERS = 2
@@ -56,7 +57,9 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
         "configuration": draft.configuration,
-        "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.beside),
+        "sources": room_for(
+            compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation), draft.implementation, draft.beside
+        ),
         "beside": draft.beside,
     }
     reminders = 0

@@ -1,5 +1,6 @@
 """Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
 
+from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
@@ -63,14 +64,16 @@ def revise(
     """The draft revised once by the findings, then debugged with the remaining `rounds`; it may be no better. Without
     a usable answer of the model, the draft is unchanged and `failed` is set."""
     draft = state.draft
+    lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     removes = fidelity.share < FAITHFUL_SHARE or any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
         "configuration": draft.configuration,
-        "sources": room_for(draft.own_excerpt or draft.excerpt, draft.implementation, draft.test, draft.beside),
+        "sources": room_for(lines, draft.implementation, draft.test, draft.beside),
         "beside": draft.beside,
         "components": callable_components(draft),
+        "documentation": draft.documentation,
     }
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:

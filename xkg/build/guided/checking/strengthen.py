@@ -1,12 +1,19 @@
 """Strengthens, with one question, a test that passes but would not notice changes of the code."""
 
+import ast
+from collections.abc import Iterator, Sequence
+
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug
 from xkg.build.guided.checking.edits import applied
 from xkg.build.guided.checking.run_report import steady
+from xkg.build.guided.draft import Draft
 from xkg.llm.client import Ask
 from xkg.model import Evidence
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof
+from xkg.sandbox.evidence.mutation import STATEMENT_LEFT_OUT
+from xkg.sandbox.evidence.own_statements import own_lines
 
 _MOST_CHANGES = 12
 _MOST_LINES = 12
@@ -14,16 +21,25 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a stronger test, if its test proves nothing and the new one proves more; else unchanged.
+    """The draft with a stronger test, if its test proves nothing, or does not notice that a whole statement is left
+    out, and the new one proves more; else unchanged.
 
     In the one question the implementation stays unchanged and assertions are only added or strengthened. A new test
     that fails is debugged with the remaining `rounds`: it may have found a bug, or be wrong itself. `failed` is set
     where the model gives no usable answer."""
-    if state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED):
+    proven = state.proof.cause is Cause.PASSES and not _statements_left_out(state.proof.evidence)
+    if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
         return state
     draft = state.draft
-    inputs = {"definition": definition, "unnoticed": unnoticed(draft.implementation, state.proof.evidence)}
+    found = [unnoticed(draft.implementation, state.proof.evidence)]
+    if names := only_defaults(draft):
+        found.append(f"- {', '.join(names)}: never given another value than the default")
+    inputs = {"definition": definition, "unnoticed": "\n".join(found)}
+    before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
+    if answer is None and state.proof.cause is Cause.PASSES:
+        # Nothing is missing without the answer.
+        state = state.model_copy(update={"failed": before})
     if answer is None or not answer.edits:
         return state
     return better_of(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
@@ -53,6 +69,54 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 def proof_rank(proof: Proof) -> tuple[int, float]:
     """For comparing proofs: the level, then the share of mutants that the test notices."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
+
+
+def _statements_left_out(evidence: Evidence) -> bool:
+    return any(survivor.change.endswith(STATEMENT_LEFT_OUT) for survivor in evidence.survivors)
+
+
+def only_defaults(draft: Draft) -> list[str]:
+    """The parameters of a draft's own public functions, methods and classes that its test never gives a value, as
+    `function(parameter)`, in order."""
+    module, test = parse_ast(draft.implementation), parse_ast(draft.test)
+    if module is None or test is None:
+        return []
+    own = own_lines(draft.implementation, [component.implementation for component in draft.components])
+    calls: dict[str, list[ast.Call]] = {}
+    for node in ast.walk(test):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            calls.setdefault(name, []).append(node)
+    found: list[str] = []
+    for name, function, bound in _public_functions(module):
+        if function.lineno not in own or name not in calls:
+            continue
+        positional = [*function.args.posonlyargs, *function.args.args][bound:]
+        optional = [a.arg for a in positional[len(positional) - len(function.args.defaults) :]]
+        optional += [a.arg for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d]
+        order = [a.arg for a in positional]
+        found += [f"{name}({each})" for each in optional if not any(_gives(call, each, order) for call in calls[name])]
+    return found
+
+
+def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
+    """The name by which each is called, the function, and how many arguments come from the object."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node.name, node, 0
+        elif isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef) and (inner.name == "__init__" or inner.name[:1] != "_"):
+                    static = any(getattr(mark, "id", "") == "staticmethod" for mark in inner.decorator_list)
+                    yield node.name if inner.name == "__init__" else inner.name, inner, 0 if static else 1
+
+
+def _gives(call: ast.Call, parameter: str, order: Sequence[str]) -> bool:
+    if any(keyword.arg in (parameter, None) for keyword in call.keywords):
+        return True
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return True
+    return parameter in order and order.index(parameter) < len(call.args)
 
 
 def unnoticed(implementation: str, evidence: Evidence) -> str:

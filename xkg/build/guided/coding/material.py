@@ -10,7 +10,7 @@ from types import MappingProxyType
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.coding.call_sites import call_sites
-from xkg.build.guided.coding.docstrings import with_short_docstrings
+from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
@@ -93,13 +93,26 @@ def material(
 
 
 def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
-    """Which functions that the source uses are left out, and the component that does each."""
+    """Which functions that the source uses are not in it, and the component that does each."""
     by_component: dict[str, list[str]] = {}
+    there = _qualified_names(source)
     for identity, component in ready.items():
-        name = identity.rpartition("::")[2].rpartition(".")[2]
-        if re.search(rf"\b{re.escape(name)}\b", source):
+        qualified = identity.rpartition("::")[2]
+        name = qualified.rpartition(".")[2]
+        if qualified not in there and re.search(rf"\b{re.escape(name)}\b", source):
             by_component.setdefault(component, []).append(name)
     return [f"Left out, since the component {each} does it: {', '.join(names)}" for each, names in by_component.items()]
+
+
+def _qualified_names(source: str) -> frozenset[str]:
+    """The functions and methods that a source defines."""
+    tree = parse_ast(source)
+    found: set[str] = set()
+    for node in tree.body if tree is not None else ():
+        inner = node.body if isinstance(node, ast.ClassDef) else [node]
+        prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
+        found |= {f"{prefix}{each.name}" for each in inner if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return frozenset(found)
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange], ready: Collection[str]) -> int:

@@ -11,7 +11,9 @@ from typing import Protocol
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import in_dependency_order
 from xkg.build.guided.checking.debug import debug
+from xkg.build.guided.checking.documentation_names import with_remark
 from xkg.build.guided.checking.judge import check
+from xkg.build.guided.checking.strengthen import only_defaults
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
 from xkg.build.guided.draft import Draft, prompt
@@ -270,7 +272,12 @@ def _coded(
     definition = f"{technique.name}. {technique.definition}"
     debugged = debug(draft, definition, context.trials, context.ask)
     checked = check(debugged, definition, context.trials, context.ask)
-    coded = _result(checked.draft, checked.evidence)
+    final = checked.draft
+    site = context.trials.installed().site
+    documentation = with_remark(final.documentation, final.implementation, final.excerpt, site)
+    if names := only_defaults(final):
+        documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
+    coded = _result(final.model_copy(update={"documentation": documentation}), checked.evidence)
     return coded.model_copy(
         update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
     )

@@ -4,12 +4,14 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.checking.component_use import named, uncalled
+from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.suggested_sizes import suggested_sizes
 from xkg.build.guided.coding.beside import other_places
 from xkg.build.guided.coding.configuration import configuration
@@ -50,6 +52,7 @@ _REMINDER = (
     "implementation: the component {} is not called: call it, or name it in the documentation and say why it has "
     "no part"
 )
+_NO_SUCH_NAME = "documentation: neither the module nor a package has {}: give the names and parameters as they are"
 _NO_CODE = (
     "A component that the technique is made of and that has no code of its own; write what the code here has of it"
 )
@@ -120,6 +123,7 @@ def modularize_with_model(
     pins = installed.provided if installed else {}
     remarks = [*found.remarks, *unavailable, *(f"{_NO_CODE}: {name}" for name in absent)]
     reminders = 0
+    shown, site = found.code, installed.site if installed else None
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
@@ -140,6 +144,7 @@ def modularize_with_model(
         if not found and reminders < _REMINDERS:
             found = [_REMINDER.format(name) for name in unmentioned(answer, parts)]
             found += plan_faults(answer, technique.definition)
+            found += _misnamed(answer, parts, shown, site)
             reminders += bool(found)
         return "\n".join(found) or None
 
@@ -194,6 +199,15 @@ def plan_faults(answer: Written, definition: str) -> list[str]:
         elif planned.origin in _DECLARED and not planned.note.strip():
             found.append(f"statements: the note of {planned.statement} ({planned.origin}) is empty: say what is meant")
     return found
+
+
+def _misnamed(answer: Written, parts: Sequence[Part], source: str, site: Path | None) -> list[str]:
+    """The fault of a documentation that names what does not exist; none where all does."""
+    composed = compose(answer.implementation, parts)
+    if answer.declined is not None or composed.problem:
+        return []
+    names = unknown_names(answer.documentation, composed.source, source, site)
+    return [_NO_SUCH_NAME.format(", ".join(names))] if names else []
 
 
 def _names_in(implementation: str) -> set[str]:

@@ -24,10 +24,11 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.model import Technique
 from xkg.value import Value
 
-BATCH = 6  # techniques a question
-ROOM = 28_000  # characters of passages a question
+BATCH = 12  # techniques a question
+ROOM = 30_000  # characters of passages a question
 _QUESTION = 3_000  # tokens of the question itself, with the techniques of a batch
 _ANSWER = 12_000  # tokens of an answer with its reasoning
+_LEAST_CHUNKS = 2  # of each technique, in a question about several
 _LONGEST = 2_500  # characters of a definition
 
 
@@ -93,7 +94,7 @@ class _Enrichment:
 
     def _that_fit(self, batch: list[Technique]) -> Iterator[list[Technique]]:
         half = len(batch) // 2
-        if half and self._size(self._union(batch, 1)) > self.room:
+        if half and self._size(self._union(batch, _LEAST_CHUNKS)) > self.room:
             yield from self._that_fit(batch[:half])
             yield from self._that_fit(batch[half:])
         else:

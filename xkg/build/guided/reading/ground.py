@@ -22,15 +22,15 @@ from xkg.value import Value
 
 CANDIDATES = 10
 MOST_PLACES = 5
-_BATCH = 6
+_BATCH = 12
 _DEFINITION = 2_600  # characters: a definition whole, since what is cut is not looked for
 # Lines of a function and of a class: for symbols that the search ranks first for a technique, and for the others. All
 # are shortened where together they would exceed the characters of a question.
 _FIRST = 5
 _LINES = (60, 40)
-_LINES_OF_OTHERS = (20, 20)
+_LINES_OF_OTHERS = (14, 14)
 _FEWEST_LINES = 6
-_CANDIDATE_CHARACTERS = 28_000
+_CANDIDATE_CHARACTERS = 30_000
 _MOST_NAMESAKES = 4
 _COMMON = frozenset({"main", "run", "train", "test", "setup", "evaluate"})
 
@@ -78,8 +78,8 @@ def ground_with_model(
     jobs: int,
 ) -> GuidedGrounding:
     """Locates each technique at up to five of the ten symbols that the search ranks best, or nowhere. Scores express
-    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to six techniques; without a usable answer it
-    is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
+    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to twelve techniques; without a usable answer
+    it is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
     Raises `EmbeddingError`, and what `ask` raises except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
@@ -118,7 +118,7 @@ def ground_with_model(
 
 
 def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
-    """The techniques in order, split into the fewest lists of at most six, of about equal length."""
+    """The techniques in order, split into the fewest lists of at most twelve, of about equal length."""
     count = math.ceil(len(techniques) / _BATCH)
     edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
     return [techniques[a:b] for a, b in itertools.pairwise(edges)]

@@ -12,7 +12,7 @@ from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
 from xkg.build.paper.latex.asides import AsideReader
 from xkg.build.paper.latex.authors import authors_in
-from xkg.build.paper.latex.bibliography import latex_references
+from xkg.build.paper.latex.bibliography import citation_aliases, latex_references
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
@@ -80,7 +80,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
-    cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as}
+    cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as} | citation_aliases(text)
     theorems = theorems_in(text)
     names = printed(
         text, scan.start, scan.end, scan.environment_list, theorems, scan.heading_aliases, scan.numbers.labels
@@ -410,4 +410,6 @@ def readable_latex(document: Document, start: int, end: int) -> str:
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
     cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}
+    if "alias" in text:
+        cited_as |= citation_aliases(document.text)
     return latex_text(text, macros, document.macro_defaults, cited_as=cited_as, labels=document.labels)

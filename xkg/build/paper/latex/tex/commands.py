@@ -81,6 +81,7 @@ _ONE = REFERENCES | _names("""
 _TWO = _names("""
     setlength addtolength setcounter addtocounter rule addcontentsline definecolor numberwithin crefname Crefname
     fontsize icmlcorrespondingauthor crefalias DeclareMathOperator captionof settowidth renewcommand newlength colorlet
+    defcitealias
 """)
 SILENT = dict.fromkeys(SWITCHES, 0) | dict.fromkeys(_ONE, 1) | dict.fromkeys(_TWO, 2) | {
     "addtocontents": 3, "specialrule": 3, "crefrange": 2, "Crefrange": 2, "hyperlink": 1,

@@ -25,6 +25,9 @@ from xkg.build.paper.latex.tex.macros import expand, find_macros
 from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environments
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
+_BEFORE_PAGE = re.compile(r"(?:,?\s?\b(?:on|see|at|cf\.))?[\s~]?\b(?:[Pp]ages?|pp?\.)[\s~]{0,2}\Z")
+ALIAS = "alias: "
+"""Before a key in `cited_as`: the words of natbib's `\\defcitealias`."""
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|talias|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
@@ -314,6 +317,8 @@ class _Reading:
             return end
         keys = [key.strip() for key in self.tex.inner(group).split(",")[:20] if key.strip()]
         names = [self.cited_as.get(key) or f"[{key}]" for key in keys]
+        if word.endswith("alias"):
+            names = [self.cited_as.get(ALIAS + key, name) for key, name in zip(keys, names, strict=True)]
         if word.endswith("author"):
             names = [name.partition(" (")[0] for name in names]
         self.out.append(", ".join(names[:-1]) + " and " * (len(names) > 1) + "".join(names[-1:]))
@@ -348,9 +353,17 @@ class _Reading:
             printed = [_number(name) for name in printed]
         if word == "eqref":
             printed = [f"({name})" for name in printed]
-        if word not in ("pageref", "cpageref"):
+        if word in ("pageref", "cpageref"):
+            self._drop_words_before_page()
+        else:
             self.out.append(_listed(printed, " to " if word in ("crefrange", "Crefrange") else " and "))
         return end
+
+    def _drop_words_before_page(self) -> None:
+        """Takes away "on page": a text without pages has no number to go on with."""
+        before = "".join(self.out[-6:])
+        if match := _BEFORE_PAGE.search(before[-40:]):
+            self.out[-6:] = [before[: len(before) - len(match[0])]]
 
     def _control_space(self, after: int) -> int:
         """Skips the spaces after a control word, as TeX does."""

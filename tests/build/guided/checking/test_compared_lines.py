@@ -1,0 +1,50 @@
+from xkg.build.guided.checking.compared_lines import compared_lines
+
+LINES = '''import numpy as np
+
+# --- model.py:3-20 @ abc
+class Model:
+    def power(self, x, y):
+        """The power.
+
+        Many words about it.
+        """
+        a = x + y
+        b = a * y
+        c = a - b
+        d = c / x
+        return self.scale * d
+
+# --- left out for room
+# class Base(object)
+'''
+MODULE = """import numpy as np
+
+
+def power(x, y, scale):
+    a = x + y
+    b = a * y
+    c = a - b
+    d = c / x
+    return scale * d
+"""
+
+
+def test_what_the_module_has_is_not_sent_again() -> None:
+    shown = compared_lines(LINES, MODULE)
+    assert "        a = x + y\n        # … and 3 more as in the module\n        return self.scale * d\n" in shown
+    assert "c = a - b" not in shown
+    assert "left out for room" not in shown
+    assert '"""The power. …"""' in shown
+    assert "Many words" not in shown
+
+
+def test_what_differs_by_one_letter_stays() -> None:
+    shown = compared_lines(LINES, MODULE.replace("c = a - b", "c = a + b"))
+    assert "        c = a - b\n" in shown
+    assert "as in the module" not in shown
+
+
+def test_lines_in_another_block_are_not_the_same() -> None:
+    indented = MODULE.replace("    c = a - b\n", "    if a:\n        c = a - b\n")
+    assert "c = a - b" in compared_lines(LINES, indented)

@@ -1,0 +1,103 @@
+"""What the definitions of a paper's techniques leave out is asked about once, and the answer is kept."""
+
+from typing import Any
+
+import pytest
+
+from tests.build.guided.fake_model import FakeModel
+from xkg.build.guided.reading.passages import read_passages
+from xkg.build.guided.reading.sweep import in_preorder, sweep_with_model
+from xkg.build.guided.reading.uncovered import left_side, uncovered
+from xkg.build.paper.document import Document
+from xkg.build.paper.read import parse_paper
+from xkg.model import Technique
+
+PAPER = r"""\documentclass{article}
+\title{Walkers}
+\begin{document}
+\maketitle
+\section{Introduction}
+Sampling is hard, and many people do it every day in all parts of the world.
+\section{Method}
+\begin{equation}\label{a} Y = X + Z(X - W) \end{equation}
+is the proposal of a walker that stretches towards another walker of the ensemble.
+\paragraph{Metropolis update} A proposal from a Gaussian is accepted by the ratio of densities.
+We use simulated annealing with twenty temperatures before the main run begins.
+\begin{equation}\label{b} \tau_f = 1 + 2 \sum_t \rho_f(t) \end{equation}
+measures how long the chain remembers its beginning.
+\end{document}
+"""
+STRETCH = Technique(
+    id="p#stretch-move",
+    name="Stretch Move",
+    definition="The proposal of a walker, which stretches towards another walker of the ensemble, is $Y = X + Z(X-W)$.",
+)
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
+    path = tmp_path_factory.mktemp("paper") / "paper.tex"
+    path.write_text(PAPER)
+    return parse_paper(path)
+
+
+def item(passage: int, verdict: str, **more: Any) -> dict[str, Any]:
+    return {"passage": passage, "verdict": verdict, "of": 0, "name": "", "text": "", **more}
+
+
+def test_formulas_heads_and_steps_without_a_definition_are_found(document: Document) -> None:
+    found = " ".join(each.text for each in uncovered(read_passages(document), [STRETCH]))
+    assert "\\tau_f" in found
+    assert "Metropolis update" in found
+    assert "simulated annealing" in found
+    assert "Z(X - W)" not in found
+    assert "Sampling is hard" not in found
+
+
+def test_the_answer_adds_techniques_completes_definitions_and_hides_the_rest(document: Document) -> None:
+    numbers = [each.passage for each in uncovered(read_passages(document), [STRETCH])]
+    first, *others = numbers
+    answer = {
+        "items": [
+            item(first, "technique", of=1, name="Metropolis Update", text="A proposal is accepted by a ratio."),
+            *(item(n, "outside", name="Simulated Annealing", text="no part of it") for n in others[:1]),
+            *(item(n, "part", of=1, text="It begins after annealing.") for n in others[1:]),
+        ]
+    }
+    swept = sweep_with_model([STRETCH], document, FakeModel({"sweep": [answer]}))
+    assert [t.id for t in swept.techniques] == ["p#stretch-move", "p#stretch-move/metropolis-update"]
+    assert swept.techniques[1].excerpts
+    assert swept.techniques[1].depth == 1
+    assert [t.hidden for t in swept.outside] == ["not part of the paper's method: no part of it"] * len(others[:1])
+    assert ("annealing" in swept.techniques[0].definition) is bool(others[1:])
+    every = in_preorder([*swept.techniques, *swept.outside])
+    assert [t.id for t in every][:2] == [t.id for t in swept.techniques]
+
+
+def test_an_answer_that_says_nothing_of_a_passage_goes_back(document: Document) -> None:
+    numbers = [each.passage for each in uncovered(read_passages(document), [STRETCH])]
+    whole = {"items": [item(n, "outside", text="an experiment") for n in numbers]}
+    ask = FakeModel({"sweep": [{"items": whole["items"][:-1]}, whole]})
+    swept = sweep_with_model([STRETCH], document, ask)
+    assert swept.techniques == (STRETCH,)
+    assert swept.passages == len(numbers)
+    assert "once" in (ask.requests[0][-1] or "")
+
+
+def test_nothing_is_asked_where_all_is_covered(document: Document) -> None:
+    text = " ".join(piece.text for p in read_passages(document).listed for piece in p.pieces)
+    whole = STRETCH.model_copy(update={"definition": f"{text} $\\tau_f$ $Y$ Metropolis update"})
+    assert sweep_with_model([whole], document, FakeModel({})).techniques == (whole,)
+
+
+@pytest.mark.parametrize(
+    ("latex", "left"),
+    [
+        (r"\hat{P}_{N}(\omega) = 1 - \chi^2", "P_N"),
+        (r"\mathrm{KL}(p\,\|\,q) := \int p", "KL"),
+        (r"x + y", ""),
+        (r"= 3", ""),
+    ],
+)
+def test_the_left_side_of_an_equation_is_its_symbol(latex: str, left: str) -> None:
+    assert left_side(latex) == left

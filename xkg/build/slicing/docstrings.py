@@ -1,0 +1,62 @@
+"""Code with the docstrings of what is not located shortened."""
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator
+
+from xkg.build.code.languages.python import parse_ast
+
+_LONGEST = 5  # lines
+_BLANK = re.compile(r"\A\s*+\Z")
+_ANY = re.compile(r"")
+# What numpy's, Google's and Sphinx's styles end with.
+_OUTSIDE = re.compile(
+    r"\A\s*+(?:>>>|(?:Examples?|See Also|References|Usage):{0,2}\s*+$|\.\. (?:seealso|rubric)::)", re.I
+)
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def with_short_docstrings(code: str, whole: Collection[str]) -> str:
+    """The code with every docstring of more than five lines cut to its first paragraph; those of `whole` (qualified
+    names) lose only their examples and pointers to other code. Code that does not parse is returned unchanged."""
+    return _with_cut_docstrings(code, lambda name: _OUTSIDE if name in whole else _BLANK, _LONGEST)
+
+
+def with_first_lines_of_docstrings(code: str) -> str:
+    """The code with every docstring cut to its first line. Code that does not parse is returned unchanged."""
+    return _with_cut_docstrings(code, lambda _: _ANY, 1)
+
+
+def _with_cut_docstrings(code: str, ends_at: Callable[[str], re.Pattern[str]], least: int) -> str:
+    """The code with each docstring of more than `least` lines cut before the first line, after its own first, that
+    matches what `ends_at` gives for its qualified name."""
+    tree = parse_ast(code)
+    if tree is None:
+        return code
+    lines: list[str | None] = list(code.split("\n"))
+    for name, node in _definitions(tree, ""):
+        text = node.body[0]
+        if ast.get_docstring(node, clean=False) is None or text.end_lineno is None:
+            continue
+        first, last = text.lineno, text.end_lineno
+        ends_line = len(node.body) == 1 or node.body[1].lineno > last
+        if last - first < least or not ends_line:
+            continue
+        quote = (lines[last - 1] or "").rstrip()[-3:]
+        if quote not in ('"""', "'''"):
+            continue
+        end = next((n for n in range(first + 1, last) if ends_at(name).match(lines[n - 1] or "")), None)
+        if end is None:
+            continue
+        while end > first + 1 and not (lines[end - 2] or "").strip():
+            end -= 1
+        lines[end - 2] = f"{(lines[end - 2] or '').rstrip()} …{quote}"
+        lines[end - 1 : last] = [None] * (last - end + 1)
+    return "\n".join(line for line in lines if line is not None)
+
+
+def _definitions(node: ast.AST, inside: str) -> Iterator[tuple[str, _Definition]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _Definition):
+            yield f"{inside}{child.name}", child
+            yield from _definitions(child, f"{inside}{child.name}.")
