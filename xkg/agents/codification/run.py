@@ -285,9 +285,10 @@ def _result(
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
     """What is reported of the evaluation even where it may change."""
-    if verdict is None or not verdict.evaluation_changes:
+    changes = (*verdict.evaluation_changes, *verdict.escapes) if verdict is not None else ()
+    if not changes:
         return ()
-    named = "; ".join(verdict.evaluation_changes[:6])
+    named = "; ".join(changes[:6])
     return (f"the evaluation was changed ({named}): the metric before and after may not measure the same",)
 
 

@@ -156,6 +156,11 @@ class Actions:
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
                     "these parts exactly as they are"
                 )
+            if escaping := session.reader.escapes(before, {**texts, **changed}):
+                raise EditError(
+                    f"what the code runs could not be read any more ({'; '.join(escaping[:4])}), which is not allowed: "
+                    "write the method as plain code"
+                )
         return changed
 
     def _edited(self, given: ActionInput, files: Sequence[str]) -> str:
