@@ -75,6 +75,18 @@ def test_a_summary_of_each_step_is_in_the_log_and_costs_no_call(world: World) ->
     assert "your summary" not in third
 
 
+def test_related_files_of_a_task_file_are_the_starters_or_beside_it(tmp_path: Path) -> None:
+    for name in ("starter/model.py", "model.py", "lib/layer.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    task = tmp_path / "implement.yaml"
+    task.write_text(
+        "method: a b c d e\nstarter: starter\nrun: python a.py\nmetric: 'loss ([0-9]+):min'\n"
+        "related: [model.py, lib, ../nothing, /etc/hosts]\n"
+    )
+    assert read_task(task, {}).related == ("model.py", str(tmp_path / "lib"), "../nothing", "/etc/hosts")
+
+
 def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)

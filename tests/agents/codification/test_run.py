@@ -21,6 +21,7 @@ from tests.agents.codification.runs import (
 )
 from tests.llm_endpoint import status
 from xkg.agents.codification.run import StepTaken
+from xkg.agents.codification.transcript import steps
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call
@@ -236,6 +237,43 @@ def test_an_allowed_change_of_the_evaluation_is_reported_with_the_result(world: 
     ]
     result = world.run(world.task(may_change_evaluation=True))
     assert "the evaluation was changed (model.py::evaluate)" in result.notes[0]
+
+
+def test_related_code_from_elsewhere_is_read_and_never_part_of_the_program(world: World) -> None:
+    library = world.folder / "optim"
+    library.mkdir()
+    (library / "ball.py").write_text("def ball(v, g):\n    return 0.5 * v + g\n")
+    imported = MOMENTUM.replace("    x, v", "    import related.optim.ball\n\n    x, v")
+    world.endpoint.answers = [
+        parts(),
+        step("inspect_lines", file="related/optim/ball.py"),
+        step("edit_script", file="related/optim/ball.py", text="change it"),
+        step("copy_file", file="train.py", to="related/optim/new.py"),
+        step("edit_with_context", file="train.py", files=["related/optim/ball.py"], text="as in ball"),
+        edits({"file": "related/optim/ball.py", "kind": "file", "target": "", "text": "x = 1\n"}),
+        edits(function("train", imported)),
+        step("execute_script"),
+        step("copy_file", file="related/optim/ball.py", to="ball.py"),
+        step("edit_script", file="train.py", text="without the import"),
+        edits(function("train", MOMENTUM)),
+        step("list_files"),
+        final(),
+    ]
+    result = world.run(world.task(related=[str(library)]))
+    seen = [each.observation for each in steps(world.run_folder)]
+    assert "return 0.5 * v + g" in seen[0]
+    assert "for reading alone" in seen[1]
+    assert "for reading alone" in seen[2]
+    assert "No module named 'related'" in seen[4]
+    assert "copied related/optim/ball.py to ball.py" in seen[5]
+    assert "related/optim/ball.py  39 bytes  for reading alone" in seen[7]
+    assert world.asked("related/optim/ball.py is for reading alone") >= 1
+    assert result.result == "A", result.faults
+    assert result.changed_files == ("ball.py", "train.py")
+    assert "related/" not in (world.run_folder / "changes.patch").read_text().replace("related.optim", "")
+    assert (world.run_folder / "related" / "optim" / "ball.py").is_file()
+    assert (library / "ball.py").read_text().startswith("def ball")
+    assert not any(path.startswith("related/") for path in world.workspace.files)
 
 
 HIDDEN = MOMENTUM.replace("    x, v", "    exec('x = 1')\n    x, v")

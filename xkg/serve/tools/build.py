@@ -137,7 +137,11 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
         ],
         pseudocode: Annotated[str | None, Field(max_length=20_000, description="of the method")] = None,
         related: Annotated[
-            list[str] | None, Field(max_length=50, description="files of the starter that belong to the method")
+            list[str] | None,
+            Field(
+                max_length=50,
+                description="files or folders that belong to the method: of the starter, or under the roots, to read",
+            ),
         ] = None,
         protect: Annotated[
             list[str] | None,
