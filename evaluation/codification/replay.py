@@ -3,10 +3,10 @@ the test that the graph stores for the technique, and mutants of what was writte
 
     python -m evaluation.codification.replay FOLDER [--case example_median] [--mode agent]
 
-FOLDER gets, by case, the starter and a graph with the runs. The answers (`cases/*/answers/MODE.json`) are given in
-their order, each to the first question that asks for an answer of its form, whatever the prompt's words: a change of a
-prompt does not lose them, and nothing of a model is measured, only what the command and the judges make of the same
-answers. Rows `example` and `starter` are the code as it was, and without the technique."""
+FOLDER gets, by case, the starter and for each mode a folder with its run. The answers (`cases/*/answers/MODE.json`) are
+given in their order, each to the first question that asks for an answer of its form, whatever the prompt's words: a
+change of a prompt does not lose them, and nothing of a model is measured, only what the command and the judges make of
+the same answers. Rows `example` and `starter` are the code as it was, and without the technique."""
 
 import argparse
 import json
@@ -139,9 +139,9 @@ def main() -> None:
     lines = []
     for case in options.case or cases():
         folder = options.folder / case
-        settings = load().model_copy(update={"kg": folder / "kg"})
         run = None
         for mode in options.mode or MODES:
+            settings = load().model_copy(update={"kg": folder / mode})  # one ledger would lend answers to another mode
             result = replayed(case, mode, folder, settings)
             run = settings.kg / RUNS / result.run
             found = evidence(run, case, settings)
