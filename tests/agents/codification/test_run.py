@@ -20,8 +20,11 @@ from tests.agents.codification.runs import (
     step,
 )
 from tests.llm_endpoint import status
+from xkg.agents.codification import report
+from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
 from xkg.agents.codification.transcript import steps
+from xkg.agents.workspace.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call
@@ -83,6 +86,45 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
     result = world.run()
     assert (result.result, result.steps, result.edits) == ("A", 4, 1)
     assert not world.endpoint.answers
+    assert len(world.endpoint.requests) == len(WORK)
+
+
+@pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 2), ("put", 5), ("put", 8), ("write", 1)])
+def test_a_run_killed_between_doing_and_recording_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
+) -> None:
+    """Killed after an edit is committed and before its step is recorded, before entries of the journal, and before the
+    result is written."""
+    place, name = {
+        "edit": (Workspace, "edit"),
+        "put": (Journal, "put"),
+        "write": (report, "written"),
+    }[patched]
+    real = getattr(place, name)
+    world.endpoint.answers = list(WORK)
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def die(*given: Any, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == nth and patched != "edit":
+                os.kill(os.getpid(), signal.SIGKILL)
+            made = real(*given, **named)
+            if count == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made
+
+        try:
+            monkeypatch.setattr(place, name, die)
+            world.run()
+        finally:
+            os._exit(0)
+    _, ended = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(ended)
+    result = world.run()
+    assert (result.result, result.steps, result.edits) == ("A", 4, 1)
     assert len(world.endpoint.requests) == len(WORK)
 
 
