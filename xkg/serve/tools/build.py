@@ -14,7 +14,7 @@ from pydantic import Field
 from xkg.errors import InputError
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.jobs import Jobs
-from xkg.serve.jobs.sources import data_named, method_named, paper_named, repository_named
+from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind
 from xkg.serve.tools.tool_decorator import registering
 
@@ -167,7 +167,7 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
             "run": run,
             "metric": metric,
             "pseudocode": pseudocode or "",
-            "related": related or [],
+            "related": related_named(related or [], roots),
             "protect": protect or [],
             "data": data_named(data or {}, roots),
         }

@@ -6,6 +6,7 @@ import contextlib
 import io
 import runpy
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +141,7 @@ def usual_order(steps, samples, epochs, per_epoch):
 def statistics(pairs):
     """What the next first pass, or evaluation, begins with is what the last first pass left."""
     distance = 0.0
-    for (first, _), (after, _) in zip(pairs, pairs[1:], strict=False):
+    for (first, _), (after, _) in pairwise(pairs):
         for own, wanted in zip(after["before"], first["after"], strict=True):
             distance = max(distance, off(own, wanted))
     return near(distance)
