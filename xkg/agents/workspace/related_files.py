@@ -134,13 +134,17 @@ def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str
 
     def left_out() -> Iterator[str]:
         if links:
-            yield f"left out: {links} links or submodules"
+            yield f"left out: {_counted(links, 'link')} or submodules" if links > 1 else "left out: a link or submodule"
         if large:
-            yield f"left out: {large} files over {MOST_FILE_BYTES // 1000} kB or none that can be read"
+            yield f"left out: {_counted(large, 'file')} over {MOST_FILE_BYTES // 1000} kB, or that cannot be read"
         if unreadable:
-            yield f"left out: {unreadable} files that are no UTF-8 text"
+            yield f"left out: {_counted(unreadable, 'file')} not of UTF-8 text"
 
     return texts, left_out()
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count > 1)}"
 
 
 def _text(data: bytes) -> str | None:
