@@ -299,7 +299,7 @@ class ImplementSettings(_Section):
     `stronger_tries` times to `llm.stronger_model`, then once to `llm.expert_model`, that at most `expert_calls` times a
     run. Actions that only look, and actions that change or run code, may follow one another at most `pool` times, times
     exp(-`pool_decay`) for each step taken. The last `memory` steps are in the prompt as they were, older ones as a line
-    each; an observation of more than `observation` characters is summarised.
+    each with the summary that the next answer gave; an observation of more than `observation` characters is summarised.
 
     `seconds`, `memory_mb` and `disk_mb` bound one run of the code."""
 

@@ -99,6 +99,8 @@ async def test_what_a_stranger_may_not_name_starts_nothing(server: Running, grap
             await refused(client, "implement", method=METHOD, starter=starter, **TASK)
         for data in ({"data": "/etc"}, {"data": "../.."}):
             await refused(client, "implement", method=METHOD, starter="starter", data=data, **TASK)
+        for related in ("/etc/passwd", "../secret.txt", "model.py/../../secret.txt", "~/.ssh/id_rsa"):
+            await refused(client, "implement", method=METHOD, starter="starter", related=[related], **TASK)
         assert (await ask(client, "job_status"))["jobs"] == []
 
 

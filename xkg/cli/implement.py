@@ -48,7 +48,10 @@ def implement(
     data: Annotated[
         list[str] | None, typer.Option(help="PATH=FOLDER: a folder that runs find at PATH, for reading.")
     ] = None,
-    related: Annotated[list[str] | None, typer.Option(help="File of the starter that belongs to the method.")] = None,
+    related: Annotated[
+        list[str] | None,
+        typer.Option(help="File or folder that belongs to the method: of the starter, or another one, for reading."),
+    ] = None,
     protect: Annotated[
         list[str] | None, typer.Option(help="File, or file::function, of the evaluation, which may not change.")
     ] = None,

@@ -13,6 +13,7 @@ from xkg.agents.codification.run import codify
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.edits import FileEdit
+from xkg.agents.workspace.related_files import read_related
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings, LlmSettings, SandboxSettings
@@ -97,6 +98,7 @@ class World:
         **settings: Any,
     ) -> CodificationResult:
         asked = task or self.task()
+        starter = read_starter(asked.starter, self.folder / "cache")
         limits = Limits(seconds=10, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
         with (
@@ -106,7 +108,7 @@ class World:
             return codify(
                 asked,
                 Method(text=METHOD, source="the test"),
-                read_starter(asked.starter, self.folder / "cache"),
+                starter,
                 self.run_folder,
                 model,
                 self.library,
@@ -114,6 +116,7 @@ class World:
                 reader,
                 ImplementSettings(**settings),
                 notify or self.events.append,
+                read_related(asked.related, starter.files),
             )
 
     @property

@@ -57,6 +57,36 @@ def test_a_free_action_is_never_refused_and_a_row_never_longer_than_the_pool(tak
     assert longest <= 4
 
 
+def test_a_summary_of_each_step_is_in_the_log_and_costs_no_call(world: World) -> None:
+    long = "the rate is 0.05\u202e\n2J " + " ".join(f"{n * n * 7919 % 10007:x}" for n in range(2, 200))
+    answers = [*LOOK[:3], step("code_diff"), step("list_files"), step("undo_edit")]
+    said = {1: "line 1 names the file", 2: long}
+    summarised = [{**answer, "last_step_summary": said.get(n, "")} for n, answer in enumerate(answers)]
+    world.endpoint.answers = [parts(), *summarised]
+    world.run(steps=6, memory=2)
+    assert len(world.endpoint.requests) == 7
+    prompt = world.endpoint.requests[-1]["messages"][-1]["content"]
+    log = prompt.partition("Steps before the last ones")[2].partition("The last steps:")[0]
+    first, second, third = (line for line in log.splitlines() if line[:1].isdigit())
+    assert first.endswith("| your summary: line 1 names the file")
+    assert "train.py, lines 1-20 of 20" in first  # what happened stands there whatever is said of it
+    assert "the rate is 0.05? 2J 677" in second
+    assert len(second) < 800
+    assert "your summary" not in third
+
+
+def test_related_files_of_a_task_file_are_the_starters_or_beside_it(tmp_path: Path) -> None:
+    for name in ("starter/model.py", "model.py", "lib/layer.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x = 1\n")
+    task = tmp_path / "implement.yaml"
+    task.write_text(
+        "method: a b c d e\nstarter: starter\nrun: python a.py\nmetric: 'loss ([0-9]+):min'\n"
+        "related: [model.py, lib, ../nothing, /etc/hosts]\n"
+    )
+    assert read_task(task, {}).related == ("model.py", str(tmp_path / "lib"), "../nothing", "/etc/hosts")
+
+
 def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)

@@ -20,7 +20,11 @@ from tests.agents.codification.runs import (
     step,
 )
 from tests.llm_endpoint import status
+from xkg.agents.codification import report
+from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
+from xkg.agents.codification.transcript import steps
+from xkg.agents.workspace.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call
@@ -82,6 +86,45 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
     result = world.run()
     assert (result.result, result.steps, result.edits) == ("A", 4, 1)
     assert not world.endpoint.answers
+    assert len(world.endpoint.requests) == len(WORK)
+
+
+@pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 2), ("put", 5), ("put", 8), ("write", 1)])
+def test_a_run_killed_between_doing_and_recording_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
+) -> None:
+    """Killed after an edit is committed and before its step is recorded, before entries of the journal, and before the
+    result is written."""
+    place, name = {
+        "edit": (Workspace, "edit"),
+        "put": (Journal, "put"),
+        "write": (report, "written"),
+    }[patched]
+    real = getattr(place, name)
+    world.endpoint.answers = list(WORK)
+    child = os.fork()
+    if child == 0:
+        count = 0
+
+        def die(*given: Any, **named: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == nth and patched != "edit":
+                os.kill(os.getpid(), signal.SIGKILL)
+            made = real(*given, **named)
+            if count == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made
+
+        try:
+            monkeypatch.setattr(place, name, die)
+            world.run()
+        finally:
+            os._exit(0)
+    _, ended = os.waitpid(child, 0)
+    assert os.WIFSIGNALED(ended)
+    result = world.run()
+    assert (result.result, result.steps, result.edits) == ("A", 4, 1)
     assert len(world.endpoint.requests) == len(WORK)
 
 
@@ -236,6 +279,73 @@ def test_an_allowed_change_of_the_evaluation_is_reported_with_the_result(world: 
     ]
     result = world.run(world.task(may_change_evaluation=True))
     assert "the evaluation was changed (model.py::evaluate)" in result.notes[0]
+
+
+def test_related_code_from_elsewhere_is_read_and_never_part_of_the_program(world: World) -> None:
+    library = world.folder / "optim"
+    library.mkdir()
+    (library / "ball.py").write_text("def ball(v, g):\n    return 0.5 * v + g\n")
+    imported = MOMENTUM.replace("    x, v", "    import related.optim.ball\n\n    x, v")
+    world.endpoint.answers = [
+        parts(),
+        step("inspect_lines", file="related/optim/ball.py"),
+        step("edit_script", file="related/optim/ball.py", text="change it"),
+        step("copy_file", file="train.py", to="related/optim/new.py"),
+        step("edit_with_context", file="train.py", files=["related/optim/ball.py"], text="as in ball"),
+        edits({"file": "related/optim/ball.py", "kind": "file", "target": "", "text": "x = 1\n"}),
+        edits(function("train", imported)),
+        step("execute_script"),
+        step("copy_file", file="related/optim/ball.py", to="ball.py"),
+        step("edit_script", file="train.py", text="without the import"),
+        edits(function("train", MOMENTUM)),
+        step("list_files"),
+        final(),
+    ]
+    result = world.run(world.task(related=[str(library)]))
+    seen = [each.observation for each in steps(world.run_folder)]
+    assert "return 0.5 * v + g" in seen[0]
+    assert "for reading alone" in seen[1]
+    assert "for reading alone" in seen[2]
+    assert "No module named 'related'" in seen[4]
+    assert "copied related/optim/ball.py to ball.py" in seen[5]
+    assert "related/optim/ball.py  39 bytes  for reading alone" in seen[7]
+    assert world.asked("related/optim/ball.py is for reading alone") >= 1
+    assert result.result == "A", result.faults
+    assert result.changed_files == ("ball.py", "train.py")
+    assert "related/" not in (world.run_folder / "changes.patch").read_text().replace("related.optim", "")
+    assert (world.run_folder / "related" / "optim" / "ball.py").is_file()
+    assert (library / "ball.py").read_text().startswith("def ball")
+    assert not any(path.startswith("related/") for path in world.workspace.files)
+
+
+HIDDEN = MOMENTUM.replace("    x, v", "    exec('x = 1')\n    x, v")
+
+
+def test_an_edit_that_begins_to_run_text_as_code_is_refused(world: World) -> None:
+    world.endpoint.answers = [
+        parts(),
+        WORK[2],
+        edits(function("train", HIDDEN)),
+        edits(function("train", MOMENTUM)),
+        final(),
+    ]
+    assert world.run().result == "A"
+    assert world.asked("train.py begins to use exec: runs text as code") == 1
+
+
+def test_where_the_evaluation_may_change_code_from_text_is_reported(world: World) -> None:
+    world.endpoint.answers = [parts(), WORK[2], edits(function("train", HIDDEN)), final(9, 15)]
+    result = world.run(world.task(may_change_evaluation=True))
+    assert "train.py begins to use exec: runs text as code" in result.notes[0]
+    assert "what runs there is not in the code's text" in (world.run_folder / "report.md").read_text()
+
+
+def test_what_could_deceive_is_named_for_the_reader(world: World) -> None:
+    special = MOMENTUM.replace("    return x\n", "    return 0.25 if steps == 1234 else x\n")
+    world.endpoint.answers = [parts(), WORK[2], edits(function("train", special)), final()]
+    assert world.run().result == "A"
+    to_check = (world.run_folder / "report.md").read_text().partition("## What to check")[2].partition("\n## ")[0]
+    assert "train.py:14 takes another way at the exact value 1234" in to_check
 
 
 def test_code_that_removes_its_own_folder_is_not_accepted(world: World) -> None:

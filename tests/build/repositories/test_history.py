@@ -1,10 +1,15 @@
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.build.repositories.test_checkout import git
+from xkg.build.repositories import git as git_program
 from xkg.build.repositories.history import History, NewCommit, TreeFile, add_branch
 from xkg.errors import InputError
+from xkg.sandbox.isolation.programs import ProgramResult
 
 
 def test_a_history_gives_back_what_was_committed(tmp_path: Path) -> None:
@@ -28,6 +33,30 @@ def test_attributes_of_the_tree_run_no_filter_and_hide_no_change(tmp_path: Path)
     second = history.commit(NewCommit({"a.py": TreeFile(b"x = 2\r\n")}, "second", 2), first)
     assert history.files(second)["a.py"].content == b"x = 2\r\n"
     assert "+x = 2" in history.diff(first, second)
+
+
+def test_git_waits_for_room_where_the_machine_has_no_process_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    history = History(tmp_path / "history.git")
+    real, busy, waits = git_program.run, [2], []
+
+    def run(*given: Any) -> ProgramResult:
+        if busy[0]:
+            busy[0] -= 1
+            words = f"setpriv: failed to execute /usr/bin/git: {os.strerror(errno.EAGAIN)}\n"
+            return ProgramResult("exited", 127, b"", words)
+        return real(*given)
+
+    monkeypatch.setattr(git_program, "run", run)
+    monkeypatch.setattr(git_program.time, "sleep", waits.append)
+    commit = history.commit(NewCommit({"a.py": TreeFile(b"x = 1\n")}, "first", 1), None)
+    assert len(waits) == 2
+    assert history.files(commit) == {"a.py": TreeFile(b"x = 1\n")}
+    busy[0] = 9
+    with pytest.raises(InputError, match="failed to execute"):
+        history.files(commit)
+    assert len(waits) == 5
 
 
 @pytest.fixture

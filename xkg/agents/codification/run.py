@@ -3,6 +3,7 @@
     <graph>/runs/<run>/task.json, method.txt   what was asked
     <graph>/runs/<run>/journal.jsonl   what was done, an entry each
     <graph>/runs/<run>/result.json, report.md, report.html, transcript.jsonl, changes.patch
+    <graph>/runs/<run>/related/            copies of the related files from elsewhere
     and what `xkg.agents.workspace` keeps beside them
 
 The name of a run is a digest of what was asked and of the starter's content: the same command goes on with the same
@@ -32,6 +33,7 @@ from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.transcript import json_lines
 from xkg.agents.codification.verdict import Verdict, classify
 from xkg.agents.workspace.command import Commands
+from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
@@ -66,9 +68,11 @@ class Baseline(Value):
         return (f"the starter's run removes files of its own folder, here of a copy alone: {some}",) * bool(some)
 
 
-def run_name(task: Task, method: Method, starter: Starter, models: Sequence[str]) -> str:
-    """The name of the run of a task: a word of the starter and a digest."""
+def run_name(task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "") -> str:
+    """The name of the run of a task: a word of the starter and a digest. `related` is the identity of the related files
+    from elsewhere."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
+    asked |= {"files": related} if related else {}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:10]
     word = slug(starter.spec.rstrip("/").rpartition("/")[2].partition("@")[0])[:24] or "run"
     return f"{word}-{task.mode}-{digest}"
@@ -85,8 +89,10 @@ def codify(
     reader: CodeReader,
     settings: ImplementSettings,
     notify: Callable[[object], None] = lambda _: None,
+    related: RelatedFiles | None = None,
 ) -> CodificationResult:
-    """Runs a task in `folder`, or goes on with it there; what was asked, run or paid for before is not again.
+    """Runs a task in `folder`, or goes on with it there; what was asked, run or paid for before is not again. Without
+    `related`, those that the task names are files of the starter.
 
     Where the model cannot be asked any further (no money, no endpoint, no usable answer), the result says so in
     `stopped`, and the same call goes on later. Raises `InputError` for a starter that does not run or has no metric,
@@ -99,6 +105,8 @@ def codify(
             return done
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         write_whole(folder / "method.txt", method.text.encode("utf-8", "replace"))
+        beside = RelatedFiles(of_starter=task.related) if related is None else related
+        beside.write(folder)
         started = (folder / "workspace.json").exists()
         workspace = Workspace.open(folder) if started else Workspace.create(folder, starter)
         journal = Journal(folder / "journal.jsonl")
@@ -112,6 +120,7 @@ def codify(
             library=library,
             journal=journal,
             settings=settings,
+            beside=beside,
             notify=notify,
         )
         return _run(session, folder)
@@ -268,6 +277,7 @@ def _result(
             *baseline.notes,
             *session.method.notes,
             *workspace.notes,
+            *session.beside.notes,
             *session.commands.environment.notes,
             *session.reader.notes(),
         ),
@@ -285,9 +295,10 @@ def _result(
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
     """What is reported of the evaluation even where it may change."""
-    if verdict is None or not verdict.evaluation_changes:
+    changes = (*verdict.evaluation_changes, *verdict.escapes) if verdict is not None else ()
+    if not changes:
         return ()
-    named = "; ".join(verdict.evaluation_changes[:6])
+    named = "; ".join(changes[:6])
     return (f"the evaluation was changed ({named}): the metric before and after may not measure the same",)
 
 

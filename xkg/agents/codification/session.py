@@ -1,7 +1,7 @@
 """What the steps of a run share: task, workspace, models, library, journal; and runs of the code, each made once."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -12,6 +12,7 @@ from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
+from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 
@@ -21,8 +22,8 @@ _MOST_FILES = 60_000
 
 @dataclass
 class Session:
-    """One run. `baseline` is the starter's metric, None where it has none; `starter_removes` are files of its tree that
-    the starter's run removes."""
+    """One run. `beside` are the related files of the task. `baseline` is the starter's metric, None where it has
+    none; `starter_removes` are files of its tree that the starter's run removes."""
 
     task: Task
     method: Method
@@ -36,6 +37,7 @@ class Session:
     parts: tuple[str, ...] = ()
     baseline: float | None = None
     starter_removes: tuple[str, ...] = ()
+    beside: RelatedFiles = field(default_factory=RelatedFiles)
     notify: Callable[[object], None] = field(default=lambda _: None)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
@@ -98,6 +100,8 @@ class Session:
         ]
         if related := self.related():
             lines.append("Related files: " + ", ".join(related))
+        if self.beside.texts:
+            lines.append(f"Files in {self.beside.folder}/ are for reading alone: no part of the program, nor of a run")
         return "\n\n".join(lines)
 
     def script(self) -> str:
@@ -117,30 +121,33 @@ class Session:
         return "(none named)"
 
     def related(self) -> list[str]:
-        """Files of the starter that belong to the method: those that the task names, else Python files, those near the
-        script first, as many as fit into a prompt."""
-        if self.task.related:
-            return list(self.task.related)
+        """Files that belong to the method: those of the starter that the task names, else its Python files, those near
+        the script first, as many as fit into a prompt; then those from elsewhere, as many as fit."""
+        return [*self.related_in_starter(), *_fitting(self.beside.texts, self.beside.texts)]
+
+    def related_in_starter(self) -> list[str]:
+        """As `related`, without what is for reading alone."""
+        if self.beside.of_starter:
+            return list(self.beside.of_starter)
         script = self.script()
         texts = {path: text for path, text in texts_of(self.workspace, 0).items() if path.endswith(".py")}
         near = sorted(texts, key=lambda path: (path != script, _distance(path, script), path))
-        chosen, size = [], 0
-        for path in near:
-            size += len(texts[path])
-            if size > _MOST_FILES:
-                break
-            chosen.append(path)
-        return chosen
+        return _fitting(near, texts)
+
+    def text(self, path: str) -> str:
+        """The text of a file of the workspace, or of one for reading alone. Raises as `Workspace.text`."""
+        known = self.beside.texts.get(path)
+        return self.workspace.text(path) if known is None else known
 
     def shown(self, paths: Sequence[str], *, numbered: bool = False) -> str:
         """Files for a prompt; a file that is not there says so."""
         blocks = []
         room = _MOST_FILES * 2
         for path in dict.fromkeys(paths):
-            if path not in self.workspace.files:
+            if path not in self.workspace.files and path not in self.beside.texts:
                 blocks.append(f"## {path}\n(a new file)")
                 continue
-            text = self.workspace.text(path)
+            text = self.text(path)
             lines = text.splitlines()
             if numbered:
                 text = "\n".join(f"{number:>5}  {line}" for number, line in enumerate(lines, 1))
@@ -151,6 +158,17 @@ class Session:
     def traced(self) -> list[str]:
         """The Python files whose lines are counted: those that differ from the starter."""
         return [path for path in self.workspace.changed() if path in self.workspace.files and path.endswith(".py")]
+
+
+def _fitting(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """The first paths, as long as their texts fit into a prompt together."""
+    chosen, size = [], 0
+    for path in paths:
+        size += len(texts[path])
+        if size > _MOST_FILES:
+            break
+        chosen.append(path)
+    return chosen
 
 
 def _distance(path: str, script: str) -> int:

@@ -10,6 +10,7 @@ from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify, run_name
 from xkg.agents.codification.task import Task, read_method, require_model
 from xkg.agents.workspace.command import Commands, packages_for
+from xkg.agents.workspace.related_files import read_related
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
@@ -33,8 +34,8 @@ def implement(
     *,
     roots: Sequence[Path] | None = None,
 ) -> CodificationResult:
-    """Runs a task, or goes on with it: `xkg.agents.codification.run.codify`. Starter code in a folder lies under
-    `roots`, if there are any.
+    """Runs a task, or goes on with it: `xkg.agents.codification.run.codify`. Starter code in a folder
+    and related files lie under `roots`, if there are any.
 
     Raises `InputError` for a task, a starter or a baseline that cannot be used, `SandboxUnavailableError` where nothing
     here can contain code, `ModelUnavailableError` without a key."""
@@ -44,11 +45,12 @@ def implement(
     options = settings.implement
     limits = Limits(seconds=options.seconds, memory_mb=options.memory_mb, disk_mb=options.disk_mb)
     starter = read_starter(task.starter, settings.kg / "repositories", roots)
+    related = read_related(task.related, starter.files, roots)
     with ExitStack() as opened:
         library = GraphLibrary(opened.enter_context(closing(Service(settings))), graph=task.graph)
         method = read_method(task, library.method)
         models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
-        name = run_name(task, method, starter, models)
+        name = run_name(task, method, starter, models, related.identity)
         maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
 
         reader = opened.enter_context(CodeReader())
@@ -60,4 +62,6 @@ def implement(
         model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify, without_key=_WITHOUT_KEY))
         private_folder(settings.kg / RUNS)
         folder = settings.kg / RUNS / name
-        return codify(task, method, starter, folder, model, library, commands, reader, settings.implement, notify)
+        return codify(
+            task, method, starter, folder, model, library, commands, reader, settings.implement, notify, related
+        )

@@ -26,9 +26,9 @@ class Task(Value):
     """`method` names a file (`paper.tex#sec:method` for one section of it), a paper or technique of the graph, or is
     the text itself. `run` is the command whose output or files have `metric`; `script` the file to start from, by
     default the first one that `run` names. `baseline` is the starter's metric, measured where it is None. `related` are
-    files of the starter that belong to the method; `data` maps paths in the starter to folders that runs may read.
-    `protect` are more parts of the evaluation (`path` or `path::function`), which may not change unless
-    `may_change_evaluation`."""
+    files and folders that belong to the method, of the starter, or else of this machine, for reading alone; `data` maps
+    paths in the starter to folders that runs may read. `protect` are more parts of the evaluation (`path` or
+    `path::function`), which may not change unless `may_change_evaluation`."""
 
     method: str
     starter: str
@@ -110,9 +110,19 @@ def _beside(fields: dict[str, Any], folder: Path) -> dict[str, Any]:
         path, mark, rest = value.partition("#") if isinstance(value, str) else ("", "", "")
         if path and len(path) < 1000 and "\n" not in path and not Path(path).is_absolute() and (folder / path).exists():
             fields[name] = f"{folder / path}{mark}{rest}"
+    if isinstance(fields.get("related"), list):
+        inside = folder / str(fields.get("starter", "")).partition("@")[0]
+        fields["related"] = [_related_beside(str(each), folder, inside) for each in fields["related"]]
     if isinstance(fields.get("data"), dict):
         fields["data"] = {name: str(folder / str(place)) for name, place in fields["data"].items()}
     return fields
+
+
+def _related_beside(name: str, folder: Path, starter: Path) -> str:
+    """A related file as it is from here: one of the starter by its path there, else one beside the task file."""
+    usable = 0 < len(name) < 1000 and "\0" not in name and not Path(name).is_absolute()
+    of_starter = usable and (starter / name).exists() and not name.startswith("..")
+    return str(folder / name) if usable and not of_starter and (folder / name).exists() else name
 
 
 def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:

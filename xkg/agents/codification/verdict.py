@@ -25,7 +25,9 @@ class Verdict(Value):
     """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
     method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
     lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed;
-    `degenerate` are findings about inputs that the run did not have, which are no faults."""
+    `escapes` are means around the fingerprint of the evaluation that the code begins to use, reported like its changes;
+    `degenerate` are findings about inputs that the run did not have, and `doubts` added lines that could compute a
+    deceiving value: neither are faults."""
 
     faults: tuple[str, ...]
     metric: float | None
@@ -36,6 +38,8 @@ class Verdict(Value):
     evaluation_changes: tuple[str, ...]
     setting_changes: tuple[str, ...]
     degenerate: tuple[str, ...] = ()
+    escapes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -97,6 +101,9 @@ def judge(
     measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protect)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
+    escaping = reader.escapes(before, after)
+    if escaping and not task.may_change_evaluation:
+        faults.append(f"what the code runs cannot be read any more: {'; '.join(escaping[:6])}; do without")
     differing = reader.setting_changes(before, after)
     allowed = {each.name for each in declared if says(method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}
@@ -115,6 +122,8 @@ def judge(
         in_starter=tuple(in_starter),
         evaluation_changes=tuple(measures),
         setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
+        escapes=escaping,
+        doubts=reader.doubts(after, changed, metric),
     )
 
 

@@ -10,11 +10,13 @@ host of its address, so that no redirect leads elsewhere. Only packs are taken o
 """
 
 import contextlib
+import errno
 import os
 import re
 import shutil
 import ssl
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -26,6 +28,7 @@ from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation.programs import Program, ProgramResult, lend, run
 from xkg.sandbox.runner import Limits
 
+_BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
 _FULL = 0.9  # of the limit: what git had not written yet when it was stopped counts too
@@ -276,22 +279,30 @@ def run_git(
     command = [program, "--no-pager", "--literal-pathspecs"]
     for setting in _SETTINGS:
         command += ["-c", setting]
+    asked = Program(
+        (*command, *arguments),
+        folder,
+        _LOCAL if host is None else _NETWORK,
+        variables,
+        reads=(*reads, *(() if writes else (own,))),
+        writes=(own,) if writes else (),
+        host=host,
+        max_bytes=_NETWORK.disk_mb << 20,
+    )
     try:
-        return run(
-            Program(
-                (*command, *arguments),
-                folder,
-                _LOCAL if host is None else _NETWORK,
-                variables,
-                reads=(*reads, *(() if writes else (own,))),
-                writes=(own,) if writes else (),
-                host=host,
-                max_bytes=_NETWORK.disk_mb << 20,
-            ),
-            stdin,
-        )
+        for wait in (*_BUSY_WAITS, None):
+            ran = run(asked, stdin)
+            if wait is None or not _never_began(ran):
+                break
+            time.sleep(wait)
     except SandboxUnavailableError as error:
         raise GitError(f"git cannot be run ({error})") from error
+    return ran
+
+
+def _never_began(ran: ProgramResult) -> bool:
+    """Whether there was no room for another process of the sandbox's user, so that git was not run at all."""
+    return ran.exit_code in (126, 127) and ran.stderr.rstrip().endswith(f"git: {os.strerror(errno.EAGAIN)}")
 
 
 def _open(own: Path) -> None:

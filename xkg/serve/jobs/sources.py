@@ -62,6 +62,15 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
     return {name: str(path_under_roots(place, roots)) for name, place in data.items()}
 
 
+def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
+    """Related files as `xkg implement` takes them: paths that may be the starter's as they are, since the run looks for
+    others under `roots` alone; what leads elsewhere has to lie there now, links resolved. Raises `InputError`."""
+    return [
+        str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
+        for name in names
+    ]
+
+
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
     """The repository as `xkg build --repo` takes it: `https://host/owner/name`, perhaps with `@commit`, on one of
     `hosts`, or a folder under `roots`, links resolved. Raises `InputError`."""

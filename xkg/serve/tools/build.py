@@ -14,7 +14,7 @@ from pydantic import Field
 from xkg.errors import InputError
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.jobs import Jobs
-from xkg.serve.jobs.sources import data_named, method_named, paper_named, repository_named
+from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind
 from xkg.serve.tools.tool_decorator import registering
 
@@ -137,7 +137,11 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
         ],
         pseudocode: Annotated[str | None, Field(max_length=20_000, description="of the method")] = None,
         related: Annotated[
-            list[str] | None, Field(max_length=50, description="files of the starter that belong to the method")
+            list[str] | None,
+            Field(
+                max_length=50,
+                description="files or folders that belong to the method: of the starter, or under the roots, to read",
+            ),
         ] = None,
         protect: Annotated[
             list[str] | None,
@@ -163,7 +167,7 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
             "run": run,
             "metric": metric,
             "pseudocode": pseudocode or "",
-            "related": related or [],
+            "related": related_named(related or [], roots),
             "protect": protect or [],
             "data": data_named(data or {}, roots),
         }

@@ -1,14 +1,20 @@
-"""The planner's memory: the last steps whole, and a log with a line for each earlier one."""
+"""The planner's memory: the last steps whole, and a log with a line for each earlier one.
+
+A line of the log has what the program knows of a step (action, first line of the observation) and what the planner made
+of it: a field of its next answer, so that a summary costs no call of its own."""
 
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 
 from xkg.agents.codification.prompting.answers import ActionInput, Step
 from xkg.agents.workspace.command import cut_middle
+from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 _LONGEST_FIELD = 1500
 _LONGEST_LINE = 240
+_LONGEST_SUMMARY = 400
 _LONGEST_LOG = 12_000
 
 
@@ -43,12 +49,21 @@ def recent(taken: Sequence[Taken], count: int) -> str:
 
 def log(taken: Sequence[Taken], count: int) -> str:
     """A line for each step before the last `count`."""
-    lines = [
-        f"{each.number}. {each.step.action} {shown(each.step.action_input)[:_LONGEST_LINE]} -> "
-        f"{(each.observation.strip().splitlines() or ['nothing'])[0][:_LONGEST_LINE]}"
-        for each in taken[:-count]
-    ]
+    lines = []
+    for each, after in list(pairwise(taken))[: max(0, len(taken) - count)]:
+        outcome = (each.observation.strip().splitlines() or ["nothing"])[0][:_LONGEST_LINE]
+        summary = summary_of(after.step)
+        lines.append(
+            f"{each.number}. {each.step.action} {shown(each.step.action_input)[:_LONGEST_LINE]} -> {outcome}"
+            + (f" | your summary: {summary}" if summary else "")
+        )
     return cut_middle("\n".join(lines), _LONGEST_LOG) or "nothing before"
+
+
+def summary_of(step: Step) -> str:
+    """What a step's answer says of the step before it, on one line of at most 400 characters."""
+    words = printable_line(step.last_step_summary)
+    return words if len(words) <= _LONGEST_SUMMARY else f"{words[: _LONGEST_SUMMARY - 1]}…"
 
 
 def shown(given: ActionInput) -> str:

@@ -142,6 +142,10 @@ class Actions:
     def _refused_or_changed(self, edits: Sequence[FileEdit], editable: Sequence[str] | None) -> dict[str, str]:
         texts = texts_of(self._workspace)
         for edit in edits:
+            if self._session.beside.holds(edit.file):
+                raise EditError(
+                    f"{edit.file} is for reading alone: write what the program needs of it into the program"
+                )
             if editable is not None and edit.file in self._workspace.files and edit.file not in editable:
                 raise EditError(f"only {', '.join(editable)} and new files may be edited, not {edit.file}")
             if edit.file in self._workspace.files and edit.file not in texts:
@@ -156,14 +160,23 @@ class Actions:
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
                     "these parts exactly as they are"
                 )
+            if escaping := session.reader.escapes(before, {**texts, **changed}):
+                raise EditError(
+                    f"what the code runs could not be read any more ({'; '.join(escaping[:4])}), which is not allowed: "
+                    "write the method as plain code"
+                )
         return changed
 
     def _edited(self, given: ActionInput, files: Sequence[str]) -> str:
         session = self._session
         target = _named(given.file)
         known = [path for path in files if path in self._workspace.files]
-        others = [name for name in files if name not in self._workspace.files]
-        context = "\n\n".join(f"## {name} (from the library)\n{session.library.code(name)}" for name in others)
+        if session.beside.holds(target):
+            return f"refused: {target} is for reading alone: write what the program needs of it into the program"
+        others = [name for name in files if name not in self._workspace.files and name not in session.beside.texts]
+        reading = [name for name in files if name in session.beside.texts]
+        blocks = [f"## {name} (from the library)\n{session.library.code(name)}" for name in others]
+        context = "\n\n".join([*blocks, *([session.shown(reading)] if reading else [])])
         editable = [target, *known]
         inputs = {
             "task": session.described(),
@@ -188,7 +201,7 @@ class Actions:
 
     def _understood(self, given: ActionInput, paths: Sequence[str]) -> str:
         for path in paths:
-            self._workspace.text(path)  # refused where it is not there
+            self._session.text(path)  # refused where it is not there
         session = self._session
         files = session.shown(paths, numbered=True)
         inputs = {"task": session.described(), "files": files, "question": given.text or ""}
@@ -213,12 +226,16 @@ class Actions:
             f"{path}  {len(file.content):,} bytes{'  changed' if path in changed else ''}"
             for path, file in sorted(files.items())
         ]
+        beside = [
+            f"{path}  {len(text.encode()):,} bytes  for reading alone"
+            for path, text in self._session.beside.texts.items()
+        ]
         more = [f"… and {len(rows) - _MOST_LISTED} more"] if len(rows) > _MOST_LISTED else []
-        return "\n".join([f"{len(rows)} files", *rows[:_MOST_LISTED], *more])
+        return "\n".join([f"{len(rows)} files", *rows[:_MOST_LISTED], *more, *beside])
 
     def _lines(self, given: ActionInput) -> str:
         path = _named(given.file)
-        lines = self._workspace.text(path).splitlines()
+        lines = self._session.text(path).splitlines()
         start = max(1, given.start_line or 1)
         end = min(len(lines), given.end_line or len(lines), start + _MOST_LINES - 1)
         if start > len(lines):
@@ -233,10 +250,13 @@ class Actions:
 
     def _copied(self, given: ActionInput) -> str:
         path, to = _named(given.file), _named(given.to)
-        self._workspace.text(path)
+        text = self._session.text(path)
         if to in self._workspace.files:
             return f"refused: {to} is there already"
-        version = self._workspace.edit({to: self._workspace.files[path].content}, f"Copy {path} to {to}")
+        if self._session.beside.holds(to):
+            return f"refused: {to} would be among the files for reading alone: give another path"
+        file = self._workspace.files.get(path)
+        version = self._workspace.edit({to: text if file is None else file.content}, f"Copy {path} to {to}")
         return f"copied {path} to {to}: version {version.number}"
 
     def _undone(self) -> str:

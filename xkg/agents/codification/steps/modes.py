@@ -91,7 +91,8 @@ class Prescribed:
     def next(self, history: Sequence[Taken]) -> Step | None:
         session = self._session
         related = session.related()
-        script = session.script() if session.script() in session.workspace.files else (related or ["main.py"])[0]
+        inside = session.related_in_starter() or ["main.py"]
+        script = session.script() if session.script() in session.workspace.files else inside[0]
         others = tuple(path for path in related if path != script)
         path = [
             _step("list_files"),

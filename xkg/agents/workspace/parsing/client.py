@@ -4,7 +4,7 @@ untrusted source in this process."""
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -40,6 +40,14 @@ class _Outlines(Value):
 
 class _Evaluation(Value):
     changes: tuple[str, ...]
+
+
+class _Escapes(Value):
+    escapes: tuple[str, ...]
+
+
+class _Doubts(Value):
+    doubts: tuple[str, ...]
 
 
 class _Changed(Value):
@@ -103,6 +111,32 @@ class SourceReader:
             "protect": list(protect),
         }
         return self.of_files("evaluation", payload, _Evaluation, (starter, changed))[0].changes
+
+    def escapes(self, before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+        """The means around the fingerprint of the evaluation that the texts `after` begin to use
+        (`xkg.agents.workspace.escapes`): in a file of `before` those that it did not have, in a new one those that none
+        had. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        python = {path: text for path, text in after.items() if path.endswith(".py") and before.get(path) != text}
+        if not python:
+            return ()
+        known = {
+            path: text
+            for path, text in before.items()
+            if path.endswith(".py") and (path in python or not python.keys() <= before.keys())
+        }
+        payload = {"before": known, "after": python}
+        return self.of_files("escapes", payload, _Escapes, (known, python))[0].escapes
+
+    def doubts(
+        self, texts: Mapping[str, str], lines: Mapping[str, Collection[int]], metric: float | None
+    ) -> tuple[str, ...]:
+        """What a person should look at in the added `lines` of Python files, as
+        `xkg.agents.workspace.escapes.doubts`. Raises `UnsafeInputError`."""
+        python = {path: texts[path] for path in lines if path.endswith(".py") and path in texts}
+        if not python:
+            return ()
+        payload = {"texts": python, "lines": {path: sorted(lines[path]) for path in python}, "metric": metric}
+        return self.of_files("doubts", payload, _Doubts, (python,))[0].doubts
 
     def applied(self, edits: Sequence[FileEdit], texts: Mapping[str, str]) -> dict[str, str]:
         """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the

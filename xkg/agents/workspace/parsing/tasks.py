@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.escapes import MOST_DOUBTS, doubts, escapes
 from xkg.agents.workspace.evaluation import changed_evaluation, evaluation
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import outline
@@ -67,6 +68,23 @@ def _evaluation(call: Call) -> bytes:
     return json.dumps({"changes": changes}).encode()
 
 
+def _escapes(call: Call) -> bytes:
+    """Means that changed files begin to use; of a new file, those that no file had."""
+    old = {path: escapes(text) for path, text in _marked(call, "before")}
+    anywhere = frozenset[str]().union(*old.values())
+    found = []
+    for path, text in _marked(call, "after"):
+        new = escapes(text) - old.get(path, anywhere)
+        found += [f"{path} begins to use {each}" for each in sorted(new)]
+    return _dumped({"escapes": found})
+
+
+def _doubts(call: Call) -> bytes:
+    lines, metric = call.payload["lines"], call.payload["metric"]
+    found = [line for path, text in _marked(call, "texts") for line in doubts(path, text, set(lines[path]), metric)]
+    return _dumped({"doubts": found[:MOST_DOUBTS]})
+
+
 def _listed(text: str) -> dict[str, Any]:
     found = outline(text).model_dump(mode="json")
     return {**found, "executable": sorted(found["executable"]), "steps": sorted(found["steps"])}
@@ -96,4 +114,6 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
     "outlines": _outlines,
     "apply": _apply,
     "evaluation": _evaluation,
+    "escapes": _escapes,
+    "doubts": _doubts,
 }

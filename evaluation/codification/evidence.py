@@ -1,0 +1,93 @@
+"""Whether the test that the graph has stored for a technique passes over an agent's code, and which changes of that
+code it notices: the evidence that levels of code nodes rest on (`xkg.sandbox.evidence`), over code of an agent.
+
+A case with `evidence.yaml` (the file that gets the technique) has the test as `stored_test.txt`: that of the guided
+build of the project's example, after the names that the example's code has."""
+
+from collections.abc import Set
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from evaluation.codification.properties import CASES
+from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.workspace import Workspace
+from xkg.config import Settings
+from xkg.errors import InputError
+from xkg.model import Code, Level
+from xkg.sandbox.evidence.harness_runs import HarnessRuns
+from xkg.sandbox.evidence.levels import KILLED_SHARE, MUTANTS, MUTATION_SECONDS, prove
+from xkg.sandbox.evidence.mutation import body_lines, mutants, stubs
+from xkg.sandbox.evidence.run_slots import RunSlots
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.runner import Environment, Limits, Runner
+from xkg.sandbox.select import runner_for
+
+_LIMITS = Limits(seconds=60)
+
+
+class Judged(NamedTuple):
+    """`level` is that of the lines that the agent wrote, by the stored test, `reason` why it is no higher. `killed` of
+    `tried` are mutants of these lines, and their public functions without a body; the others are `survivors`, a line
+    each."""
+
+    level: Level
+    reason: str
+    killed: int
+    tried: int
+    survivors: tuple[str, ...]
+
+    @property
+    def passes(self) -> bool:
+        """Whether the stored test passes over the code."""
+        return self.level.rank >= Level.EXECUTED.rank
+
+    def __str__(self) -> str:
+        test = "the stored test passes" if self.passes else "the stored test fails"
+        mutated = f", {self.killed} of {self.tried} mutants of the new lines are noticed" if self.passes else ""
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{test}{mutated}; level {self.level}{reason}" + "".join(f"\n  not noticed: {s}" for s in self.survivors)
+
+
+def judged_file(case: str) -> str:
+    """The file of the starter that gets the case's technique. Raises `InputError` for a case without a stored test."""
+    try:
+        fields = yaml.safe_load((CASES / case / "evidence.yaml").read_text(encoding="utf-8"))
+        return str(fields["file"])
+    except (OSError, KeyError, TypeError, yaml.YAMLError) as error:
+        known = ", ".join(sorted(path.parent.name for path in CASES.glob("*/evidence.yaml")))
+        raise InputError(f"the case {case} has no stored test: there are {known}") from error
+
+
+def evidence(run: Path, case: str, settings: Settings) -> Judged:
+    """The evidence of a case's stored test over the code of a run, with mutants of the lines that the run added or
+    changed. Raises `InputError` for a case or a run without the file."""
+    file = judged_file(case)
+    workspace = Workspace.open(run)
+    runner = runner_for(settings.sandbox)
+    maker = UvEnvironments(run.parents[1] / "environments", settings.environment, runner)
+    with SourceReader() as reader:
+        environment = packages_for(workspace, maker, reader)
+    return judged(workspace.text(file), workspace.changed_lines().get(file, frozenset()), case, runner, environment)
+
+
+def judged(source: str, lines: Set[int], case: str, runner: Runner, environment: Environment) -> Judged:
+    """As `evidence`, of a text whose `lines` are new."""
+    test = (CASES / case / "stored_test.txt").read_text(encoding="utf-8")
+    code = Code(id=f"{case}@agent", technique=case, implementation=source, test=test)
+    proof = prove(code, runner, environment, _LIMITS)
+    level, reason = proof.evidence.level, proof.evidence.reason or ""
+    if level.rank < Level.EXECUTED.rank:
+        return Judged(level, reason, 0, 0, ())
+    emptied = stubs(source, lines)
+    changes = list(mutants(source, body_lines(source) & lines, code.id))[:MUTANTS]
+    runs = HarnessRuns(code, runner, environment, RunSlots(1), lambda: False, MUTATION_SECONDS)
+    runs.first(_LIMITS)
+    missed = runs.unnoticed([*emptied, *changes], _LIMITS, _LIMITS, controls=1) if changes else []
+    killed, tried = len(emptied) + len(changes) - len(missed), len(emptied) + len(changes)
+    if tried and not set(missed) & set(emptied) and killed >= KILLED_SHARE * tried:
+        level, reason = Level.TESTED, ""
+    survivors = tuple(f"line {change.line}: {change.what}" for change in missed)
+    return Judged(level, reason, killed, tried, survivors)

@@ -1,0 +1,180 @@
+"""Code that belongs to a method beside what is to be changed: files of the starter, and files and folders elsewhere on
+this machine, which are copied as text, for reading alone. No run sees the copies, and nothing of them is brought back:
+what the program needs of them has to be written into it."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from xkg.agents.workspace.starter import is_inside
+from xkg.build.repositories.checkout import read_folder
+from xkg.errors import InputError
+from xkg.files import read_regular
+from xkg.serve.allowed_folders import path_under_roots
+from xkg.text.unicode import printable_line
+from xkg.value import Value
+
+MOST_FILES, MOST_FILE_BYTES, MOST_BYTES = 200, 200_000, 2_000_000
+_FOLDERS = ("related", "related-code", "xkg-related")
+
+
+class RelatedFiles(Value):
+    """`of_starter` are paths of the starter; `texts` the texts of other files by the path that stands for them, below
+    `folder`. `notes` say what of the named folders is not there."""
+
+    of_starter: tuple[str, ...] = ()
+    texts: Mapping[str, str] = {}
+    folder: str = _FOLDERS[0]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """Names the content of the other files; '' for none."""
+        if not self.texts:
+            return ""
+        return hashlib.sha256("\0".join(f"{path}\0{text}" for path, text in self.texts.items()).encode()).hexdigest()
+
+    def holds(self, path: str) -> bool:
+        """Whether a path is one that is for reading alone."""
+        return bool(self.texts) and path.removeprefix("./").partition("/")[0] == self.folder
+
+    def write(self, folder: Path) -> None:
+        """Copies the texts below a folder, for a person to see what was read."""
+        for path, text in self.texts.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.unlink(missing_ok=True)
+            place.write_text(text, encoding="utf-8")
+            place.chmod(0o444)
+
+
+def read_related(
+    named: Sequence[str], starter: Mapping[str, object], roots: Sequence[Path] | None = None
+) -> RelatedFiles:
+    """The related files that a task names: a file or folder of the starter is that; anything else is one of this
+    machine, under `roots` if there are any. Of a folder the text files are read that git does not ignore, without
+    following links; larger files and others than UTF-8 text are left out, and noted.
+
+    Raises `InputError` for what is neither, for a named file that is no text, and for more than 200 files, 2 MB, or
+    200 kB in one named file."""
+    folder = next(each for each in _FOLDERS if each == _FOLDERS[-1] or not any(_is_below(p, each) for p in starter))
+    of_starter: dict[str, None] = {}
+    texts: dict[str, str] = {}
+    notes: list[str] = []
+    taken: set[str] = set()
+    for name in dict.fromkeys(named):
+        plain = name.removeprefix("./").rstrip("/")
+        inside = [path for path in sorted(starter) if _is_below(path, plain)]
+        if inside:
+            of_starter |= dict.fromkeys(inside)
+            continue
+        place = _place(name, roots)
+        top = _free(place.name, taken)
+        if place.is_dir():
+            found, left_out = _of_folder(place, roots)
+            if not found:
+                raise InputError(f"--related {name!a} has no text file that can be read")
+            notes += [f"of {printable_line(name)}: {each}" for each in left_out]
+            texts |= {f"{folder}/{top}/{path}": text for path, text in found.items()}
+        else:
+            texts[f"{folder}/{top}"] = _of_file(place, name)
+        _require_bounded(texts, name)
+    return RelatedFiles(of_starter=tuple(of_starter), texts=texts, folder=folder, notes=tuple(notes))
+
+
+def _is_below(path: str, name: str) -> bool:
+    return path == name or path.startswith(f"{name}/")
+
+
+def _place(name: str, roots: Sequence[Path] | None) -> Path:
+    try:
+        if roots is not None:
+            return path_under_roots(name, roots)
+        place = Path(name).expanduser().resolve(strict=True)
+    except InputError as error:
+        raise InputError(f"--related {name[:200]!a} is no file of the starter; {error}") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"--related {name[:200]!a} is no file of the starter, and no file or folder of this machine"
+        ) from error
+    if place.parent == place or place == Path.home().resolve():
+        raise InputError(f"--related {name!a}: name the folder of the code alone")
+    return place
+
+
+def _of_file(place: Path, name: str) -> str:
+    try:
+        data = read_regular(place, MOST_FILE_BYTES, links=False)
+    except OSError as error:
+        raise InputError(f"--related {name!a} cannot be read ({error.strerror or error})") from error
+    text = _text(data)
+    if text is None:
+        raise InputError(f"--related {name!a} is no UTF-8 text: only text is read")
+    return text
+
+
+def _of_folder(place: Path, roots: Sequence[Path] | None) -> tuple[dict[str, str], Iterator[str]]:
+    """The texts of a folder, and a line for each kind of file that is left out."""
+    checkout = read_folder(place, roots)
+    sizes = {file.path: file.size for file in checkout.files if file.kind == "file"}
+    links = sum(file.kind != "file" for file in checkout.files)
+    small = [path for path, size in sizes.items() if size is not None and size <= MOST_FILE_BYTES]
+    large, unreadable = len(sizes) - len(small), 0
+    texts: dict[str, str] = {}
+    size = 0
+    for path, content in checkout.read(small):
+        text = None if content is None or not is_inside(path) or not path.isprintable() else _text(content)
+        if text is None:
+            unreadable += 1
+            continue
+        texts[path] = text
+        size += len(text)
+        if len(texts) > MOST_FILES or size > MOST_BYTES:
+            break  # refused by the caller; the rest need not be read
+
+    def left_out() -> Iterator[str]:
+        if links:
+            yield f"left out: {_counted(links, 'link')} or submodules" if links > 1 else "left out: a link or submodule"
+        if large:
+            yield f"left out: {_counted(large, 'file')} over {MOST_FILE_BYTES // 1000} kB, or that cannot be read"
+        if unreadable:
+            yield f"left out: {_counted(unreadable, 'file')} not of UTF-8 text"
+
+    return texts, left_out()
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}{'s' * (count > 1)}"
+
+
+def _text(data: bytes) -> str | None:
+    """UTF-8 with plain line ends and no control characters but tabs; None for what is no text."""
+    try:
+        text = data.decode("utf-8").replace("\r\n", "\n").removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        return None
+    if "\0" in text:
+        return None
+    return "".join(c if c in "\n\t" or c >= " " else "?" for c in text)
+
+
+def _require_bounded(texts: Mapping[str, str], name: str) -> None:
+    size = sum(map(len, texts.values()))
+    if len(texts) > MOST_FILES or size > MOST_BYTES:
+        raise InputError(
+            f"--related {name!a}: related files are more than {MOST_FILES} files or {MOST_BYTES // 10**6} MB together: "
+            "name those that belong to the method"
+        )
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """A name for what is copied that no other has."""
+    plain = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".") or "code"
+    stem, dot, ending = plain.rpartition(".") if "." in plain else (plain, "", "")
+    number = 1
+    free = plain
+    while free in taken:
+        number += 1
+        free = f"{stem}-{number}{dot}{ending}"
+    taken.add(free)
+    return free
