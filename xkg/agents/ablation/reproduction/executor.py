@@ -23,6 +23,7 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
+from xkg.sandbox.packages.environments import first_day
 from xkg.sandbox.runner import Environment
 
 MOST_REPAIRS = 6
@@ -61,6 +62,7 @@ class Executor:
     notes: list[str] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     day: str | None = None
+    _tried: set[str] = field(default_factory=set)
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
@@ -72,18 +74,31 @@ class Executor:
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
-            if self.day is None and self.committed and _of_a_version(outcome):
-                self.day = self.committed
-                dated = self.packages(self.day)
-                if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
-                    self.notes.append(
-                        f"packages are those of the commit's day, {self.day}; with the newest {outcome.problem}"
-                    )
-                    environment = dated
-                    continue
+            if _of_a_version(outcome) and (older := self._older(environment)):
+                others = "the newest" if self.day is None else f"those of {self.day}"
+                self.day, environment, name = older
+                self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
+                continue
             if not self._repaired(outcome, environment):
                 return environment
             environment = self.packages(self.day)
+
+    def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
+        """The packages of another day, which were not tried, with the day and its name: that of the commit; for code
+        older than this Python then the first day that has packages for it. None where there is none."""
+        if not self.committed:
+            return None
+        days = {self.committed: "the commit's day"}
+        if self.committed < first_day():
+            days[first_day()] = "the first day with packages for this Python"
+        for day, name in days.items():
+            if day in self._tried:
+                continue
+            self._tried.add(day)
+            dated = self.packages(day)
+            if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
+                return day, dated, name
+        return None
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether something was changed, so that another run makes sense."""

@@ -9,6 +9,7 @@ from typing import Literal
 from xkg.agents.ablation.reproduction.patterns import bounded
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import split
+from xkg.agents.workspace.metric import plain_text
 from xkg.agents.workspace.starter import is_inside
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType
@@ -227,7 +228,7 @@ def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterato
         if not tree.has_file(_normal("", metric.path)):
             yield f"the metric is in {metric.path}, which no instruction writes"
         return
-    words = max(_WORDS.findall(metric.key), key=len, default="")
+    words = max(_WORDS.findall(plain_text(metric.key)), key=len, default="")
     if words and not any(words.casefold() in code.casefold() for code in source.values()):
         yield f"the metric's pattern has {words!a}, which no code of the repository prints"
 
