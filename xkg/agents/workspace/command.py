@@ -14,6 +14,7 @@ from pydantic import ConfigDict
 from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
+from xkg.agents.workspace.own_packages import package_roots
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
@@ -25,6 +26,7 @@ from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
+_TREE = "../../../../work"  # seen from the folder of packages of a run's own environment
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
@@ -125,11 +127,13 @@ class Commands:
             if path in workspace.files and path.endswith(".py")
         }
         site = self.environment.site.resolve() if self.environment.site else None
+        own = [f"{_TREE}/{root}" for root in package_roots(workspace.files)]
+        module_path = (*own, *((site,) if site else ()), *module_folders(self._data))
         request = {
             "command": words,
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, (*((site,) if site else ()), *module_folders(self._data))))),
+            "python": python_files("\n".join(map(str, module_path))),
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),
