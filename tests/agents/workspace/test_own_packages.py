@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.agents.workspace.own_packages import package_roots
+from xkg.agents.workspace.own_packages import own_names, package_roots
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,11 @@ from xkg.agents.workspace.own_packages import package_roots
 )
 def test_package_roots(paths: list[str], roots: tuple[str, ...]) -> None:
     assert package_roots(paths) == roots
+
+
+def test_a_folder_inside_a_package_can_hide_a_package_of_its_name() -> None:
+    paths = ["autograd/__init__.py", "autograd/scipy/__init__.py", "autograd/scipy/linalg.py", "examples/show.py"]
+    own, nested = own_names([*paths, "scipy.txt"])
+    assert own == {"autograd", "scipy", "linalg", "__init__", "examples", "show"}
+    assert nested == {"scipy"}
+    assert own_names([*paths, "scipy/fake.py"])[1] == set()

@@ -164,6 +164,47 @@ def test_code_older_than_this_python_gets_the_first_packages_for_it(world: World
     assert note.startswith(f"packages are those of the first day with packages for this Python, {first_day()}; with")
 
 
+class Pinned:
+    """An `EnvironmentMaker` whose package does not run in the version that the repository asks for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.asked: list[tuple[str, ...]] = []
+        broken = "from fractions import gcd\ndef rate(): return 0.1\n"
+        for name, text in (("1.0", broken), ("2.0", "def rate(): return 0.1\n")):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "fakelib.py").write_text(text)
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
+        requirements: Sequence[str] = (),
+        written: str | None = None,  # noqa: ARG002
+    ) -> Environment:
+        self.asked.append(tuple(requirements))
+        version = "2.0" if requirements[0] == "fakelib>1.0" else "1.0"
+        pin = f"fakelib=={version}"
+        return Environment(site=self._folder / version, hash=version, packages=(pin,), provided={"fakelib": pin})
+
+
+def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    (world.repository / "requirement.txt").write_text("fakelib==1.0\n")
+    commit(world.repository)
+    maker = Pinned(tmp_path / "sites")
+    folder = tmp_path / "pinned"
+    folder.mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    assert [asked[0] for asked in maker.asked] == ["fakelib==1.0", "fakelib>1.0"]
+    [repair] = campaign.repairs
+    assert repair.cause == "version"
+    assert repair.reason == "fakelib 1.0, which the repository asks for, does not run on this Python"
+    assert "+fakelib>1.0" in repair.diff
+
+
 def commit(folder: Path, day: str | None = None) -> None:
     git(folder, "add", ".")
     dates = {"GIT_COMMITTER_DATE": day, "GIT_AUTHOR_DATE": day} if day else {}

@@ -162,9 +162,11 @@ def _faults(
             module = rest[1] if len(rest) > 1 else ""
             stem = _normal(folder, module.replace(".", "/"))
             script = next((p for p in (f"{stem}.py", f"{stem}/__main__.py") if tree.has_file(p)), None)
-            if script is None and module.partition(".")[0] not in sys.stdlib_module_names:
-                yield f"there is no module {module!a} in the repository"
             rest = rest[2:]
+            if script is None and module.partition(".")[0] in sys.stdlib_module_names:
+                rest = [word for word in rest if not word.startswith("-")]  # `python -m zipfile -e`: Python's own
+            elif script is None:
+                yield f"there is no module {module!a} in the repository"
         else:
             script, rest = _normal(folder, rest[0]), rest[1:]
             if not tree.has_file(script):
