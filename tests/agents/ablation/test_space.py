@@ -69,6 +69,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--log-dir", default="logs")
     args = parser.parse_args()
+    chosen = args.lr, args.kernel, args.no_decay
     model = objective(0.0, np.ones(3), args)
     result = evaluate(model, np.ones(3))
     with open("out.json", "w") as file:
@@ -351,3 +352,25 @@ def test_tables_of_data_and_the_length_of_training_are_no_components() -> None:
 def test_a_number_of_its_own_in_a_pattern_is_no_text_of_the_code() -> None:
     task = Task(repo=".", run="python train.py", metrics=(r"Boosting round 10\. loss \| ([0-9.]+):min",))
     assert metric_keys(task) == ["Boosting round"]
+
+
+OPTIONS = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode", default="mul", choices=['mul', 'add'])
+parser.add_argument("--per", type=int, default=4)
+parser.add_argument("--weight-decay", type=float, default=0.5)
+args = parser.parse_args()
+print(args.mode, args.weight_decay)
+"""
+
+
+def test_choices_are_compared_by_value_and_options_that_no_code_reads_are_left_out() -> None:
+    space, _ = space_of(OPTIONS)
+    assert [one.value for one in of(space, "mode")] == ["'add'"]
+    assert of(space, "weight-decay")
+    assert not of(space, "per")
+    assert {left.name: left.reason for left in space.left_out}["per"] == "no code reads it"
+    # Where all options are read at once, nothing is known of one.
+    assert of(space_of(OPTIONS + "print(vars(args))\n")[0], "per")

@@ -154,6 +154,28 @@ def class_parameters(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ..
     }
 
 
+def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
+    """The names that some code may read of the options: attributes, strings outside `add_argument`, and parameters.
+    None where all may be read at once (`vars(args)`, `**kwargs`), by code that names none."""
+    found: set[str] = set()
+    for source in sources:
+        declared = {
+            id(inner)
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Call) and _called(node) == "add_argument"
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__") | ast.keyword(arg=None):
+                    return None
+                case ast.Attribute(attr=name) | ast.Name(id=name) | ast.arg(arg=name):
+                    found.add(name)
+                case ast.Constant(value=str(name)) if id(node) not in declared:
+                    found.add(name)
+    return frozenset(found)
+
+
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
