@@ -53,6 +53,13 @@ def test_strong_and_weak_evidence_are_told_apart() -> None:
     assert [i.component.name for i in found.importances()] == ["once", "strong", "noise", "lost"]
 
 
+def test_one_run_beside_one_run_says_nothing_of_noise() -> None:
+    one = outcome("once", 3.0)
+    alone = one.model_copy(update={"effect": effect([1.0], [3.0])})
+    [found] = campaign(alone).importances()
+    assert verdict(found) == "the noise is not known, run once"
+
+
 def test_measurements_are_of_techniques_that_ran_alone() -> None:
     ran, lost = outcome("a", 2.0, 2.1), outcome("b")
     [one] = measurements(campaign(ran, lost))

@@ -6,9 +6,10 @@ from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.space.exclusions import surely_measures
+from xkg.agents.ablation.space.from_task import metric_keys
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.ablation.task import parse_metric
+from xkg.agents.ablation.task import Task, parse_metric
 from xkg.build.code.settings import Setting
 
 TRAIN = """\
@@ -68,6 +69,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--log-dir", default="logs")
     args = parser.parse_args()
+    chosen = args.lr, args.kernel, args.no_decay
     model = objective(0.0, np.ones(3), args)
     result = evaluate(model, np.ones(3))
     with open("out.json", "w") as file:
@@ -266,3 +268,109 @@ def test_code_that_measures_is_left_out_and_what_it_calls_is_named() -> None:
         True,
         False,
     ]
+
+
+EPOCHS = """\
+import math
+import model
+
+train_data = {"good": True, "happy": True}
+settings = {"rate": 0.5, "maxepoch": 3}
+
+
+def one_epoch(data, learn=True):
+    loss = 0.0
+    right = 0
+    scale = 1.0
+    for text, label in data.items():
+        scale *= len(text)
+        out = model.forward(text)
+        loss -= math.log(out)
+        right += int(out > scale)
+        if learn:
+            model.backward(label)
+    return loss / len(data), right / len(data)
+
+
+def energy(x):
+    total = 0.0
+    total += x * x
+    return total
+
+
+def fit(data):
+    cost = 0.0
+    cost += energy(data)
+    cost.backward()
+    return cost
+
+
+def passed_on(x):
+    total = 0.0
+    total += x
+    return total
+
+
+model.minimize(passed_on)
+for _ in range(3):
+    loss, right = one_epoch(train_data)
+    fitted = fit(loss)
+    given = passed_on(loss)
+print(f"Test:\\tLoss {loss} {fitted} {given}")
+"""
+
+
+def test_what_is_reported_alone_is_the_metrics_code() -> None:
+    metric = parse_metric(r"Test:\tLoss ([0-9.]+):min")
+    task = Task(repo=".", run="python train.py", metrics=(str(metric),))
+    assert metric_keys(task) == ["Test"]
+    space, protected, _ = find_space(
+        [PythonSource("train.py", EPOCHS)],
+        [],
+        {"train.py": EPOCHS},
+        metric_keys=metric_keys(task),
+        metric=metric,
+    )
+    texts = {candidate.description for candidate in space.candidates}
+    # `right` is printed by nothing here, and returned beside the loss all the same.
+    assert not [text for text in texts if "update loss" in text or "update right" in text]
+    # What is trained on, handed to an optimizer, or read by something else is the method's.
+    for kept in ("update cost", "update total", "update scale"):
+        assert [text for text in texts if kept in text], kept
+    lines = EPOCHS.split("\n")
+    kept_from_change = {lines[place.start_line - 1].strip() for place in protected}
+    assert kept_from_change >= {"loss = 0.0", "loss -= math.log(out)", "right += int(out > scale)"}
+
+
+def test_tables_of_data_and_the_length_of_training_are_no_components() -> None:
+    space, _ = space_of(EPOCHS)
+    names = {component.name for component in space.components}
+    assert "rate" in names
+    assert names.isdisjoint({"good", "happy", "maxepoch"})
+
+
+def test_a_number_of_its_own_in_a_pattern_is_no_text_of_the_code() -> None:
+    task = Task(repo=".", run="python train.py", metrics=(r"Boosting round 10\. loss \| ([0-9.]+):min",))
+    assert metric_keys(task) == ["Boosting round"]
+
+
+OPTIONS = """\
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--mode", default="mul", choices=['mul', 'add'])
+parser.add_argument("--per", type=int, default=4)
+parser.add_argument("--weight-decay", type=float, default=0.5)
+args = parser.parse_args()
+print(args.mode, args.weight_decay)
+"""
+
+
+def test_choices_are_compared_by_value_and_options_that_no_code_reads_are_left_out() -> None:
+    space, _ = space_of(OPTIONS)
+    assert [one.value for one in of(space, "mode")] == ["'add'"]
+    assert of(space, "weight-decay")
+    assert not of(space, "per")
+    assert {left.name: left.reason for left in space.left_out}["per"] == "no code reads it"
+    # Where all options are read at once, nothing is known of one.
+    assert of(space_of(OPTIONS + "print(vars(args))\n")[0], "per")

@@ -200,6 +200,21 @@ def test_packages_that_are_given_are_found_and_not_installed(workspace: Workspac
     assert str(tmp_path) not in result.output
 
 
+def test_a_script_imports_the_repositorys_own_packages_as_if_they_were_installed(
+    workspace: Workspace, commands: Commands
+) -> None:
+    files = {
+        "setup.py": "from setuptools import setup\nsetup(name='waves')\n",
+        "waves/__init__.py": "HIGH = 2\n",
+        "src/ripples/__init__.py": "LOW = 1\n",
+        "examples/show.py": "import ripples, waves\nprint('sum:', waves.HIGH + ripples.LOW)\n",
+    }
+    workspace.edit(files, "n")
+    result = commands.run(workspace, "python examples/show.py", trace=["waves/__init__.py"])
+    assert "sum: 3" in result.output
+    assert result.lines == {"waves/__init__.py": {1: 1}}
+
+
 def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) -> None:
     site = readable(tmp_path / "site", {"tides.py": "def wave():\n    raise ValueError(__file__)\n"})
     workspace.edit({"train.py": "import json, tides\nprint(json.__file__, tides.__file__)\ntides.wave()\n"}, "n")

@@ -13,7 +13,7 @@ from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
-from xkg.sandbox.packages.environments import UvEnvironments, newest_of
+from xkg.sandbox.packages.environments import UvEnvironments, first_day, newest_of
 from xkg.sandbox.runner import Environment, Job, Runner
 
 
@@ -207,6 +207,7 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     assert first is not None
     assert first > "2012"
     assert newest_of("2999-01-01") == "2999-01-01"
+    assert newest_of(first_day()) == first_day() < first
     assert newest_of(None) is None
     assert newest_of("yesterday") is None
 

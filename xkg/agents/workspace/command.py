@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Literal
 
+from packaging.utils import canonicalize_name
 from pydantic import ConfigDict
 
 from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
+from xkg.agents.workspace.own_packages import own_names, package_roots
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
@@ -21,9 +23,14 @@ from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, interpreter, python_files
+from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
 from xkg.value import Value
+
+_TREE = "../../../../work"  # seen from the folder of packages of a run's own environment
+ADDED = "requirements-xkg.txt"
+"""The requirements that were added to a tree: they go before those of the tree's own files."""
 
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
@@ -125,11 +132,13 @@ class Commands:
             if path in workspace.files and path.endswith(".py")
         }
         site = self.environment.site.resolve() if self.environment.site else None
+        own = [f"{_TREE}/{root}" for root in package_roots(workspace.files)]
+        module_path = (*own, *((site,) if site else ()), *module_folders(self._data))
         request = {
             "command": words,
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, (*((site,) if site else ()), *module_folders(self._data))))),
+            "python": python_files("\n".join(map(str, module_path))),
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),
@@ -259,13 +268,16 @@ def packages_for(
         if b"\0" not in file.content[:8192]
         and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
     }
-    own = {part.removesuffix(".py") for path in workspace.files if path.endswith(".py") for part in path.split("/")}
-    own |= importable(placed(data))
+    own, nested = own_names(workspace.files)
+    given = importable(placed(data))
     stated = reader.packages(
         {path: text for path, text in texts.items() if path.endswith(".py")},
         {path: text for path, text in texts.items() if states_requirements(path)},
     )
-    needed = {name: names for name, names in stated.imports.items() if name not in own}
+    lines = [*texts.get(ADDED, "").splitlines(), *stated.lines]
+    required = version_hints(lines)
+    own -= {name for name in nested if canonicalize_name(name) in required}
+    needed = {name: names for name, names in stated.imports.items() if name not in own | given}
     notes = tuple(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()
@@ -273,7 +285,7 @@ def packages_for(
     if maker is None or not needed:
         missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
         return Environment(site=None, hash="", missing=missing, notes=notes)
-    made = maker.make(needed, list(stated.lines), written)
+    made = maker.make(needed, lines, written)
     return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
 
 

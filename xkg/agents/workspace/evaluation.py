@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from xkg.agents.workspace.edits import definitions
-from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.metric import Metric, plain_text
 
 _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 _MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
@@ -97,7 +97,7 @@ def _literal(metric: Metric) -> str:
     """The longest run of words in the metric's pattern, or the name of its value."""
     if metric.source != "output":
         return metric.key.rpartition(".")[2].lower()
-    words = _WORD.findall(re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", metric.key))
+    words = _WORD.findall(plain_text(metric.key))
     return max(words, key=len, default="").strip().lower()
 
 

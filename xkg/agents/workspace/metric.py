@@ -115,6 +115,11 @@ class Metric(Value):
         return filled[-1]
 
 
+def plain_text(pattern: str) -> str:
+    """A pattern whose escapes and classes are bars: the words that are left stand in the output as they are."""
+    return re.sub(r"\\.|\[[^\]]{0,200}\]|\(\?\w{0,20}", "|", pattern)
+
+
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise NotANumberError(f"{where} is {str(value)[:40]!a}, no number")

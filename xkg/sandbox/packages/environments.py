@@ -349,14 +349,26 @@ def _version_notes(
 
 
 def newest_of(written: str | None) -> str | None:
-    """The last day whose packages suit code of the day `written`: that day, or half a year after the release of this
-    Python, by when most packages had wheels for it. None where the day is not known."""
+    """The last day whose packages suit code of the day `written`: that day, or, for code older than this Python, half a
+    year after its release, by when most packages had wheels for it. None where the day is not known."""
     try:
         day = date.fromisoformat(written or "")
     except ValueError:
         return None
+    if day >= _first_day():
+        return day.isoformat()
+    return date(2012 + sys.version_info.minor, 4, 1).isoformat()
+
+
+def first_day() -> str:
+    """The day by which the packages of numerics had wheels for this Python: those of that day have removed least of
+    what older code calls."""
+    return _first_day().isoformat()
+
+
+def _first_day() -> date:
     # Python 3.9 and later come out every October (PEP 602).
-    return max(day, date(2012 + sys.version_info.minor, 4, 1)).isoformat()
+    return date(2011 + sys.version_info.minor, 12, 1)
 
 
 def _is_folder(place: Path) -> bool:

@@ -1,5 +1,6 @@
 """A baseline that does not run at first: known causes, and repairs by a model."""
 
+import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from xkg.agents.workspace.starter import read_starter
 from xkg.commands.ablate import apply, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError
+from xkg.sandbox.packages.environments import first_day
 from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import runner_for
 
@@ -111,7 +113,11 @@ class Dated:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.days: list[str | None] = []
-        for name, text in (("new", "def other(): pass\n"), ("old", "def rate(): return 0.1\n")):
+        for name, text in (
+            ("new", "def other(): pass\n"),
+            ("old", "def rate(): return 0.1\n"),
+            ("oldest", "def rate(): return 0.1\ndef level(): return 0.2\n"),
+        ):
             (folder / name).mkdir(parents=True)
             (folder / name / "fakelib.py").write_text(text)
 
@@ -122,7 +128,7 @@ class Dated:
         written: str | None = None,
     ) -> Environment:
         self.days.append(written)
-        name = "old" if written else "new"
+        name = "oldest" if written == first_day() else "old" if written else "new"
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
@@ -142,10 +148,71 @@ def test_a_removed_interface_is_there_in_the_packages_of_the_commits_day(world: 
     assert any(f"the commit's day, {day}" in note for note in campaign.notes)
 
 
-def commit(folder: Path) -> None:
+def test_code_older_than_this_python_gets_the_first_packages_for_it(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.level()\n" + TRAIN)
+    commit(world.repository, "2019-05-01T12:00:00")
+    maker = Dated(tmp_path / "sites")
+    folder = tmp_path / "dated"
+    folder.mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    assert maker.days == [None, "2019-05-01", first_day()]
+    assert campaign.environment == "oldest"
+    [note] = [note for note in campaign.notes if note.startswith("packages are")]
+    assert note.startswith(f"packages are those of the first day with packages for this Python, {first_day()}; with")
+
+
+class Pinned:
+    """An `EnvironmentMaker` whose package does not run in the version that the repository asks for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.asked: list[tuple[str, ...]] = []
+        broken = "from fractions import gcd\ndef rate(): return 0.1\n"
+        for name, text in (("1.0", broken), ("2.0", "def rate(): return 0.1\n")):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "fakelib.py").write_text(text)
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
+        requirements: Sequence[str] = (),
+        written: str | None = None,  # noqa: ARG002
+    ) -> Environment:
+        self.asked.append(tuple(requirements))
+        version = "2.0" if requirements[0] == "fakelib>1.0" else "1.0"
+        pin = f"fakelib=={version}"
+        return Environment(site=self._folder / version, hash=version, packages=(pin,), provided={"fakelib": pin})
+
+
+def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    (world.repository / "requirement.txt").write_text("fakelib==1.0\n")
+    commit(world.repository)
+    maker = Pinned(tmp_path / "sites")
+    folder = tmp_path / "pinned"
+    folder.mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    assert [asked[0] for asked in maker.asked] == ["fakelib==1.0", "fakelib>1.0"]
+    [repair] = campaign.repairs
+    assert repair.cause == "version"
+    assert repair.reason == "fakelib 1.0, which the repository asks for, does not run on this Python"
+    assert "+fakelib>1.0" in repair.diff
+
+
+def commit(folder: Path, day: str | None = None) -> None:
     git(folder, "add", ".")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "change")
+    dates = {"GIT_COMMITTER_DATE": day, "GIT_AUTHOR_DATE": day} if day else {}
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "change", **dates)
 
 
-def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout
+def git(folder: Path, *arguments: str, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True, env=environment
+    ).stdout

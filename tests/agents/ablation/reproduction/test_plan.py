@@ -35,6 +35,7 @@ def objected(made: Plan, **task: object) -> str | None:
         "python train.py --epochs 3 -b 4",
         "python -u train.py --epochs=3",
         "python3 -m lib.model",
+        "python -m zipfile -e input/small.csv .",
         "sh tools/fetch.sh",
         "python train.py optimizer.rate=0.2",
         "python train.py input/small.csv mounted/images/a.csv {seed}",

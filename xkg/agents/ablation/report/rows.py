@@ -44,6 +44,8 @@ def _evidence(importance: Importance, best: CandidateOutcome) -> str:
         return ", ".join(filter(None, ("critical", once, held)))
     if effect.beyond_noise:
         return ", ".join(filter(None, ("beyond the noise, below 5 %", once)))
+    if effect.low is None:
+        return ", ".join(filter(None, ("the noise is not known", once)))
     return ", ".join(filter(None, ("within the noise", once)))
 
 
@@ -72,7 +74,7 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     yield "repository", f"{campaign.repository}" + (f", commit {campaign.commit[:12]}" if campaign.commit else "")
     yield (
         "candidates",
-        f"{len(outcomes)} of {len(campaign.space.candidates)}, {len(failures(campaign))} kinds of failure",
+        f"{len(outcomes)} tried, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
     )
     yield "policy", f"{campaign.task.policy}, {campaign.task.places} a round"
     trained = sum(run.seconds for run in (*baseline.runs, *runs))

@@ -18,17 +18,21 @@ from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
 from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
 from xkg.agents.ablation.task import Task
-from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.workspace import Workspace
+from xkg.build.code.repository import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
+from xkg.sandbox.isolation.bubblewrap_mounts import SITE
+from xkg.sandbox.packages.environments import first_day
 from xkg.sandbox.runner import Environment
 
 MOST_REPAIRS = 6
-ADDED_REQUIREMENTS = "requirements-xkg.txt"
 _CODE = 60_000
 _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", "disk", "output", "killed"})
+_FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
+_IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
@@ -61,6 +65,7 @@ class Executor:
     notes: list[str] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     day: str | None = None
+    _tried: set[str] = field(default_factory=set)
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
@@ -72,18 +77,51 @@ class Executor:
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
-            if self.day is None and self.committed and _of_a_version(outcome):
-                self.day = self.committed
-                dated = self.packages(self.day)
-                if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
-                    self.notes.append(
-                        f"packages are those of the commit's day, {self.day}; with the newest {outcome.problem}"
-                    )
-                    environment = dated
-                    continue
+            if _of_a_version(outcome) and self._unpinned(outcome, environment):
+                environment = self.packages(self.day)
+                continue
+            if _of_a_version(outcome) and (older := self._older(environment)):
+                others = "the newest" if self.day is None else f"those of {self.day}"
+                self.day, environment, name = older
+                self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
+                continue
             if not self._repaired(outcome, environment):
                 return environment
             environment = self.packages(self.day)
+
+    def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether a package that fails in its own code, in the version that the repository asks for, may be newer now:
+        it was written for an older Python."""
+        frames = _FRAME.findall(outcome.output_end)
+        module = _IN_PACKAGE.match(frames[-1]) if frames else None
+        name, _, version = environment.provided.get(module[1] if module else "", "").partition("==")
+        asked = re.compile(rf"(?<![\w.-]){re.escape(name)}[ \t]{{0,9}}(?:==|<|~=)", re.IGNORECASE)
+        texts = self.texts()
+        if not name or not any(states_requirements(path) and asked.search(text) for path, text in texts.items()):
+            return False
+        newer = f"{name}>{version}"
+        if newer in texts.get(ADDED, "").splitlines():
+            return False
+        reason = f"{name} {version}, which the repository asks for, does not run on this Python"
+        self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(newer,)), outcome)
+        return True
+
+    def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
+        """The packages of another day, which were not tried, with the day and its name: that of the commit; for code
+        older than this Python then the first day that has packages for it. None where there is none."""
+        if not self.committed:
+            return None
+        days = {self.committed: "the commit's day"}
+        if self.committed < first_day():
+            days[first_day()] = "the first day with packages for this Python"
+        for day, name in days.items():
+            if day in self._tried:
+                continue
+            self._tried.add(day)
+            dated = self.packages(day)
+            if dated.hash != environment.hash and len(dated.missing) <= len(environment.missing):
+                return day, dated, name
+        return None
 
     def _repaired(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether something was changed, so that another run makes sense."""
@@ -155,7 +193,7 @@ class Executor:
     def _changes(self, fix: Fix, texts: Mapping[str, str]) -> dict[str, str]:
         """The files that a fix changes. Raises `EditError`."""
         changes = dict(self.parser.edited(fix.edits, texts).changed) if fix.edits else {}
-        lines = texts.get(ADDED_REQUIREMENTS, "").splitlines()
+        lines = texts.get(ADDED, "").splitlines()
         for line in fix.requirements:
             try:
                 requirement = Requirement(line)
@@ -166,7 +204,7 @@ class Executor:
                 raise EditError(f"{line!a}: packages come from the index alone")
             lines.append(str(requirement))
         if fix.requirements:
-            changes[ADDED_REQUIREMENTS] = "\n".join(lines) + "\n"
+            changes[ADDED] = "\n".join(lines) + "\n"
         changes = {path: text for path, text in changes.items() if texts.get(path) != text}
         if not changes:
             raise EditError("nothing is changed; give edits or requirements, or say that nothing is possible")

@@ -9,6 +9,7 @@ from typing import Literal
 from xkg.agents.ablation.reproduction.patterns import bounded
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import split
+from xkg.agents.workspace.metric import plain_text
 from xkg.agents.workspace.starter import is_inside
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType
@@ -161,9 +162,11 @@ def _faults(
             module = rest[1] if len(rest) > 1 else ""
             stem = _normal(folder, module.replace(".", "/"))
             script = next((p for p in (f"{stem}.py", f"{stem}/__main__.py") if tree.has_file(p)), None)
-            if script is None and module.partition(".")[0] not in sys.stdlib_module_names:
-                yield f"there is no module {module!a} in the repository"
             rest = rest[2:]
+            if script is None and module.partition(".")[0] in sys.stdlib_module_names:
+                rest = [word for word in rest if not word.startswith("-")]  # `python -m zipfile -e`: Python's own
+            elif script is None:
+                yield f"there is no module {module!a} in the repository"
         else:
             script, rest = _normal(folder, rest[0]), rest[1:]
             if not tree.has_file(script):
@@ -227,7 +230,7 @@ def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterato
         if not tree.has_file(_normal("", metric.path)):
             yield f"the metric is in {metric.path}, which no instruction writes"
         return
-    words = max(_WORDS.findall(metric.key), key=len, default="")
+    words = max(_WORDS.findall(plain_text(metric.key)), key=len, default="")
     if words and not any(words.casefold() in code.casefold() for code in source.values()):
         yield f"the metric's pattern has {words!a}, which no code of the repository prints"
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
+from xkg.agents.ablation.space.reported import only_reported, reported_names, returned_to
 from xkg.agents.workspace.evaluation import is_measure, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -16,7 +17,9 @@ _BESIDE = frozenset(
 _REASONS: Mapping[str, str] = {
     **dict.fromkeys("seed seeds random_state rng".split(), "the random seed"),
     **dict.fromkeys(
-        "epochs epoch steps iterations iters niter maxiter nsteps rounds".split(), "the length of training"
+        "epochs epoch steps iterations iters niter maxiter nsteps rounds maxepoch maxepochs nepoch nepochs"
+        " numepochs".split(),
+        "the length of training",
     ),
     **dict.fromkeys(
         "path paths dir directory folder file filename out output outdir save load log logs logging logger plot plots"
@@ -110,13 +113,15 @@ def surely_measures(part: str) -> bool:
 def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[list[Place], list[Place]]:
     """The lines that compute or write the metric: statements that hold a key of the metric (its name in the result
     file, the file's name) as text, those of the same function that compute what these read, and functions that they
-    call, and these in turn, whose name says that they measure, or has a word of a key. Then the other functions that
-    these lines call by a plain name: the method may call them too, and then they are part of both."""
+    call, and these in turn, whose name says that they measure, or has a word of a key, and what is reported alone. Then
+    the other functions that these lines call by a plain name: the method may call them too, and then they are part of
+    both."""
     wanted = {key for key in keys if len(key) > 1}
     vocabulary = _METRIC.union(*(words_of(key) for key in keys if "." not in key))
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
+    reported: set[str] = set()
     for source in sources:
         for body in _bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
@@ -126,6 +131,8 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[l
                 measures = any(_measures(name, vocabulary) for name in _called(statement))
                 if statement not in protected and measures and _binds(statement) & reads:
                     protected.append(statement)
+            printed = set().union(*(reported_names(s) for s in protected)) if protected else set()
+            reported |= returned_to([s for s in simple if s not in protected], printed)
             for statement in protected:
                 places.append(source.place(statement))
                 plain.update(_called_plainly(statement))
@@ -141,6 +148,7 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[l
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
+    places += [source.place(statement) for source, statement in only_reported(sources, reported - known)]
     shared = [
         source.place(function)
         for name, source, function in functions

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from xkg.agents.ablation.candidates import Space
 from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.metric import plain_text
 from xkg.errors import InputError
 
 
@@ -25,7 +26,9 @@ def metric_keys(task: Task) -> list[str]:
 
 
 def _plain_words(pattern: str) -> list[str]:
-    return [run.strip() for run in re.findall(r"[A-Za-z][A-Za-z0-9 _@-]*+", pattern)]
+    """Those of a pattern, a number of its own (`round 10 loss`) taken out: code puts it there when it runs."""
+    runs = re.findall(r"[A-Za-z][A-Za-z0-9 _@-]*+", plain_text(pattern))
+    return [part.strip() for run in runs for part in re.split(r" [0-9]++(?: |$)", run)]
 
 
 def only(space: Space, names: Sequence[str]) -> Space:

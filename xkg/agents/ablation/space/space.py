@@ -1,13 +1,21 @@
 """The candidate space of a working copy: techniques of a paper with their places, joined with switches and sites of the
 code; what belongs to neither stands for itself."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import KINDS, Candidate, Component, Kind, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
-from xkg.agents.ablation.space.switches import PRIOR, Switch, class_parameters, file_switches, python_switches
+from xkg.agents.ablation.space.switches import (
+    PRIOR,
+    Switch,
+    class_parameters,
+    file_switches,
+    options_read,
+    python_switches,
+)  # fmt: skip
 from xkg.agents.workspace.metric import Metric
 from xkg.build.code.settings import Setting
 
@@ -39,7 +47,7 @@ def find_space(
     if metric is not None:
         protected += exclusions.named_for_measuring(sources, metric)
     parameters = class_parameters(sources)
-    builder = _Builder(techniques, set(given), protected, executed)
+    builder = _Builder(techniques, set(given), protected, executed, options_read(sources))
     for source in sources:
         for switch in python_switches(source, parameters):
             builder.add_switch(switch)
@@ -60,11 +68,13 @@ class _Builder:
         given: set[str],
         protected: Sequence[Place],
         executed: Mapping[str, frozenset[int]] | None,
+        read: Set[str] | None,
     ) -> None:
         self._techniques = list(techniques)
         self._given = {name.lstrip("-").replace("-", "_") for name in given}
         self._protected = protected
         self._executed = executed
+        self._read = read
         self._components: dict[str, Component] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._left_out: dict[tuple[str, str], LeftOut] = {}
@@ -81,6 +91,8 @@ class _Builder:
             why = self._unexecuted(switch.scope)
         if not why and switch.origin == "option" and short in self._given:
             why = "set by the command line"
+        if not why and switch.origin == "option" and self._read is not None and short not in self._read:
+            why = "no code reads it"
         values = list(_values(switch))
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
@@ -221,15 +233,16 @@ def _in_words(change: Change) -> str:
 def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
     """(kind, text to write, value in words) for each way to set a switch."""
     value = switch.value
+    others = [choice for choice in switch.choices if ast.literal_eval(choice) != value]
     if isinstance(value, bool):
         negative = bool(words_of(switch.name)) and words_of(switch.name)[0] in _NEGATIVE
         if value is not negative:
             new = str(not value)
             yield "toggle", switch.at.new or (new.lower() if switch.text.islower() else new), new
     elif isinstance(value, str):
-        yield from (("replace", choice, choice) for choice in switch.choices if choice != switch.text)
+        yield from (("replace", choice, choice) for choice in others)
     elif value and switch.choices:
-        yield from (("grid", choice, choice) for choice in switch.choices if choice != switch.text)
+        yield from (("grid", choice, choice) for choice in others)
     elif isinstance(value, int) and value > 1:
         yield "scale", str(max(1, value // 2)), f"{max(1, value // 2)}"
         yield "scale", str(value * 2), f"{value * 2}"

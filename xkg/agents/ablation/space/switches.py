@@ -44,6 +44,7 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
     """The switches of a file. `parameters` are those of the repository's classes by name, without self."""
     classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
     beside = beside_the_method(source.tree)
+    tables = _data_tables(source.tree)
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             yield from (
@@ -51,7 +52,7 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
                 if _called(node) == "add_argument"
                 else _arguments(source, node, parameters, beside)
             )
-        elif isinstance(node, ast.Dict):
+        elif isinstance(node, ast.Dict) and id(node) not in tables:
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
                     yield from _switch(source, key.value, "constant", value)
@@ -153,6 +154,28 @@ def class_parameters(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ..
     }
 
 
+def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
+    """The names that some code may read of the options: attributes, strings outside `add_argument`, and parameters.
+    None where all may be read at once (`vars(args)`, `**kwargs`), by code that names none."""
+    found: set[str] = set()
+    for source in sources:
+        declared = {
+            id(inner)
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Call) and _called(node) == "add_argument"
+            for inner in ast.walk(node)
+        }
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__") | ast.keyword(arg=None):
+                    return None
+                case ast.Attribute(attr=name) | ast.Name(id=name) | ast.arg(arg=name):
+                    found.add(name)
+                case ast.Constant(value=str(name)) if id(node) not in declared:
+                    found.add(name)
+    return frozenset(found)
+
+
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
@@ -186,6 +209,17 @@ def _switch(
         name=name, origin=origin, value=value, text=source.code(node), place=source.place(node),
         at=source.replaced(node, ""), choices=choices, function=function,
     )  # fmt: skip
+
+
+def _data_tables(tree: ast.Module) -> set[int]:
+    """The dictionaries that hold data, by the name that they are given."""
+    return {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and splits_data(t.id) for t in node.targets)
+        for inner in ast.walk(node.value)
+        if isinstance(inner, ast.Dict)
+    }
 
 
 def _root(node: ast.expr) -> str:

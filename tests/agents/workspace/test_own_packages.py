@@ -1,0 +1,30 @@
+"""The folders from which an installation of a repository takes its packages."""
+
+import pytest
+
+from xkg.agents.workspace.own_packages import own_names, package_roots
+
+
+@pytest.mark.parametrize(
+    ("paths", "roots"),
+    [
+        (["setup.py", "waves/__init__.py", "examples/show.py"], ("",)),
+        (["pyproject.toml", "src/waves/__init__.py"], ("src",)),
+        (["pyproject.toml", "src/waves/core/__init__.py", "src/waves/__init__.py"], ("src",)),
+        (["code/setup.cfg", "code/waves/__init__.py", "README.md"], ("code",)),
+        (["waves/__init__.py", "train.py"], ()),  # nothing says that it can be installed
+        (["setup.py", "train.py"], ()),
+        (["setup.py", "__init__.py", "train.py"], ()),  # the folder is a package itself, and lies in no other
+        ([], ()),
+    ],
+)
+def test_package_roots(paths: list[str], roots: tuple[str, ...]) -> None:
+    assert package_roots(paths) == roots
+
+
+def test_a_folder_inside_a_package_can_hide_a_package_of_its_name() -> None:
+    paths = ["autograd/__init__.py", "autograd/scipy/__init__.py", "autograd/scipy/linalg.py", "examples/show.py"]
+    own, nested = own_names([*paths, "scipy.txt"])
+    assert own == {"autograd", "scipy", "linalg", "__init__", "examples", "show"}
+    assert nested == {"scipy"}
+    assert own_names([*paths, "scipy/fake.py"])[1] == set()
