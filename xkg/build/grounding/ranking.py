@@ -1,5 +1,6 @@
 """The ranking of a repository's symbols for a paper's techniques, by evidence and by relations between techniques."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -20,6 +21,8 @@ _NEIGHBOUR_SHARE = 0.15
 _BLOCK_SHARE = 0.4
 _BLOCK_CANDIDATES = 20
 _BLOCKS_OF = 8  # symbols, the best
+_NAMED_BETTER = 1.1
+_MUCH_WEAKER = 0.5
 _COMPOSER_SHARE = 0.25
 _RIVAL_SHARE = 0.92
 
@@ -119,7 +122,21 @@ class Ranking:
                 scores[symbol] *= 0.8
             inside = max((best_block.get(part, 0.0) for part in (symbol, *entry.members)), default=0.0)
             scores[symbol] = (scores[symbol] + _BLOCK_SHARE * inside * evidence[symbol].role) / (1 + _BLOCK_SHARE)
-        return _best_first(scores)
+        return _best_first(self._defined_first(technique, scores))
+
+    def _defined_first(self, technique: str, scores: Mapping[str, float]) -> dict[str, float]:
+        """Who uses a thing repeats its words. A callee that the technique names better than its caller comes before
+        it, unless it is much weaker."""
+        named = {symbol: evidence.name for symbol, evidence in self._evidence[technique].items()}
+        ranked = dict(scores)
+        for user, score in scores.items():
+            members = (self._entries[member] for member in self._entries[user].members if member in self._entries)
+            used = {callee for entry in (self._entries[user], *members) for callee in entry.source.calls}
+            for callee in used.difference((user, *self._entries[user].members)):
+                better = named.get(callee, 0.0) >= _NAMED_BETTER * named[user] and named.get(callee, 0.0) > 0
+                if better and _MUCH_WEAKER * score <= scores[callee] <= score:
+                    ranked[callee] = max(ranked[callee], math.nextafter(score, math.inf))
+        return ranked
 
     def _best_support(self, technique: str, scores: Mapping[str, float]) -> float:
         best = next(iter(scores), None)
