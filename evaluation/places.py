@@ -2,7 +2,7 @@
 
 A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
 {reader, file, start, end} by two readers apart from each other; all of them are right. Each technique is located alone,
-as `xkg locate` does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.25 is undoubted).
+as `xkg locate` does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.35 is undoubted).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
 same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
@@ -25,6 +25,7 @@ from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
+from xkg.embeddings.cache import CachedEmbedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import XkgError
 from xkg.model import Location, Technique
@@ -159,12 +160,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--least-support", type=float, default=_SEARCHED)
     options = parser.parse_args(arguments)
     labelled = [one for path in options.gold for one in read_places(path)]
-    embedder = OnnxEmbedder()
+    cache = Path("storage/cache")
+    cache.mkdir(parents=True, exist_ok=True)
+    embedder = CachedEmbedder(OnnxEmbedder, cache / "embeddings.sqlite")
     repositories: dict[str, Searched] = {}
     ours: list[tuple[Labelled, Answer]] = []
     plain: list[tuple[Labelled, Answer]] = []
     for name in dict.fromkeys(one.repository for one in labelled):
-        codebase = parse_repository(fetch_repository(_source(name, options.mirrors), Path("storage/cache")))
+        codebase = parse_repository(fetch_repository(_source(name, options.mirrors), cache))
         repositories[name] = searched = Searched(codebase, BlockIndex(SymbolIndex(codebase)))
         own = [one for one in labelled if one.repository == name]
         ours += measure(own, searched, embedder, options.least_support, options.together)

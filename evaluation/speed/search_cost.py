@@ -70,6 +70,7 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
     for act, _ in ways.values():
         for text in ("a first text", "and a second one"):
             act(text)
+    _settled(server)
     found: dict[str, dict[str, list[Cost]]] = {}
     for kind, texts in asked.items():
         for text in texts[:8] if kind == "repeated" else ():
@@ -91,6 +92,14 @@ def over_stdio(kg: Path, embedder: OnnxEmbedder, asked: dict[str, Sequence[str]]
     bare.close()
     server.close()
     return found
+
+
+def _settled(server: Pipe, seconds: float = 1.0) -> None:
+    """Waits until the server does nothing: what it loads beside its first answers is no cost of a search."""
+    before = -1.0
+    while server.cpu_seconds() - before > 0.1 * seconds:
+        before = server.cpu_seconds()
+        time.sleep(seconds)
 
 
 def over_http(

@@ -1,6 +1,7 @@
 """One graph, open for reading, as the tools use it. Heavy libraries and the model are loaded when first needed."""
 
 import contextlib
+import gc
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -263,12 +264,14 @@ class Service:
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Does `first`, then `warm`, on a thread of its own, which `close` waits for."""
+        """Does `first`, then `warm`, on a thread of its own, which `close` waits for. What is loaded then stays for the
+        life of the process, and the garbage collector no longer looks through it."""
 
         def work() -> None:
             if first is not None:
                 first()
             self.warm()
+            gc.freeze()
 
         self._warming = threading.Thread(target=work, name="warm", daemon=True)
         self._warming.start()

@@ -88,6 +88,21 @@ def test_a_large_class_is_placed_by_its_method(tmp_path: Path, embedder: Embedde
     assert place.of(COSINE.id)[0].symbol.endswith("CosineSchedule.decay")
 
 
+def test_a_large_class_is_placed_where_it_works_not_where_its_settings_are_named(
+    tmp_path: Path, embedder: Embedder
+) -> None:
+    methods = "".join(f"    def load_{i}(self, path):\n        return open_table(path, {i})\n\n" for i in range(60))
+    source = (
+        "class CosineSchedule:\n    def __init__(self, cosine_rate, learning_rate):\n"
+        "        # the cosine along which the learning rate decays\n"
+        "        self.cosine_rate = cosine_rate\n        self.learning_rate = learning_rate\n\n"
+        f"{methods}    def step(self, steps):\n"
+        "        rate = self.learning_rate\n        return rate * cos(pi * steps)\n"
+    )
+    place = ground([COSINE], parsed(tmp_path, cosine=source), embedder).of(COSINE.id)[0]
+    assert place.symbol.endswith("CosineSchedule.step")
+
+
 def test_lines_move_with_a_function_and_are_given_up_when_it_changes() -> None:
     old = Symbol(
         id="r:a.py::f", repository="r", path="a.py", qualified_name="f", kind="function", start_line=1, end_line=30

@@ -18,7 +18,6 @@ _UNSEEN = 0.8
 _SPECIFIC = 0.6
 # Words of a name that only give the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
-_EXACT = 0.1
 # No kind of evidence counts for more than this: none is enough alone.
 _KIND_LIMIT = 0.75
 
@@ -26,23 +25,19 @@ _KIND_LIMIT = 0.75
 @dataclass(frozen=True)
 class Evidence:
     """Evidence for a symbol, each kind in 0..1. `name`: the technique's name or acronym in names and prose; `text`: the
-    words of its definition, relative to all of them; `share`: the same relative to the best symbol; `meaning` and
-    `fair`: the embedding similarity, plain and less the similarity to every technique. `role` lowers tests and the
-    like. `exact`: the symbol's name is the technique's, word for word."""
+    words of its definition, relative to all of them; `share`: the same relative to the best symbol; `meaning`: the
+    embedding similarity. `role` lowers tests and the like."""
 
     name: float
     text: float
     share: float
     meaning: float
-    fair: float
     role: float
-    exact: bool = False
 
     @property
     def score(self) -> float:
-        """For ranking the symbols of one technique, 0..1.1."""
-        kinds = 0.2 * self.name + 0.3 * self.text + 0.2 * self.share + 0.3 * self.fair
-        return (kinds + _EXACT * self.exact) * self.role
+        """For ranking the symbols of one technique, 0..1."""
+        return (0.2 * self.name + 0.3 * self.text + 0.2 * self.share + 0.3 * self.meaning) * self.role
 
     @property
     def support(self) -> float:
@@ -60,15 +55,8 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int) 
         text=min(1.0, 2.0 * lexical / ceiling) if ceiling else 0.0,
         share=lexical / best if best else 0.0,
         meaning=_cosine_evidence(search.similarity[i].get(entry.id, 0.0)),
-        fair=_cosine_evidence(search.meaning[i].get(entry.id, 0.0)),
         role=role_factor(entry, query.about),
-        exact=_has_exact_name(query, entry),
     )
-
-
-def _has_exact_name(query: TechniqueQuery, entry: Entry) -> bool:
-    own = entry.fields["name"]
-    return own in query.forms or (len(own) == 1 and query.acronyms.get(own[0]) == 1.0)
 
 
 def _cosine_evidence(cosine: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from xkg.build.code.fingerprint import similarity
 from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.index.symbol_index import Entry
+from xkg.build.grounding.index.symbol_roles import SUPPORTING
 
 _LARGE_CLASS = 150  # lines
 # Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.
@@ -44,12 +45,17 @@ def places(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int, lim
 
 def _narrowed(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int) -> list[tuple[str, float]]:
     """The symbols, each once, with the method that holds the best block in place of a large class or a module."""
+    entries = search.index.symbols.entries
     narrowed: dict[str, float] = {}
     for symbol, score in ranked:
-        entry = search.index.symbols.entries[symbol]
-        inside = search.of_symbol(i, symbol) if _is_container(entry) else []
-        narrowed.setdefault(inside[0][0].symbol if inside and inside[0][1] else symbol, score)
+        inside = search.of_symbol(i, symbol) if _is_container(entries[symbol]) else []
+        best = max(inside, key=lambda pair: pair[1] * _weight(entries[pair[0].symbol]), default=None)
+        narrowed.setdefault(best[0].symbol if best is not None and best[1] else symbol, score)
     return list(narrowed.items())
+
+
+def _weight(entry: Entry) -> float:
+    return SUPPORTING if entry.supports else 1.0
 
 
 def _is_container(entry: Entry) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.build.grounding.index.symbol_index import FORWARD_METHODS, Entry, SymbolIndex, rendering
+from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex, rendering
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
@@ -13,15 +13,12 @@ from xkg.fusion import reciprocal_rank_fusion
 # Embedding is slow: in a larger repository only the symbols that match the words of some technique are embedded.
 _EMBEDDED = 700
 _DEPTH = 200
-_NEIGHBOURS = 10
-_HUB_SHARE = 0.4
 
 
 class SymbolSearch:
     """The searches of all techniques over one codebase, in one batch. Every mapping is symbol id → score, best first.
 
-    `lexical[i]` is BM25 of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine similarity,
-    `meaning[i]` the same less the symbol's similarity to techniques at large.
+    `lexical[i]` is BM25 of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine similarity.
     """
 
     def __init__(
@@ -33,19 +30,15 @@ class SymbolSearch:
         self.lexical = [index.search(weights) for weights in self.weights]
         self.named = [index.search(query.name_weights(index.vocabulary)) for query in queries]
         self.similarity: list[dict[str, float]] = [{} for _ in queries]
-        self.meaning: list[dict[str, float]] = [{} for _ in queries]
         embedded = self._to_embed()
         if not embedded or not queries:
             return
         symbols = embedder.embed([rendering(index.entries[symbol]) for symbol in embedded])
-        cosine = vectors @ symbols.T
-        for i, (row, fair) in enumerate(zip(cosine, cosine - _hub_share(cosine), strict=True)):
-            self.similarity[i] = _ranked(embedded, row)
-            self.meaning[i] = _ranked(embedded, fair)
+        self.similarity = [_ranked(embedded, row) for row in vectors @ symbols.T]
 
     def fused(self, i: int, limit: int) -> list[str]:
         """The best symbols for technique i by reciprocal rank over all three searches."""
-        rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.meaning[i])]
+        rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.similarity[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
     def _to_embed(self) -> list[str]:
@@ -59,20 +52,8 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol has content of its own: not a file of definitions, not a supporting dunder method."""
-    name = entry.short_name
-    supports = name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
-    return not supports and not (entry.kind == "module" and entry.members)
-
-
-def _hub_share(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
-    """For each symbol, how much closer it is to the paper's techniques at large than other symbols are. The vectors of
-    a few hubs are close to everything on the paper's topic (CSLS: Conneau et al., "Word translation without parallel
-    data", ICLR 2018)."""
-    nearest = min(_NEIGHBOURS, max(1, len(cosine) // 2))
-    hub = np.sort(cosine, axis=0)[-nearest:].mean(axis=0, keepdims=True)
-    share: NDArray[np.float32] = _HUB_SHARE * (hub - hub.mean())
-    return share
+    """Whether a symbol has content of its own: not a file of definitions, not a supporting method."""
+    return not entry.supports and not (entry.kind == "module" and entry.members)
 
 
 def _ranked(ids: Sequence[str], values: NDArray[np.float32]) -> dict[str, float]:

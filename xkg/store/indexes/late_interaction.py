@@ -63,17 +63,16 @@ def name_coverage(reading: EncodedText, texts: Mapping[str, bytes], names: Mappi
     return found
 
 
-def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.int32]":
+def _differing(words: "NDArray[np.uint8]", others: "NDArray[np.uint8]") -> "NDArray[np.uint16]":
     """How many bits of each of `words` differ from those of each of `others`: shape (words, others)."""
     import numpy as np
 
-    if len(words) > len(others):  # the loop below is over the fewer
+    if len(words) > len(others):  # longer rows are quicker
         return np.ascontiguousarray(_differing(others, words).T)
     # Eight bytes at a time where they divide evenly, as those of models with 384 dimensions do.
     wide = np.uint64 if words.shape[1] % 8 == 0 else np.uint8
-    ours, theirs = np.ascontiguousarray(words).view(wide), np.ascontiguousarray(others).view(wide).T.copy()
-    found = np.zeros((len(words), len(others)), np.int32)
-    for row, word in zip(found, ours, strict=True):
-        for part, column in zip(word, theirs, strict=True):
-            row += np.bitwise_count(column ^ part)
+    ours, theirs = (np.ascontiguousarray(codes).view(wide).T.copy() for codes in (words, others))
+    found = np.zeros((len(words), len(others)), np.uint16)
+    for mine, column in zip(ours, theirs, strict=True):
+        found += np.bitwise_count(mine[:, None] ^ column)
     return found

@@ -19,6 +19,27 @@ def outline(document: Document) -> list[tuple[int, str]]:
     return [(section.level, section.title) for section in document.walk()]
 
 
+@pytest.mark.parametrize(
+    ("definition", "heads"),
+    [
+        (r"\newcommand{\xhdr}[1]{\vspace{1mm}\noindent{\bf #1.}}", True),
+        (r"\newcommand{\xhdr}[1]{\smallskip\noindent\textbf{#1}\quad}", True),
+        (r"\def\xhdr#1{\par\textit{#1}: }", True),
+        (r"\newcommand{\xhdr}[1]{{\bfseries #1.}}", True),
+        (r"\newcommand{\xhdr}[1]{\paragraph{#1}}", True),
+        (r"\newcommand{\xhdr}[1]{\textbf{#1}}", False),
+        (r"\newcommand{\xhdr}[1]{\emph{#1}\xspace}", False),
+        (r"\newcommand{\xhdr}[1]{\noindent\textbf{Note to #1}}", False),
+    ],
+)
+def test_a_macro_that_begins_a_paragraph_is_a_heading_whatever_its_name(
+    tmp_path: Path, definition: str, heads: bool
+) -> None:
+    body = "\\section{Method}\nText.\n\n\\xhdr{Temporal encoding} we encode the time with a kernel."
+    titles = [title for _, title in outline(paper(tmp_path, body, definition))]
+    assert ("Temporal encoding" in titles) is heads
+
+
 def test_a_whole_paper(tmp_path: Path) -> None:
     document = parse_paper(papers.latex_paper(tmp_path / "paper"))
     assert document.title == "Ember: Warm Restarts for Sparse Probes"

@@ -53,6 +53,12 @@ class Entry:
     def short_name(self) -> str:
         return self.source.symbol.qualified_name.rpartition(".")[2] or PurePosixPath(self.source.symbol.path).stem
 
+    @property
+    def supports(self) -> bool:
+        """Whether this is a special method that does not run its class, such as `__init__`."""
+        name = self.short_name
+        return name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
+
 
 class SymbolIndex(FieldedIndex):
     """The symbols of a codebase that can implement something: functions, methods, classes and modules, no constants.

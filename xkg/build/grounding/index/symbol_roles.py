@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from xkg.build.grounding.index.identifier_words import stem, words
-from xkg.build.grounding.index.symbol_index import FORWARD_METHODS, Entry, strip_comments
+from xkg.build.grounding.index.symbol_index import Entry, strip_comments
 
 # Words of a path or name that indicate a role, and the factor on the score of a candidate in it. It does not apply to a
 # technique whose name or definition has such a word.
@@ -22,6 +22,9 @@ _ROLES: tuple[tuple[float, frozenset[str]], ...] = tuple(
     )
 )
 
+SUPPORTING = 0.55
+"""The factor on methods that only support their class: `__init__` names every setting, and does little."""
+
 
 def role_factor(entry: Entry, about: Collection[str]) -> float:
     """The factor on a symbol's score from its place and shape, for a technique whose words have the stems `about`:
@@ -36,9 +39,8 @@ def role_factor(entry: Entry, about: Collection[str]) -> float:
 
 
 def _shape_factor(entry: Entry) -> float:
-    name = entry.short_name
-    if name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS:
-        return 0.55
+    if entry.supports:
+        return SUPPORTING
     if entry.kind == "module":
         # The definitions in a file are located instead of the file; a script has nothing narrower.
         return 0.6 if entry.members else 0.85

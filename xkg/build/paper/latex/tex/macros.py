@@ -38,6 +38,16 @@ _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
+# A body that sets its argument in bold or italics at the beginning of a paragraph, or with a stop or space after it.
+_RUN_IN = re.compile(
+    r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
+    r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
+    r"(?:[{\s]|\\(?:normalsize|small|large|sffamily|textsf|underline)(?![a-zA-Z]))*+"
+    r"\\(?P<style>textbf|bf|bfseries|textit|emph|textsc|em|it|itshape|sc|scshape)(?![a-zA-Z])"
+    r"(?:[{\s]|\\(?:textbf|bf|bfseries|textit|emph|textsc|em|it|itshape|sc|scshape|sffamily)(?![a-zA-Z]))*+"
+    r"#1(?P<after>(?:[}\s.:~]|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
+)
+_BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
 
 
@@ -119,7 +129,7 @@ def _arguments_end(tex: Tex, at: int) -> int:
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
     r"""Macros that stand for structure: environments (`\be` → `\begin{equation}`) and headings (`\mysection{…}` →
-    `section`, and `\myparagraph{…}`, which only sets its argument in bold, → `paragraph`)."""
+    `section`; `\xhdr{…}`, which begins a paragraph with its argument in bold, → `paragraph`)."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
@@ -134,9 +144,17 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
             count == 1
             and re.search(r"(?i)par(?:a|t|agraph|head)?$|^par|head|topic", name)
             and re.search(r"\\(?:textbf|bf|bfseries|textit|emph|textsc|em|it)\b[^#]{0,60}#1", body)
-        ):
+        ) or (count == 1 and _begins_paragraph(body)):
             headings[name] = "paragraph"
     return borders, headings
+
+
+def _begins_paragraph(body: str) -> bool:
+    found = _RUN_IN.fullmatch(body)
+    if found is None:
+        return False
+    stopped = re.search(r"[.:]|quad|enspace|hspace", found["after"]) is not None
+    return bool(found["before"]) or (found["style"] in _BOLD and stopped)
 
 
 @dataclass(slots=True)
