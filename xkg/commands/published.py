@@ -75,6 +75,9 @@ class HeldClaims(Protocol):
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str: ...
 
 
+_RECORDED = ("is_official", "stars", "archived", "default_branch")
+
+
 @dataclass(frozen=True)
 class Unpublished:
     """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
@@ -196,6 +199,7 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
             "or first take it out with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)
+    built = replace(built, bundle=_with_known_records(built.bundle, stored))
     bundle = apply(built.bundle, newer_evidence(stored, built.bundle), min_level)
     if paper.keep_proven:
         bundle, kept = with_proven(stored, bundle)
@@ -205,6 +209,18 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built
+
+
+def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperBundle":
+    """With what was recorded before of the same repositories, where nothing was asked about them now."""
+    known = {each.url or each.id: each for each in stored.repositories if each.is_official}
+    repositories = tuple(
+        each
+        if each.is_official or (before := known.get(each.url or each.id)) is None
+        else each.model_copy(update={name: getattr(before, name) for name in _RECORDED})
+        for each in bundle.repositories
+    )
+    return bundle.model_copy(update={"repositories": repositories})
 
 
 def stored_result(store: "GraphStore", paper: str, note: str) -> BuildResult:

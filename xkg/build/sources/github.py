@@ -32,6 +32,7 @@ URL = "https://api.github.com"
 _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _FRESH = 86_400.0  # seconds
+_MOST_STARS = 2**40  # more is nonsense, and too large for a graph
 _REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
 _NAME = re.compile(
     r"(?ai)(?:https?://)?(?:www\.)?github\.com/(?P<owner>[a-z0-9][a-z0-9-]{0,38})/(?P<name>[\w.-]{1,100}?)"
@@ -51,7 +52,7 @@ class RepositoryFacts(Value):
     description: str = ""
     homepage: str = ""
     stars: int | None = None
-    archived: bool = False
+    archived: bool | None = None
     source: str | None = None
     license: str | None = None
     size_kb: int | None = None
@@ -256,7 +257,7 @@ def _facts(found: GithubRepository) -> RepositoryFacts | None:
         full_name=name,
         description=(found.description or "")[:1000],
         homepage=(found.homepage or "")[:300],
-        stars=found.stargazers_count,
+        stars=found.stargazers_count if 0 <= found.stargazers_count <= _MOST_STARS else None,
         archived=bool(found.archived),
         source=(origin or "a fork") if raw.get("fork") else None,
         license=license_id if license_id not in (None, "NOASSERTION") else None,
