@@ -79,6 +79,18 @@ def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) ->
     assert records["arxiv:2001.00001", f"https://github.com/asea/wave-transport@{'a' * 40}"] == RECORD
 
 
+def test_a_repository_of_its_authors_is_known_by_their_commits(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    readme = "# A sampler\nThe Reef Sampler: Sampling by Growth"
+    world.host(StandInRepository("oceanlab/sampler", readme, created="2018-06-01"))
+    assert "oceanlab/sampler" not in str(chosen(curate(settings(world, tmp_path), "2402.00001")))
+    world.host(StandInRepository("oceanlab/sampler", readme, created="2018-06-01", committers=("bot", "Di Coral")))
+    found = chosen(curate(settings(world, tmp_path / "other"), "2402.00001"))
+    assert "https://github.com/oceanlab/sampler" in found.values()
+
+
 def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
     curated = curate(settings(world, tmp_path), "2402.00001")
     reasons = {paper.title: paper.dropped for paper in curated.dropped}

@@ -144,13 +144,35 @@ class Builder(AbstractContextManager["Builder"]):
         `Unpublished`; `record` is what is known of the repository.
 
         Raises what `build_paper` and `publish` raise, and `InputError` for an id that no paper can have."""
+        from xkg.commands.claims import OtherFormError, SamePaperError
+
+        def once() -> "Published | BuildResult":
+            return self._build(paper, repository, paper_id, keep_proven=keep_proven, record=record, publish=publish)
+
+        if paper_id is not None:
+            require_paper_id(paper_id)
+        try:
+            try:
+                return once()
+            except OtherFormError:
+                return once()  # from its finished stages, under the id that the other form has
+        except SamePaperError as same:
+            return self._graph.stored(same.paper, str(same))
+
+    def _build(
+        self,
+        paper: str | Path,
+        repository: str | None,
+        paper_id: str | None,
+        *,
+        keep_proven: bool,
+        record: "RepositoryRecord | None",
+        publish: "Callable[[Unpublished], Published]",
+    ) -> "Published | BuildResult":
         from xkg.build.pipeline import build_paper
-        from xkg.commands.claims import SamePaperError
         from xkg.sandbox.select import warmed
 
         context = self._context
-        if paper_id is not None:
-            require_paper_id(paper_id)
         with self._graph.claims() as claims:
             with ExitStack() as opened:
                 if context.model is not None and context.runner is not None:
@@ -159,15 +181,12 @@ class Builder(AbstractContextManager["Builder"]):
                 if repository == AUTO:
                     chosen, notes = self._own_repository(paper)
                     repository, record = chosen.spec, chosen.record
-                try:
-                    built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
-                except SamePaperError as same:
-                    return self._graph.stored(same.paper, str(same))
+                built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
                 bundle = built.bundle
                 if record is not None:
                     bundle = bundle.model_copy(update={"repositories": tuple(map(record.on, bundle.repositories))})
                 built = replace(built, bundle=bundle, notes=(*notes, *claims.notes, *built.notes))
-            return publish(Unpublished(built, dict(claims.fences), keep_proven, chosen=paper_id is not None))
+            return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":
         """The texts that the graph embeds of a paper, and what they are embedded as, which the cache of this folder has

@@ -31,6 +31,7 @@ URL = "https://api.github.com"
 
 _LARGEST = 8_000_000
 _LARGEST_README = 400_000
+_COMMITS = 100
 _FRESH = 86_400.0  # seconds
 _MOST_STARS = 2**40  # more is nonsense, and too large for a graph
 _REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
@@ -45,7 +46,8 @@ _NO_REPOSITORIES = frozenset(
 
 class RepositoryFacts(Value):
     """A repository as its host describes it. Days are YYYY-MM-DD; `source` is the full name of what it is a fork of,
-    `size_kb` that of all its history; '' or None for what is not known."""
+    `size_kb` that of all its history; '' or None for what is not known. `committers` are names of those who committed
+    last, where that was asked (`GitHub.committers`)."""
 
     url: str
     full_name: str
@@ -62,6 +64,7 @@ class RepositoryFacts(Value):
     commit: str | None = None
     committed: str | None = None
     readme: str = ""
+    committers: tuple[str, ...] = ()
 
 
 def github_name(url: str) -> str | None:
@@ -147,6 +150,19 @@ class GitHub:
                 head = found.get_branch(facts.default_branch).commit
                 more |= {"commit": head.sha, "committed": _day(head.commit.committer.date)}
             return facts.model_copy(update=more)
+
+    def committers(self, full_name: str) -> tuple[str, ...]:
+        """The names of the authors of its last hundred commits, each once; empty where there are none."""
+        with self._said():
+            try:
+                self._github.per_page = _COMMITS
+                found = self._github.get_repo(full_name).get_commits()
+                names = [commit.commit.author.name for commit in islice(found, _COMMITS)]
+            except GithubException as error:
+                if error.status in (404, 409):  # gone, or empty
+                    return ()
+                raise
+        return tuple(dict.fromkeys(name[:200] for name in names if name))
 
     def _said(self) -> "_Errors":
         return _Errors(self._host, bool(self._token))
