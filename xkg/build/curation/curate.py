@@ -26,7 +26,7 @@ from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 MOST_PAPERS = 10
-_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 40, 3
+_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 60, 3
 _TECHNIQUES = 6
 _SAME = 0.9
 _CITED_PER_FOUND = 3
