@@ -236,7 +236,8 @@ class Code(Node):
 
 
 class Repository(Node):
-    """`reference` is the branch, tag or commit that was asked for, None for the default branch."""
+    """`reference` is the branch, tag or commit that was asked for, None for the default branch. `stars`, `archived` and
+    `default_branch` are what GitHub said when the repository was found there, None where it was not asked."""
 
     id: str
     url: str
@@ -244,6 +245,9 @@ class Repository(Node):
     license: str | None = None
     is_official: bool = False
     reference: str | None = None
+    stars: int | None = None
+    archived: bool | None = None
+    default_branch: str | None = None
 
 
 class Symbol(Node):

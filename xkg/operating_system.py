@@ -48,6 +48,18 @@ def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
     return True
 
 
+def largest_memory() -> int:
+    """The most memory that this process had so far, in bytes; 0 where the system does not say."""
+    if sys.platform == "win32":
+        return 0
+    if sys.platform == "darwin":
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # `ru_maxrss` begins with that of the parent.
+    with contextlib.suppress(OSError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
+        return next((int(line.split()[1]) * 1024 for line in file if line.startswith(b"VmHWM:")), 0)
+    return 0
+
+
 def sync_folder(folder: str) -> None:
     """Makes renames and new names in `folder` survive a power cut; Windows has no such call for a folder."""
     if sys.platform == "win32":

@@ -1,5 +1,5 @@
-// Repositories with commit and license, whose they are, and what was found in them: symbols, those with a technique,
-// and code made from them. Official ones come first.
+// Repositories with commit and license, whose they are, what GitHub said of them where it was asked, and what was found
+// in them: symbols, those with a technique, and code made from them. Official ones come first.
 //
 // Group: repositories
 // Parameters: none
@@ -8,7 +8,7 @@
 MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository)
 OPTIONAL MATCH (r)-[:DEFINES]->(s:Symbol)
 RETURN r.id AS repository_id, r.url AS url, r.`commit` AS `commit`, r.license AS license, r.is_official AS official,
-  p.title AS paper, count(s) AS symbols,
+  r.stars AS stars, r.archived AS archived, r.default_branch AS default_branch, p.title AS paper, count(s) AS symbols,
   sum(CASE WHEN EXISTS {MATCH (s)<-[:LOCATED_AT]-(t:Technique)} THEN 1 ELSE 0 END) AS located,
   sum(CASE WHEN EXISTS {MATCH (s)<-[:DERIVED_FROM]-(c:Code)} THEN 1 ELSE 0 END) AS derived
 ORDER BY official DESC, repository_id, paper

@@ -19,7 +19,8 @@ CREATE NODE TABLE Symbol (
     signature STRING
 );
 CREATE NODE TABLE Repository (
-    id STRING PRIMARY KEY, url STRING, `commit` STRING, license STRING, is_official BOOLEAN
+    id STRING PRIMARY KEY, url STRING, `commit` STRING, license STRING, stars INT64, archived BOOLEAN,
+    default_branch STRING, is_official BOOLEAN
 );
 CREATE NODE TABLE Finding (id STRING PRIMARY KEY, name STRING, description STRING);
 CREATE NODE TABLE Resource (id STRING PRIMARY KEY, name STRING, description STRING);

@@ -67,6 +67,7 @@ class StandInRepository:
     pushed: str = "2021-06-01"
     branch: str = "main"
     commit: str | None = "a" * 40
+    committers: tuple[str, ...] = ()
 
     def value(self) -> dict[str, object]:
         owner, name = self.full_name.split("/")
@@ -245,6 +246,9 @@ class Scholarly:
             content = base64.b64encode(repository.readme.encode()).decode()
             value = {"encoding": "base64", "content": content, "size": len(repository.readme), "path": "README.md"}
             _say(handler, value, headers=limits, seen=self._seen)
+        elif parts[3] == "commits":
+            commits = [{"sha": "b" * 40, "commit": {"author": {"name": name}}} for name in repository.committers]
+            _say(handler, commits, headers=limits, seen=self._seen)
         elif parts[3] == "branches" and repository.commit is not None:
             day = f"{repository.pushed}T00:00:00Z"
             commit = {"sha": repository.commit, "commit": {"committer": {"name": "x", "date": day}}}

@@ -7,11 +7,13 @@ import pytest
 
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
+from tests.neo4j_server import Neo4jServer
 from xkg.commands.batch.paper_list import read_list
 from xkg.commands.batch.run import run
-from xkg.commands.build import BuildResult, build
+from xkg.commands.build import Builder, build
 from xkg.commands.graph.open import open_store
-from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.commands.published import BuildResult, OwnGraph, Unpublished
+from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
 from xkg.engine.local import LocalEngine
 from xkg.errors import InputError
 from xkg.model import Level
@@ -101,3 +103,33 @@ def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, 
     assert {row.paper for row in report.rows[:3]} == {f"arxiv:{NUMBER}"}
     assert "title" in report.rows[3].reason
     assert papers(settings) == [f"arxiv:{NUMBER}"]
+
+
+@pytest.mark.parametrize("store", ["embedded", "neo4j"])
+@pytest.mark.parametrize("last", ["file", "arxiv"])
+def test_two_forms_that_are_built_at_once_become_one_paper(
+    settings: Settings, tmp_path: Path, store: str, last: str, request: pytest.FixtureRequest
+) -> None:
+    if store == "neo4j":
+        settings = settings.model_copy(update={"store": store_of(request.getfixturevalue("neo4j_database"), tmp_path)})
+    forms = [NUMBER, str(file_of(tmp_path))] if last == "file" else [str(file_of(tmp_path)), NUMBER]
+    first, other = forms
+    waiting = [first]
+
+    def publish(paper: Unpublished) -> BuildResult:
+        if waiting:
+            build(settings, waiting.pop(), None)  # claimed and published after this one was claimed
+        return OwnGraph(settings).publish(paper)
+
+    with Builder(settings) as builder:
+        built = builder.build(other, None, publish=publish)
+    only = papers(settings)
+    assert [built.paper] == only
+    assert len(only) == 1
+
+
+def store_of(server: Neo4jServer, folder: Path) -> StoreSettings:
+    credentials = folder / "neo4j.env"
+    credentials.write_text(f"NEO4J_USERNAME={server.user}\nNEO4J_PASSWORD={server.password}\n")
+    credentials.chmod(0o600)
+    return StoreSettings(url=server.url, credentials=credentials)

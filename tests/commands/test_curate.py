@@ -10,17 +10,26 @@ from tests.build.arxiv_server import says, status
 from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
 from tests.build.scholarly_stand_in import Scholarly, StandInRepository
 from tests.llm_endpoint import ScriptedEndpoint
-from xkg.build.curation.curated_set import CuratedSet
+from xkg import api
+from xkg.build.curation.curated_set import CuratedSet, RepositoryRecord
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.sources import arxiv_feed
 from xkg.cli.curate import table
+from xkg.commands.batch.build_papers import BuildPapers
+from xkg.commands.batch.paper_list import paper_list
 from xkg.commands.build import build
 from xkg.commands.curate import curate
 from xkg.commands.graph.open import open_store
+from xkg.commands.published import OwnGraph, Unpublished
 from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
+from xkg.engine.engine import Site
 from xkg.errors import InputError
+from xkg.model import Repository
 
 IDENTITY = "arxiv:2402.00001"
+RECORD = RepositoryRecord(
+    is_official=True, commit="a" * 40, license="MIT", stars=3, archived=False, default_branch="main"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +75,20 @@ def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) ->
     assert by_id["2001.00001"].score > by_id["2305.00005"].score
     [wave] = [m for m in by_id["2001.00001"].mentions if m.role == "method"]
     assert wave.sentence.startswith("We use wave transport")
-    assert ("arxiv:2001.00001", f"https://github.com/asea/wave-transport@{'a' * 40}") in curated.pairs()
+    records = {(paper, repository): record for paper, repository, record in curated.pairs()}
+    assert records["arxiv:2001.00001", f"https://github.com/asea/wave-transport@{'a' * 40}"] == RECORD
+
+
+def test_a_repository_of_its_authors_is_known_by_their_commits(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    readme = "# A sampler\nThe Reef Sampler: Sampling by Growth"
+    world.host(StandInRepository("oceanlab/sampler", readme, created="2018-06-01"))
+    assert "oceanlab/sampler" not in str(chosen(curate(settings(world, tmp_path), "2402.00001")))
+    world.host(StandInRepository("oceanlab/sampler", readme, created="2018-06-01", committers=("bot", "Di Coral")))
+    found = chosen(curate(settings(world, tmp_path / "other"), "2402.00001"))
+    assert "https://github.com/oceanlab/sampler" in found.values()
 
 
 def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
@@ -157,8 +179,40 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
     here = partial(fetch_repository, str(tmp_path / "code"))
     monkeypatch.setattr("xkg.build.pipeline.fetch_repository", lambda _, *rest: here(*rest))
     built = build(chosen_settings, "2402.00001", "auto")
+    graph = "MATCH (r:Repository) RETURN r.is_official, r.license, r.stars, r.archived, r.default_branch"
     with open_store(chosen_settings) as store, store.snapshot() as snapshot:
-        assert [each.is_official for each in snapshot.bundle(built.paper).repositories] == [True]
+        [repository] = snapshot.bundle(built.paper).repositories
+        assert store.query(graph).rows == ((True, "MIT", 3, False, "main"),)
+    assert (repository.is_official, repository.stars, repository.default_branch) == (True, 3, "main")
+    with api.open(chosen_settings.kg) as graph_of_it:
+        plan = str(graph_of_it.context(built.paper, view="planning"))
+    assert "the authors' own, 3 stars on GitHub" in plan
+
+
+def test_what_a_curation_records_is_built_into_the_graph(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "tidal.py").write_text("def moon_kernel(distance):\n    return 1 / (1 + distance)\n")
+    (tmp_path / "paper.tex").write_bytes(TARGET)
+    named = (str(tmp_path / "paper.tex"), str(tmp_path / "code"), IDENTITY)
+    [listed] = paper_list([(*named, RECORD)]).papers
+    with BuildPapers.of(chosen_settings, [listed]).open(Site()) as one:
+        built = one(listed)
+    assert isinstance(built, Unpublished)
+    OwnGraph(chosen_settings).publish(built)
+    build(chosen_settings, named[0], named[1], paper_id=IDENTITY)  # asks GitHub nothing
+    with open_store(chosen_settings) as store, store.snapshot() as snapshot:
+        [repository] = snapshot.bundle(IDENTITY).repositories
+    assert (repository.is_official, repository.stars, repository.archived) == (True, 3, False)
+
+
+def test_a_repository_at_the_newest_commit_is_followed() -> None:
+    pinned = Repository(id="r", url="https://github.com/a/b", commit="a" * 40, reference="a" * 40)
+    assert RECORD.on(pinned).reference is None
+    assert RECORD.on(pinned.model_copy(update={"reference": "v1"})).reference == "v1"
 
 
 def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811

@@ -12,7 +12,7 @@ import pytest
 
 from xkg.commands.engines import engine_for
 from xkg.engine.engine import Failure, NoWorkerError, Opened, Site, WorkFailed
-from xkg.engine.local import LocalEngine
+from xkg.engine.local import ITEMS_OF_A_PROCESS, LocalEngine
 from xkg.errors import ConfigError, InputError, LeaseHeldError, StoreError, UnreachableError, XkgError
 
 
@@ -125,3 +125,28 @@ def test_work_on_papers_is_sent_without_a_key(tmp_path: Path, monkeypatch: pytes
     work = BuildPapers.of(Settings(kg=tmp_path), [])
     services = [pickle.dumps(make) for make in work.services.values()]
     assert all(b"a-secret-of-here" not in sent for sent in (pickle.dumps(work), *services))
+
+
+@dataclass(frozen=True)
+class Growing(Halves):
+    """Keeps so many bytes at each item."""
+
+    size: int = 0
+
+    @contextmanager
+    def open(self, site: Site) -> Iterator[Callable[[int], tuple[int, int]]]:  # noqa: ARG002
+        kept: list[bytes] = []
+
+        def take(number: int) -> tuple[int, int]:
+            kept.append(os.urandom(self.size))
+            return number, os.getpid()
+
+        yield take
+
+
+@pytest.mark.parametrize(("size", "processes"), [(0, 1), (8_000_000, 2)])
+def test_a_process_that_grew_is_left_and_others_stay(size: int, processes: int) -> None:
+    (worker,) = LocalEngine(1).workers(Growing(size=size), 1)
+    ids = {worker.run(number, lambda _: None)[1] for number in range(ITEMS_OF_A_PROCESS + 3)}
+    worker.close()
+    assert len(ids) == processes

@@ -45,8 +45,9 @@ LINEAR = f"{WARM_UP}#linear-warm-up"
 DRIFT = f"{LOOSE}#drift"
 
 OFFICIAL = Repository(
-    id="github.com/o/flows@aaa", url="https://github.com/o/flows", commit="aaa", license="MIT", is_official=True
-)
+    id="github.com/o/flows@aaa", url="https://github.com/o/flows", commit="aaa", license="MIT", is_official=True,
+    stars=12, archived=True, default_branch="trunk",
+)  # fmt: skip
 OTHER = Repository(id="github.com/p/amortised@bbb", url="https://github.com/p/amortised", commit="bbb")
 
 

@@ -1,15 +1,14 @@
 """Commands that make a graph: build, verify, costs, link."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.build_in_turn import build_in_turn
-from xkg.cli.curate import curated_pairs
+from xkg.cli.build_papers import build_papers
+from xkg.cli.curate import curated_papers
 from xkg.cli.display.output import (
     Address,
     AllowPublic,
@@ -29,9 +28,6 @@ from xkg.errors import InputError
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
     from xkg.config import Settings
-    from xkg.engine.engine import Engine as WorkEngine
-
-SOME_FAILED = 3
 
 
 def build(
@@ -59,7 +55,9 @@ def build(
     first: Annotated[
         bool, typer.Option("--first", help="Of several papers that have the title given as a paper, take the best.")
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the report of --papers as a page, to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the report of several papers as a page, to this file.")
+    ] = None,
     llm: Annotated[
         str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
     ] = None,
@@ -87,10 +85,12 @@ def build(
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
 
-    Several papers, each with its --repo in the same order, are built one after the other; what fails for one does not
-    keep the others. --papers builds a list, --jobs papers at a time, and does what is missing or changed; it exits with
-    3 where some failed. The language model's key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
+    Several papers, each with its --repo in the same order, are built --jobs at a time; what fails for one does not keep
+    the others, and the exit code is 3 where some failed. --papers builds a list, and of it what is missing or changed;
+    of those that --paper names and --curate finds, each is built, from its finished stages. The language model's key is
+    read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
     from xkg.commands import build
+    from xkg.commands.batch.paper_list import paper_list, read_list
     from xkg.commands.engines import engine_for
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
@@ -108,9 +108,9 @@ def build(
                 "--within": within is not None,
             },
         )
-        _build_list(
+        build_papers(
             settings,
-            papers,
+            read_list(papers),
             engine_for(engine, jobs, address, allow_public=allow_public),
             retry_failed=retry_failed,
             blacklist=blacklist,
@@ -119,14 +119,7 @@ def build(
             as_json=as_json,
         )
         return
-    for_lists = {
-        "--jobs": jobs is not None,
-        "--engine": engine != "local",
-        "--address": address is not None,
-        "--retry-failed": retry_failed,
-        "--html": html is not None,
-    }
-    _refuse(context, "belongs to --papers", for_lists)
+    _refuse(context, "belongs to --papers", {"--retry-failed": retry_failed})
     if not paper:
         raise typer.BadParameter("give a paper, or a list of them with --papers", context, param_hint="--paper")
     pairs = _pairs(paper, repo or [], paper_id)
@@ -134,10 +127,31 @@ def build(
         plans = [build.plan(settings, source, repository, paper_id=paper_id) for source, repository in pairs]
         print_each(plans, as_json)
         return
+    if curated or len(pairs) > 1:
+        _refuse(context, "belongs to a single paper", {"--within": within is not None})
+        named = [(source, repository, paper_id, None) for source, repository in pairs]
+        found = curated_papers(settings, paper, blacklist, paper_id) if curated else []
+        build_papers(
+            settings,
+            paper_list([*named, *found]),
+            engine_for(engine, jobs, address, allow_public=allow_public),
+            again=True,
+            blacklist=blacklist,
+            first=first,
+            html=html,
+            progress=progress,
+            as_json=as_json,
+        )
+        return
+    for_several = {
+        "--jobs": jobs is not None,
+        "--engine": engine != "local",
+        "--address": address is not None,
+        "--html": html is not None,
+    }
+    _refuse(context, "belongs to several papers", for_several)
     roots = None if within is None else [Path(folder) for folder in within if folder]
-    if curated:
-        pairs += curated_pairs(settings, paper, blacklist, paper_id)
-    build_in_turn(settings, pairs, paper_id, progress, roots, blacklist, as_json, first=first)
+    _build_one(settings, *pairs[0], paper_id, progress, roots, blacklist, as_json, first=first)
 
 
 def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> None:
@@ -147,36 +161,38 @@ def _refuse(context: typer.Context, reason: str, given: Mapping[str, bool]) -> N
             raise typer.BadParameter(f"it {reason}", context, param_hint=option)
 
 
-def _build_list(
+def _build_one(
     settings: "Settings",
-    papers: Path,
-    engine: "AbstractContextManager[WorkEngine]",
-    *,
-    retry_failed: bool,
+    source: str,
+    repository: str | None,
+    paper_id: str | None,
+    progress: Literal["text", "json"],
+    roots: Sequence[Path] | None,
     blacklist: Path | None,
-    first: bool,
-    html: Path | None,
     as_json: bool,
+    *,
+    first: bool,
 ) -> None:
-    from xkg.cli.display.batch import display, page, show
-    from xkg.commands.batch.paper_list import read_list
-    from xkg.commands.batch.run import run
+    """Builds one paper and prints the result. Raises `InputError` where it is partial, and what a build raises."""
+    from xkg.cli.display.progress import json_lines, text_lines
+    from xkg.commands import build
 
-    listed = read_list(papers)
-    for line, earlier in listed.repeated.items():
-        print_text(f"note: line {line} repeats line {earlier}", err=True)
-    with engine as opened, display(len(listed.papers), opened.jobs) as notify:
-        report = run(
-            settings, listed, opened, retry_failed=retry_failed, blacklist=blacklist, first=first, notify=notify
+    with json_lines() if progress == "json" else text_lines() as notify:
+        result = build.build(
+            settings,
+            source,
+            repository,
+            paper_id=paper_id,
+            notify=notify,
+            roots=roots,
+            blacklist=blacklist,
+            first=first,
         )
-    if html is not None:
-        page(report, html)
-    if as_json:
-        print_result(report, as_json)
-    else:
-        show(report)
-    if report.failed:
-        raise typer.Exit(SOME_FAILED)
+    for note in result.notes:
+        print_text(f"note: {note}", err=True)
+    print_result(result, as_json)
+    if result.unfinished:
+        raise InputError(f"{result.paper}: {result.unfinished}")
 
 
 def verify(

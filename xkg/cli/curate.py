@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.build_in_turn import build_in_turn
-from xkg.cli.display.output import Blacklisted, Json, present, print_result, print_text, settings_of
+from xkg.cli.build_papers import build_papers
+from xkg.cli.display.output import Blacklisted, Json, PaperJobs, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
+    from xkg.commands.batch.paper_list import NamedPaper
     from xkg.config import Settings
 
 _DROPPED = 12
@@ -29,7 +30,8 @@ def curate(
         float | None, typer.Option(min=0, help="At most so many dollars for this target, earlier runs included.")
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
-    build: Annotated[bool, typer.Option("--build", help="Then build what was found, one after the other.")] = False,
+    build: Annotated[bool, typer.Option("--build", help="Then build what was found, --jobs at a time.")] = False,
+    jobs: PaperJobs = None,
     as_json: Json = False,
 ) -> None:
     """Find the papers and repositories that are worth building around one paper, and say why.
@@ -51,16 +53,20 @@ def curate(
     elif not build:
         print_result(curated, as_json=True)
     if build and curated.papers:
-        build_in_turn(settings, curated.pairs(), None, "text", None, blacklist, as_json)
+        from xkg.commands.batch.paper_list import paper_list
+        from xkg.commands.engines import engine_for
+
+        papers = paper_list([(paper, repo, None, record) for paper, repo, record in curated.pairs()])
+        build_papers(settings, papers, engine_for("local", jobs), again=True, blacklist=blacklist, as_json=as_json)
 
 
-def curated_pairs(
+def curated_papers(
     settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
-) -> list[tuple[str, str | None]]:
-    """What curations find around some papers, each pair once; their tables go to stderr."""
+) -> "list[NamedPaper]":
+    """What curations find around some papers; their tables go to stderr."""
     from xkg.commands import curate
 
-    pairs: dict[tuple[str, str | None], None] = {}
+    papers: list[NamedPaper] = []
     for target in targets:
         found = curate.curate(
             settings,
@@ -70,8 +76,8 @@ def curated_pairs(
             notify=lambda line: print_text(line, err=True),
         )
         print_text(table(found), err=True)
-        pairs |= dict.fromkeys(found.pairs())
-    return list(pairs)
+        papers += [(paper, repository, None, record) for paper, repository, record in found.pairs()]
+    return papers
 
 
 def table(curated: "CuratedSet") -> str:

@@ -13,6 +13,7 @@ from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.curation.curated_set import ChosenRepository, RepositoryRecord
     from xkg.embeddings.base import EncodedDocuments
     from xkg.llm.client import LanguageModel
     from xkg.model import PaperBundle
@@ -135,38 +136,57 @@ class Builder(AbstractContextManager["Builder"]):
         paper_id: str | None = None,
         *,
         keep_proven: bool = False,
+        record: "RepositoryRecord | None" = None,
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
         """Builds one paper, a path or an arXiv id or address, and gives what `publish`, which is called under the
         claim on the paper, makes of it; a result for another form of a paper that the graph has. `keep_proven` as in
-        `Unpublished`.
+        `Unpublished`; `record` is what is known of the repository.
 
         Raises what `build_paper` and `publish` raise, and `InputError` for an id that no paper can have."""
+        from xkg.commands.claims import OtherFormError, SamePaperError
+
+        def once() -> "Published | BuildResult":
+            return self._build(paper, repository, paper_id, keep_proven=keep_proven, record=record, publish=publish)
+
+        if paper_id is not None:
+            require_paper_id(paper_id)
+        try:
+            try:
+                return once()
+            except OtherFormError:
+                return once()  # from its finished stages, under the id that the other form has
+        except SamePaperError as same:
+            return self._graph.stored(same.paper, str(same))
+
+    def _build(
+        self,
+        paper: str | Path,
+        repository: str | None,
+        paper_id: str | None,
+        *,
+        keep_proven: bool,
+        record: "RepositoryRecord | None",
+        publish: "Callable[[Unpublished], Published]",
+    ) -> "Published | BuildResult":
         from xkg.build.pipeline import build_paper
-        from xkg.commands.claims import SamePaperError
         from xkg.sandbox.select import warmed
 
         context = self._context
-        if paper_id is not None:
-            require_paper_id(paper_id)
         with self._graph.claims() as claims:
             with ExitStack() as opened:
                 if context.model is not None and context.runner is not None:
                     context = replace(context, runner=opened.enter_context(warmed(context.runner)))
                 notes: tuple[str, ...] = ()
-                is_own = repository == AUTO
                 if repository == AUTO:
-                    repository, notes = self._own_repository(paper)
-                try:
-                    built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
-                except SamePaperError as same:
-                    return self._graph.stored(same.paper, str(same))
+                    chosen, notes = self._own_repository(paper)
+                    repository, record = chosen.spec, chosen.record
+                built = build_paper(paper, repository, replace(context, claims=claims), given_id=paper_id)
                 bundle = built.bundle
-                if is_own:
-                    own = tuple(each.model_copy(update={"is_official": True}) for each in bundle.repositories)
-                    bundle = bundle.model_copy(update={"repositories": own})
+                if record is not None:
+                    bundle = bundle.model_copy(update={"repositories": tuple(map(record.on, bundle.repositories))})
                 built = replace(built, bundle=bundle, notes=(*notes, *claims.notes, *built.notes))
-            return publish(Unpublished(built, dict(claims.fences), keep_proven, chosen=paper_id is not None))
+            return publish(Unpublished(built, dict(claims.fences), keep_proven, paper_id is not None, claims.since))
 
     def embed(self, bundle: "PaperBundle") -> "tuple[list[str], EncodedDocuments]":
         """The texts that the graph embeds of a paper, and what they are embedded as, which the cache of this folder has
@@ -177,14 +197,14 @@ class Builder(AbstractContextManager["Builder"]):
         texts = [vector_text(entry) for entry in searched_entries(bundle)]
         return [str(text) for text in texts], encode_documents(self._context.embedder, texts)
 
-    def _own_repository(self, paper: str | Path) -> tuple[str, tuple[str, ...]]:
+    def _own_repository(self, paper: str | Path) -> "tuple[ChosenRepository, tuple[str, ...]]":
         """The repository that is shown to be the paper's own, and notes."""
         from xkg.commands.curate import own_repository
 
         context = self._context
         notes: list[str] = []
         chosen = own_repository(self._settings, paper, context.sources, context.parsers, self._guard, notes)
-        return chosen.spec, (f"the paper's repository is {chosen.spec}: {'; '.join(chosen.evidence)}", *notes)
+        return chosen, (f"the paper's repository is {chosen.spec}: {'; '.join(chosen.evidence)}", *notes)
 
 
 def build(

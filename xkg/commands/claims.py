@@ -4,12 +4,12 @@ import os
 import re
 import socket
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import TYPE_CHECKING, Protocol, Self
 
 from xkg.commands.graph.open import open_store
 from xkg.config import Settings
-from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError
+from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError, XkgError
 from xkg.model import Paper
 from xkg.text.titles import title_similarity
 
@@ -36,14 +36,20 @@ class SamePaperError(InputError):
         return SamePaperError, (self.paper, str(self))
 
 
+class OtherFormError(XkgError):
+    """While a paper was built, another form of it was published: it is to be built again, under that id."""
+
+
 class Claims(AbstractContextManager["Claims"]):
-    """The claim of one build, held until the context ends. `fences` are for `GraphStore.publish`, `notes` for a
-    person. A store that cannot be reached is no obstacle: the paper waits in the outbox then."""
+    """The claim of one build, held until the context ends. `fences`, and `since`, the graph's counter when its papers
+    were compared, are for `GraphStore.publish`, `notes` for a person. A store that cannot be reached is no obstacle:
+    the paper waits in the outbox then."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._opened = ExitStack()
         self.fences: dict[str, int] = {}
+        self.since = 0
         self.notes: list[str] = []
 
     def __enter__(self) -> Self:
@@ -59,6 +65,7 @@ class Claims(AbstractContextManager["Claims"]):
         try:
             store = self._opened.enter_context(open_store(self._settings))
             if not chosen:
+                self.since = store.counter()
                 with store.snapshot() as snapshot:
                     known = known_as(snapshot, document, identity)
                 if known != identity:
@@ -85,15 +92,21 @@ class Form(Protocol):
 
 
 def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
-    """The id under which a graph has a paper of which this is another form, else `identity`. Raises `SamePaperError`
-    for a form that does not replace that one, and `InputError` where only a person can know."""
+    """The id under which a graph has a paper of which this is another form, else `identity`. Raises as `known_among`
+    does."""
     if snapshot.headings([identity]) or not form.title:
         return identity
+    papers = []
     for candidate in snapshot.called(form.title):
-        try:
-            stored = snapshot.bundle(candidate).paper
-        except CorruptStoreError:
-            continue
+        with suppress(CorruptStoreError):
+            papers.append(snapshot.bundle(candidate).paper)
+    return known_among(papers, form, identity)
+
+
+def known_among(papers: Sequence[Paper], form: Form, identity: str) -> str:
+    """The id of that of these papers of which this is another form, else `identity`. Raises `SamePaperError` for a form
+    that does not replace that one, and `InputError` where only a person can know."""
+    for stored in papers:
         if _is_same(form, stored, identity):
             if form.arxiv_version is not None:
                 return stored.id

@@ -1,7 +1,7 @@
 """The graph that built papers are published into, and the result of a build."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Protocol
 from xkg.commands.graph.open import open_store, outbox_when_unreachable, stored_paper
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreBusyError
+from xkg.store.graph_store import Recognise
 from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
-    from xkg.model import PaperBundle
+    from xkg.model import Paper, PaperBundle
     from xkg.store.graph_store import GraphStore
 
 
@@ -70,20 +71,26 @@ class HeldClaims(Protocol):
     """What a build has claimed (`xkg.commands.claims.Claims`)."""
 
     fences: dict[str, int]
+    since: int
     notes: list[str]
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str: ...
 
 
+_RECORDED = ("is_official", "stars", "archived", "default_branch")
+
+
 @dataclass(frozen=True)
 class Unpublished:
     """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
-    the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id."""
+    the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id; `since` as in
+    `Claims`."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
     keep_proven: bool = False
     chosen: bool = False
+    since: int = 0
 
     @property
     def id(self) -> str:
@@ -163,9 +170,10 @@ def publish_together(
                 new[number] = prepared
         except Exception as error:
             outcomes[number] = error
+    recognise = Recognise(min((paper.since for paper in papers), default=0), _recognised(papers))
     fences = {identity: fence for number in new for identity, fence in papers[number].fences.items()}
     try:
-        generation = store.publish([built.bundle for built in new.values()], fences) if new else 0
+        generation = store.publish([built.bundle for built in new.values()], fences, recognise) if new else 0
     except (StoreBusyError, CorruptStoreError, ModelMismatchError) as error:  # it is the graph's
         return [outcome or error for outcome in outcomes]
     except Exception as error:
@@ -174,6 +182,21 @@ def publish_together(
         alone = {number: publish_together(store, settings, [papers[number]])[0] for number in new}
         return [outcome or alone[number] for number, outcome in enumerate(outcomes)]
     return [outcome or _result(new[number], generation, published=True) for number, outcome in enumerate(outcomes)]
+
+
+def _recognised(papers: Sequence[Unpublished]) -> "Callable[[PaperBundle, Sequence[Paper]], None]":
+    """Raises `OtherFormError` for a paper of which another form was published since it was claimed, and as
+    `known_among`."""
+    from xkg.commands.claims import OtherFormError, known_among
+
+    chosen = {paper.id for paper in papers if paper.chosen}
+
+    def check(bundle: "PaperBundle", others: "Sequence[Paper]") -> None:
+        paper = bundle.paper
+        if paper.id not in chosen and (known := known_among(others, paper, paper.id)) != paper.id:
+            raise OtherFormError(f"another form of it was published as {known} while it was built: build it again")
+
+    return check
 
 
 def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "Built | BuildResult":
@@ -196,6 +219,7 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
             "or first take it out with `xkg remove`"
         )
         return stored_result(store, stored.paper.id, note)
+    built = replace(built, bundle=_with_known_records(built.bundle, stored))
     bundle = apply(built.bundle, newer_evidence(stored, built.bundle), min_level)
     if paper.keep_proven:
         bundle, kept = with_proven(stored, bundle)
@@ -205,6 +229,18 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
         built = replace(built, notes=(*built.notes, *notes))
     built = replace(built, bundle=bundle)
     return _result(built, generation, published=False) if stored == bundle else built
+
+
+def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperBundle":
+    """With what was recorded before of the same repositories, where nothing was asked about them now."""
+    known = {each.url or each.id: each for each in stored.repositories if each.is_official}
+    repositories = tuple(
+        each
+        if each.is_official or (before := known.get(each.url or each.id)) is None
+        else each.model_copy(update={name: getattr(before, name) for name in _RECORDED})
+        for each in bundle.repositories
+    )
+    return bundle.model_copy(update={"repositories": repositories})
 
 
 def stored_result(store: "GraphStore", paper: str, note: str) -> BuildResult:

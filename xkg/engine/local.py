@@ -1,5 +1,6 @@
 """The engine of one machine: processes that do items, one at a time each; one that dies takes only its item with it."""
 
+import itertools
 import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
@@ -7,12 +8,15 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic
 
 from xkg.engine.engine import Failure, Item, Opened, Result, Site, Work, WorkFailed
+from xkg.operating_system import largest_memory
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
 
-# A process gives back no memory that its largest item took.
 ITEMS_OF_A_PROCESS = 25
+"""After so many items a process ends if it has grown, since it gives back no memory that its largest item took."""
+MOST_ITEMS_OF_A_PROCESS = 500
+_GROWN = 64_000_000  # bytes since its first item
 _END_SECONDS = 20
 
 
@@ -27,29 +31,29 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A process, which is started for the first item, anew after it died, and anew after 25."""
+    """A process, which is started for the first item, anew after it died, and anew when it has grown."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
         self._leaving: list[SpawnProcess] = []
-        self._items = 0
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
         """As `Worker.run`."""
         pipe = self._started()
-        self._items += 1
         try:
             pipe.send(item)
             while True:
                 kind, value = pipe.recv()
                 if kind == "event":
                     notify(value)
-                elif isinstance(value, Failure):
+                    continue
+                if kind == "last":
+                    self._leave()
+                if isinstance(value, Failure):
                     raise value.raised()
-                else:
-                    return value  # type: ignore[no-any-return]
+                return value  # type: ignore[no-any-return]
         except (EOFError, OSError) as error:
             process = self._leave()
             code = None if process is None else _exit_code(process)
@@ -69,10 +73,8 @@ class LocalWorker(Generic[Item, Result]):
         self._leaving.clear()
 
     def _started(self) -> Connection:
-        if self._pipe is not None and self._items % ITEMS_OF_A_PROCESS:
+        if self._pipe is not None:
             return self._pipe
-        if self._process is not None:
-            self._leave()
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
         self._process = spawn.Process(target=_work, args=(self._work, other), name="xkg build")
@@ -103,9 +105,14 @@ def _work(work: Work[Any, Any], pipe: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and ends this process
     signal.signal(signal.SIGTERM, _stop)
     opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
+    first = 0
     try:
-        while True:
-            pipe.send(("result", opened.do(pipe.recv())))
+        for count in itertools.count(1):
+            result = opened.do(pipe.recv())
+            now = largest_memory()
+            first = first or now
+            grown = count >= ITEMS_OF_A_PROCESS and now - first > _GROWN
+            pipe.send(("last" if grown or count >= MOST_ITEMS_OF_A_PROCESS else "result", result))
     except (EOFError, OSError, SystemExit):
         return  # the parent is done, or gone
     finally:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Generic, Self
 
 from xkg.engine.addresses import host_and_port, require_private, require_reachable
 from xkg.engine.engine import BegunAgain, Failure, Item, NoWorkerError, Result, Work, WorkFailed
-from xkg.engine.local import ITEMS_OF_A_PROCESS
 from xkg.errors import ConfigError, MissingExtraError, UnreachableError
 
 if TYPE_CHECKING:
@@ -28,6 +27,8 @@ _NO_NODES_SECONDS = 60.0
 # A lease of a lost builder runs out within two minutes (`xkg.store.neo4j.leases`).
 _LEASE_SECONDS = 150.0
 _AUTOMATIC = "auto"
+# A process gives back no memory that its largest item took; a new one takes as long to start as small papers to build.
+_ITEMS_OF_A_PROCESS = 200
 
 
 class RayEngine:
@@ -152,7 +153,7 @@ class RayWorker(Generic[Item, Result]):
 
         self._job, self._shared = job, shared
         resources = {SLOT: 1}
-        task = _ray().remote(num_cpus=1, resources=resources, max_retries=0, max_calls=ITEMS_OF_A_PROCESS)
+        task = _ray().remote(num_cpus=1, resources=resources, max_retries=0, max_calls=_ITEMS_OF_A_PROCESS)
         self._task = task(run_item).options(num_returns="streaming")
         self._stopped = threading.Event()
         self._running: Any = None

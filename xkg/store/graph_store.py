@@ -213,6 +213,14 @@ class Snapshot(Protocol):
         ...
 
 
+class Recognise(NamedTuple):
+    """`check` is called in the step that publishes a paper, while nobody else writes, with the paper and those others
+    that were published since the graph's `counter` was `since`, without texts."""
+
+    since: int
+    check: Callable[[PaperBundle, Sequence[Paper]], None]
+
+
 class GraphStore(Protocol):
     """Where graphs live. Every write is one atomic step: readers see all of it or nothing. `place` is what a person
     calls it: a folder, or the address of a server without any secret."""
@@ -225,11 +233,17 @@ class GraphStore(Protocol):
         is what another is told. Raises `LeaseHeldError` where another has it, and `StoreUnreachableError`."""
         ...
 
-    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:
+    def counter(self) -> int:
+        """How many times the graph was changed."""
+        ...
+
+    def publish(
+        self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: "Recognise | None" = None
+    ) -> int:
         """Adds or replaces these papers; gives the number of the generation that has them, the current one where all
         are stored as they are. `fences` are those of leases, by paper. Raises `InputError` for a bundle that
-        contradicts itself, `LeaseLostError` where another has taken a lease meanwhile, and `StoreError` where it cannot
-        be written."""
+        contradicts itself, `LeaseLostError` where another has taken a lease meanwhile, `StoreError` where it cannot
+        be written, and what `recognise.check` raises; nothing is written then."""
         ...
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:

@@ -21,7 +21,7 @@ NODES = {
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
     "Code": "id name implementation test documentation language packages[] level evidence claims",
     "Symbol": "id kind path qualified_name start_line end_line signature",
-    "Repository": "id url commit license is_official",
+    "Repository": "id url commit license stars archived default_branch is_official",
     "Finding": "id name description",
     "Resource": "id name description",
     "Ablation": "id technique metric direction baseline value change low high seeds kind description diff commit "
@@ -81,8 +81,13 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
     visible = {entry.technique.id for entry in entries}
     visible_code = {entry.code.id for entry in entries if entry.code is not None}
     for repository in bundle.repositories:
-        values = (encodable(repository.url), _text(repository.commit), _text(repository.license))
-        yield Row("Repository", (key(repository.id), *values, repository.is_official))
+        yield Row(
+            "Repository",
+            (
+                key(repository.id), encodable(repository.url), _text(repository.commit), _text(repository.license),
+                repository.stars, repository.archived, _text(repository.default_branch), repository.is_official,
+            ),
+        )  # fmt: skip
         yield Row("HAS_REPOSITORY", (own, key(repository.id)))
     for symbol in bundle.symbols:
         yield Row(

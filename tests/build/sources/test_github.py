@@ -52,6 +52,12 @@ def test_one_without_commits_and_one_that_is_gone_or_private(server: Scholarly, 
     assert client(server, tmp_path).repository("lab/secret") is None
 
 
+def test_who_committed(server: Scholarly, tmp_path: Path) -> None:
+    server.host(StandInRepository("lab/waves", committers=("Ada Sea", "Ben Foam", "Ada Sea")))
+    assert client(server, tmp_path).committers("lab/waves") == ("Ada Sea", "Ben Foam")
+    assert client(server, tmp_path).committers("lab/gone") == ()
+
+
 def test_a_search_goes_over_pages(server: Scholarly, tmp_path: Path) -> None:
     server.page = 3
     found = client(server, tmp_path).search(["currents of the sea"], 5)

@@ -8,12 +8,14 @@ import pytest
 
 from evaluation.generated.graph import bundle
 from xkg.build.context import Built
-from xkg.commands.batch.publisher import OtherForm, Outcome, Publisher
+from xkg.commands.batch.publisher import Outcome, Publisher
+from xkg.commands.claims import OtherFormError
 from xkg.commands.graph.open import open_store
 from xkg.commands.published import BuildResult, Unpublished
 from xkg.config import LlmSettings, Settings
 from xkg.errors import InputError, StoreError
 from xkg.model import PaperBundle, Technique
+from xkg.store.graph_store import Recognise
 from xkg.store.local.store import EmbeddedStore
 
 
@@ -39,10 +41,12 @@ class Batch:
         self._all_are_ready = threading.Event()
         usual = EmbeddedStore.publish
 
-        def publish(store: EmbeddedStore, new: list[PaperBundle], fences: Mapping[str, int]) -> int:
+        def publish(
+            store: EmbeddedStore, new: list[PaperBundle], fences: Mapping[str, int], recognise: Recognise
+        ) -> int:
             assert self._all_are_ready.wait(30)
             self.steps.append([each.paper.id for each in new])
-            return usual(store, new, fences)
+            return usual(store, new, fences, recognise)
 
         monkeypatch.setattr(EmbeddedStore, "publish", publish)
 
@@ -91,10 +95,10 @@ def test_what_is_wrong_with_one_paper_keeps_no_other(batch: Batch, monkeypatch: 
     contradicts = contradicts.model_copy(update={"techniques": contradicts.techniques * 2})
     usual = EmbeddedStore.publish
 
-    def publish(store: EmbeddedStore, new: list[PaperBundle], fences: Mapping[str, int]) -> int:
+    def publish(store: EmbeddedStore, new: list[PaperBundle], fences: Mapping[str, int], recognise: Recognise) -> int:
         if any(each.paper.id == "title:c" for each in new):
             raise StoreError("its rows cannot be loaded")
-        return usual(store, new, fences)
+        return usual(store, new, fences, recognise)
 
     monkeypatch.setattr(EmbeddedStore, "publish", publish)
     outcomes = batch.publish(
@@ -132,7 +136,7 @@ def test_a_form_that_replaces_the_first_is_to_be_built_under_its_id(batch: Batch
     arxiv = paper("arxiv:2401.01234", title, arxiv_id="2401.01234", arxiv_version="v1", authors=("Ada Writer",))
     outcomes = batch.publish(file, arxiv)
     assert result(outcomes[0]).published
-    assert isinstance(outcomes[1], OtherForm)
+    assert isinstance(outcomes[1], OtherFormError)
     assert file.paper.id in str(outcomes[1])
     assert result(batch.publish(arxiv, chosen=True)[0]).published
     assert set(batch.stored()) == {file.paper.id, arxiv.paper.id}, "whose id a person gave is not compared"

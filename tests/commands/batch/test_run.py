@@ -150,6 +150,9 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
         (["--papers", "list", "--paper", "x.tex"], "--paper"),
         (["--paper", "x.tex", "--retry-failed"], "--retry-failed"),
         (["--paper", "x.tex", "--jobs", "2"], "--jobs"),
+        (["--paper", "x.tex", "--html", "x.html"], "--html"),
+        (["--paper", "x.tex", "--paper", "y.tex", "--retry-failed"], "--retry-failed"),
+        (["--paper", "x.tex", "--paper", "y.tex", "--within", "."], "--within"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(

@@ -166,8 +166,8 @@ ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
         [WARM_UP, "Notes on warm-up", "two definitions are missing"],
     ],
     "repositories": [
-        [OFFICIAL.id, OFFICIAL.url, "aaa", "MIT", True, "Stochastic kernel flows", 2, 2, 2],
-        [OTHER.id, OTHER.url, "bbb", None, False, "Amortised flows", 1, 0, 1],
+        [OFFICIAL.id, OFFICIAL.url, "aaa", "MIT", True, 12, True, "trunk", "Stochastic kernel flows", 2, 2, 2],
+        [OTHER.id, OTHER.url, "bbb", None, False, None, None, None, "Amortised flows", 1, 0, 1],
     ],
     "runnable-methods": [["Amortised flow", AMORTISED_FLOW, "Amortised flows", 2, 1]],
     "shared-techniques": [

@@ -26,7 +26,7 @@ from xkg.text.titles import title_similarity
 from xkg.value import Value
 
 MOST_PAPERS = 10
-_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 30, 3
+_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 60, 3
 _TECHNIQUES = 6
 _SAME = 0.9
 _CITED_PER_FOUND = 3
@@ -165,14 +165,16 @@ def _identified(
 ) -> list[Candidate]:
     """The references that rank first, with the papers that they name; the others rank on as they are."""
     order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
-    first, rest = order[:_REFERENCES], order[_REFERENCES:]
-    papers = identify([c.reference for c in first if c.reference is not None], sources.indexes, note)
-    named = [
-        candidate.model_copy(update={"found": paper.paper, "identified": paper.how})
-        for candidate, paper in zip(first, papers, strict=True)
+    references = [candidate.reference for candidate in order if candidate.reference is not None]
+    quick = [index for index in sources.indexes if not index.is_slow]
+    papers = [
+        *identify(references[:_REFERENCES], sources.indexes, note),
+        *identify(references[_REFERENCES:], quick, note),
     ]
-    behind = f"it ranks behind the first {_REFERENCES} references, which were looked up"
-    return named + [candidate.model_copy(update={"identified": behind}) for candidate in rest]
+    return [
+        candidate.model_copy(update={"found": paper.paper, "identified": paper.how})
+        for candidate, paper in zip(order, papers, strict=True)
+    ]
 
 
 def _searched(

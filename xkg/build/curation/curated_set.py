@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from xkg.model import Repository
 from xkg.value import Value
 
 
@@ -25,6 +26,31 @@ class Mention(Value):
     together: int = 1
 
 
+class RepositoryRecord(Value):
+    """What is recorded with a repository that was found for a paper: whether it is the paper's own, and what its host
+    says of it, None for what that was not asked. `commit` is the newest of the default branch."""
+
+    is_official: bool = False
+    commit: str | None = None
+    license: str | None = None
+    stars: int | None = None
+    archived: bool | None = None
+    default_branch: str | None = None
+
+    def on(self, repository: Repository) -> Repository:
+        """The repository with this record. It follows the default branch where it was fetched at the newest commit."""
+        newest = self.commit is not None and repository.reference == self.commit
+        update = {
+            "is_official": repository.is_official or self.is_official,
+            "license": repository.license or self.license,
+            "stars": self.stars,
+            "archived": self.archived,
+            "default_branch": self.default_branch,
+            "reference": None if newest else repository.reference,
+        }
+        return repository.model_copy(update=update)
+
+
 class ChosenRepository(Value):
     """A repository and what speaks for and against it as the paper's own, a line each. `is_official` is None where that
     stays open; `is_named` says that the paper calls it its own, `found` where its address comes from. Stars, days and
@@ -35,7 +61,7 @@ class ChosenRepository(Value):
     default_branch: str = ""
     license: str | None = None
     stars: int | None = None
-    archived: bool = False
+    archived: bool | None = None
     size_kb: int | None = None
     created: str | None = None
     committed: str | None = None
@@ -49,6 +75,17 @@ class ChosenRepository(Value):
     def spec(self) -> str:
         """As `xkg build --repo` takes it."""
         return f"{self.url}@{self.commit}" if self.commit else self.url
+
+    @property
+    def record(self) -> RepositoryRecord:
+        return RepositoryRecord(
+            is_official=bool(self.is_official),
+            commit=self.commit,
+            license=self.license,
+            stars=self.stars,
+            archived=self.archived,
+            default_branch=self.default_branch or None,
+        )
 
 
 class CuratedPaper(Value):
@@ -92,10 +129,10 @@ class CuratedSet(Value):
     by: str | None = None
     notes: tuple[str, ...] = ()
 
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Papers and repositories as `xkg build --paper … --repo …` takes them."""
+    def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
+        """Papers and repositories as `xkg build --paper … --repo …` takes them, and what is recorded with these."""
         return tuple(
-            (f"arxiv:{paper.arxiv_id}", paper.repository.spec)
+            (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers
             if paper.arxiv_id is not None and paper.repository is not None
         )

@@ -51,11 +51,13 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`official` is None where the points leave it open; `evidence` has a line for each fact, with its points."""
+    """`official` is None where the points leave it open; `evidence` has a line for each fact, with its points.
+    `wants_author`: the repository is tied to the paper, and whether to its authors, their commits could show."""
 
     official: bool | None
     points: float
     evidence: tuple[str, ...]
+    wants_author: bool = False
 
 
 def judge(
@@ -74,7 +76,7 @@ def judge(
     elif points <= FOREIGN or not names_it:
         official = False
     lines = tuple(f"{value:+.0f} {printable_line(line)}" if value else printable_line(line) for value, _, line in found)
-    return Verdict(official, points, lines)
+    return Verdict(official, points, lines, official is not True and names_it and points > FOREIGN)
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
@@ -97,9 +99,11 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     elif _holds_title(readme[:40_000], paper.title):
         yield 2, "paper", "its README has the title"
     entries = [entry.fields.get("title", "") for entry in bibtex.entries(readme[-60_000:])[:20]]
-    if any(title_similarity(title, paper.title) >= _ALIKE for title in entries):
+    if any(_is_title(title, paper.title) for title in entries):
         own = len([title for title in entries if title]) <= 3
         yield (2 if own else 1), "paper", "its README asks to cite the paper (BibTeX)"
+    elif named := [title for title in entries if title]:
+        yield -3, "", f"its README asks to cite another paper: {named[0][:120]}"
     ids = {match[1] for match in _ARXIV.finditer(readme[:200_000])}
     if paper.arxiv_id is not None and paper.arxiv_id in ids:
         few = len(ids) <= 4
@@ -110,8 +114,12 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
         )
     if _OFFICIAL.search(readme[:8000]) or _OFFICIAL.search(facts.description):
         yield 2, "authors", "it calls itself the code of a paper"
+    if _is_named_after(facts, paper.title):
+        yield 1, "paper", "its name is that of the method in the title"
     if name := _author_as_owner(facts, paper.authors):
         yield 2, "authors", f"its owner's name is like the author {name}"
+    if names := _authors_among(facts.committers, paper.authors):
+        yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
         when = f"it was made {abs(days)} days {'after' if days >= 0 else 'before'} the paper's first version"
         # Who has the title before the world reads it is of its authors.
@@ -159,6 +167,41 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
         if (len(last) >= 4 and last in owner) or owner in joined or (len(first) >= 5 and first in owner):
             return author
     return None
+
+
+def _is_title(one: str, other: str) -> bool:
+    """Also where one writes as two words what the other joins."""
+    return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
+
+
+def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
+    """Whether the repository is called what the title begins with, before a colon, or holds as its words."""
+    words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
+    head, colon, _ = title.partition(":")
+    in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))
+    within = f" {' '.join(words)} " in f" {in_title} "
+    return bool(words) and ((bool(colon) and "".join(words) == _letters(head)) or (len(words) > 1 and within))
+
+
+def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
+    """The authors that have committed under their name: first and last word of it, or the initial and the last."""
+    known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
+    found = []
+    for author in authors[:60]:
+        words = _name_words(author)
+        if len(words) < 2:
+            continue
+        if any(last == words[-1] and _same_first(first, words[0]) for first, last in known):
+            found.append(author)
+    return found
+
+
+def _same_first(one: str, other: str) -> bool:
+    return one == other if len(one) > 1 and len(other) > 1 else one[0] == other[0]
+
+
+def _name_words(name: str) -> list[str]:
+    return [word for word in (_letters(part) for part in name.split()) if word]
 
 
 def _days(first: str | None, second: str | None) -> int | None:

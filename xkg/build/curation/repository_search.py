@@ -24,6 +24,7 @@ class RepositoryHost(Protocol):
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
     def repository(self, full_name: str) -> RepositoryFacts | None: ...
+    def committers(self, full_name: str) -> Sequence[str]: ...
 
 
 class RepositorySearch:
@@ -106,7 +107,11 @@ class RepositorySearch:
         origin = f"https://github.com/{facts.source}" if facts.source is not None else ""
         if reason := self._refused(facts.url) or (self._refused(origin) if "/" in (facts.source or "") else None):
             return ChosenRepository(url=facts.url, is_official=False, evidence=(reason,), found=found)
-        verdict = judge(facts, paper, link.role if link is not None else None)
+        role = link.role if link is not None else None
+        verdict = judge(facts, paper, role)
+        if verdict.wants_author:
+            facts = self._with_committers(facts)
+            verdict = judge(facts, paper, role)
         official, evidence = verdict.official, verdict.evidence
         if official is None and (decided := self._decide(paper, facts, verdict)) is not None:
             official, evidence = decided[0], (*evidence, decided[1])
@@ -149,6 +154,16 @@ class RepositorySearch:
             committed=checkout.committed,
             readme=(content or b"").decode("utf-8", "replace"),
         )
+
+    def _with_committers(self, facts: RepositoryFacts) -> RepositoryFacts:
+        name = github_name(facts.url)
+        if name is None or self._host is None or self._busy is not None:
+            return facts
+        try:
+            return facts.model_copy(update={"committers": tuple(self._host.committers(name))})
+        except InputError as error:
+            self._failed(f"who committed to {name} is not known: {error}", error)
+            return facts
 
     def _failed(self, line: str, error: InputError) -> None:
         if isinstance(error, BusyError):

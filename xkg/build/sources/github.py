@@ -31,7 +31,9 @@ URL = "https://api.github.com"
 
 _LARGEST = 8_000_000
 _LARGEST_README = 400_000
+_COMMITS = 100
 _FRESH = 86_400.0  # seconds
+_MOST_STARS = 2**40  # more is nonsense, and too large for a graph
 _REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
 _NAME = re.compile(
     r"(?ai)(?:https?://)?(?:www\.)?github\.com/(?P<owner>[a-z0-9][a-z0-9-]{0,38})/(?P<name>[\w.-]{1,100}?)"
@@ -44,14 +46,15 @@ _NO_REPOSITORIES = frozenset(
 
 class RepositoryFacts(Value):
     """A repository as its host describes it. Days are YYYY-MM-DD; `source` is the full name of what it is a fork of,
-    `size_kb` that of all its history; '' or None for what is not known."""
+    `size_kb` that of all its history; '' or None for what is not known. `committers` are names of those who committed
+    last, where that was asked (`GitHub.committers`)."""
 
     url: str
     full_name: str
     description: str = ""
     homepage: str = ""
     stars: int | None = None
-    archived: bool = False
+    archived: bool | None = None
     source: str | None = None
     license: str | None = None
     size_kb: int | None = None
@@ -61,6 +64,7 @@ class RepositoryFacts(Value):
     commit: str | None = None
     committed: str | None = None
     readme: str = ""
+    committers: tuple[str, ...] = ()
 
 
 def github_name(url: str) -> str | None:
@@ -146,6 +150,19 @@ class GitHub:
                 head = found.get_branch(facts.default_branch).commit
                 more |= {"commit": head.sha, "committed": _day(head.commit.committer.date)}
             return facts.model_copy(update=more)
+
+    def committers(self, full_name: str) -> tuple[str, ...]:
+        """The names of the authors of its last hundred commits, each once; empty where there are none."""
+        with self._said():
+            try:
+                self._github.per_page = _COMMITS
+                found = self._github.get_repo(full_name).get_commits()
+                names = [commit.commit.author.name for commit in islice(found, _COMMITS)]
+            except GithubException as error:
+                if error.status in (404, 409):  # gone, or empty
+                    return ()
+                raise
+        return tuple(dict.fromkeys(name[:200] for name in names if name))
 
     def _said(self) -> "_Errors":
         return _Errors(self._host, bool(self._token))
@@ -256,7 +273,7 @@ def _facts(found: GithubRepository) -> RepositoryFacts | None:
         full_name=name,
         description=(found.description or "")[:1000],
         homepage=(found.homepage or "")[:300],
-        stars=found.stargazers_count,
+        stars=found.stargazers_count if 0 <= found.stargazers_count <= _MOST_STARS else None,
         archived=bool(found.archived),
         source=(origin or "a fork") if raw.get("fork") else None,
         license=license_id if license_id not in (None, "NOASSERTION") else None,

@@ -22,6 +22,7 @@ _LARGEST = 20_000_000
 _DOIS, _PER_TITLE = 50, 3
 _REMEDY = "check the network and the setting curation.openalex, or switch it off ('none')"
 _FIELDS = ["id", "doi", "title", "display_name", "publication_date", "authorships", "locations"]
+_WITH_ABSTRACT = [*_FIELDS, "abstract_inverted_index"]
 
 
 class OpenAlexIndex:
@@ -41,7 +42,7 @@ class OpenAlexIndex:
         distinct = tuple(dict.fromkeys(doi.lower() for doi in dois if "|" not in doi and "," not in doi))
         found: list[FoundPaper] = []
         for at in range(0, len(distinct), _DOIS):
-            works = self._works().filter(doi="|".join(distinct[at : at + _DOIS])).select(_FIELDS)
+            works = self._works().filter(doi="|".join(distinct[at : at + _DOIS])).select(_WITH_ABSTRACT)
             for page in works.paginate(per_page=_DOIS, n_max=2 * _DOIS):
                 found += _papers(page)
         return found
@@ -51,13 +52,13 @@ class OpenAlexIndex:
         for title in dict.fromkeys(titles):
             words = " ".join(re.findall(r"[^\W_]+", title)[:40])
             if words:
-                works = self._works().search_filter(title=words).select(_FIELDS)
+                works = self._works().search_filter(title=words).select(_WITH_ABSTRACT)
                 found += _papers(works.get(per_page=_PER_TITLE))
         return found
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
         works = self._works().search(" ".join(re.findall(r"[^\W_]+", query)[:40]))
-        return _papers(works.select([*_FIELDS, "abstract_inverted_index"]).get(per_page=min(k, 100)))
+        return _papers(works.select(_WITH_ABSTRACT).get(per_page=min(k, 100)))
 
     def _works(self) -> Any:
         return Works(self._web, self._url)

@@ -4,6 +4,7 @@ import io
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,7 +106,9 @@ def _duration(seconds: float) -> str:
 
 
 def lines(report: Report) -> Iterator[Text]:
-    """The rows of a report and its sum, a line each, with the reason of a failure below."""
+    """The rows of a report and its sum, a line each, with the reason of a failure and notes below; a note of several
+    papers stands at the end, once."""
+    counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
         found = f"{plural(row.techniques, 'technique')}{f', code: {code}' if code else ''}" if row.paper else ""
@@ -114,9 +117,16 @@ def lines(report: Report) -> Iterator[Text]:
         line.append(f"{row.state:<10}", style=_STYLES[row.state])
         line.append(f"{row.seconds:7.1f} s  {printable_line(row.title or row.name)}")
         yield line
-        for more in (f"{row.paper}: {found}{cost}" if row.paper else "", row.reason):
+        about = [f"{row.paper}: {found}{cost}" if row.paper else "", row.reason]
+        alone = [note for note in dict.fromkeys(row.notes) if counts[note] == 1 and note not in row.reason]
+        for more in (*about, *(f"note: {note}" for note in alone)):
             if more:
                 yield Text(f"{'':27}{printable_line(more)}", style="dim")
+    for note, count in counts.items():
+        if count > 1:
+            yield Text(f"note of {count} papers: {printable_line(note)}", style="dim")
+    for note in report.notes:
+        yield Text(f"note: {printable_line(note)}", style="dim")
     yield Text(str(report))
 
 

@@ -4,8 +4,9 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.live import Live
@@ -14,6 +15,9 @@ from rich.text import Text
 from xkg.build.stage_cache import Begun, Progress, StageReport
 from xkg.llm.client import Call
 from xkg.text.unicode import printable_line
+
+if TYPE_CHECKING:
+    from xkg.commands.batch.side_by_side import Event
 
 _NAMED = 2
 """Techniques at work that are named."""
@@ -39,6 +43,24 @@ def json_lines() -> Iterator[Callable[[object], None]]:
     unknown."""
     display = _Display(Console(file=sys.stderr), 1)
     yield display.as_json
+
+
+@contextmanager
+def json_lines_of_papers() -> "Iterator[Callable[[Event], None]]":
+    """As `json_lines`, for several papers at a time: each line has the `paper` as it was named, calls and dollars are
+    those of all, and an event `paper` with its row ends one."""
+    from xkg.commands.batch.records import Row
+
+    display = _Display(Console(file=sys.stderr), 1)
+
+    def shown(event: "Event") -> None:
+        listed, value = event
+        if isinstance(value, Row):
+            display.write({"event": "paper", "paper": listed.paper, "row": value.model_dump()})
+        else:
+            display.as_json(value, paper=listed.paper)
+
+    yield shown
 
 
 class _Display:
@@ -67,7 +89,7 @@ class _Display:
                 f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {printable_line(event.about)}{self._bill()}"
             )
 
-    def as_json(self, event: object) -> None:
+    def as_json(self, event: object, **about: str) -> None:
         self._take(event)
         match event:
             case StageReport():
@@ -80,6 +102,10 @@ class _Display:
                 fields = {"event": "calls"}
             case _:
                 return
+        self.write({**fields, **about})
+
+    def write(self, fields: Mapping[str, object]) -> None:
+        """One line, with the bill so far."""
         dollars = None if self._unpriced else round(self._dollars, 6)
         line = json.dumps({**fields, "calls": self._calls, "tokens": self._tokens, "dollars": dollars})
         sys.stderr.write(f"{line}\n")  # in one write, since several threads report calls

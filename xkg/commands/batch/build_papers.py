@@ -92,7 +92,12 @@ class BuildPapers:
                 if carried is not None:
                     paper, repository = carried.place(paper), repository and carried.place(repository)
                 return builder.build(
-                    paper, repository, listed.paper_id, keep_proven=listed.keep_proven, publish=publish
+                    paper,
+                    repository,
+                    listed.paper_id,
+                    keep_proven=listed.keep_proven,
+                    record=listed.record,
+                    publish=publish,
                 )
 
             yield build

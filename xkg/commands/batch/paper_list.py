@@ -1,11 +1,12 @@
 """A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from xkg.build.curation.curated_set import RepositoryRecord
 from xkg.build.sources.arxiv import arxiv_id
 from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
@@ -20,13 +21,15 @@ _HEADS = {"paper", "repository", "repo", "id"}
 
 class ListedPaper(Value):
     """A paper of a list: a path, an arXiv id or an address, or a title; its repository and its id, if they are given.
-    `line` is 1-based; `keep_proven` as in `xkg.commands.published.Unpublished`."""
+    `line` is 1-based; `keep_proven` as in `xkg.commands.published.Unpublished`; `record` is what a curation found out
+    about the repository."""
 
     line: int
     paper: str
     repository: str | None = None
     paper_id: str | None = None
     keep_proven: bool = False
+    record: RepositoryRecord | None = None
 
 
 class BrokenLine(Value):
@@ -98,6 +101,23 @@ def read_list(path: Path) -> PaperList:
         raise InputError(f"the list {path} names no paper{bad}")
     papers.sort(key=lambda listed: listed.line)
     return PaperList(papers=tuple(papers), broken=tuple(broken), repeated=repeated)
+
+
+NamedPaper = tuple[str, str | None, str | None, RepositoryRecord | None]
+"""A paper, its repository, its id, and what is known of the repository."""
+
+
+def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
+    """Papers that were named without a file, each once; a curated one (with a record) that was named by a person is as
+    that person named it. Raises `InputError` for a paper that was named with two repositories."""
+    listed: dict[str, ListedPaper] = {}
+    for paper, repository, paper_id, record in papers:
+        line = len(listed) + 1
+        new = ListedPaper(line=line, paper=paper, repository=repository, paper_id=paper_id, record=record)
+        known = listed.setdefault(_work(paper)[0], new)
+        if record is None and known.repository != repository:
+            raise InputError(f"{paper} is named with two repositories: keep one")
+    return PaperList(papers=tuple(listed.values()))
 
 
 def _work(paper: str) -> tuple[str, str]:

@@ -5,11 +5,10 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from xkg.commands.claims import SamePaperError, known_as
+from xkg.commands.claims import OtherFormError, SamePaperError, known_as
 from xkg.commands.graph.open import open_store
 from xkg.commands.published import BuildResult, Unpublished, publish_together, stored_result
 from xkg.config import Settings
-from xkg.errors import XkgError
 from xkg.store.graph_store import GraphStore
 from xkg.text.titles import same_title
 
@@ -19,10 +18,6 @@ many, and grows with the graph."""
 TOGETHER = 50
 """So many papers are published without a pause, for the sake of memory."""
 _ROOM = 4 * TOGETHER
-
-
-class OtherForm(XkgError):
-    """While a paper was built, another form of it was published: it is to be built again, under that id."""
 
 
 Outcome = BuildResult | Exception
@@ -136,7 +131,7 @@ class Publisher:
             return stored_result(store, same.paper, str(same))
         except Exception as error:
             return error
-        return None if known == paper.id else OtherForm(f"the graph has this paper as {known} now: build it again")
+        return None if known == paper.id else OtherFormError(f"the graph has this paper as {known} now: build it again")
 
 
 def _apart(waiting: Sequence[_Waiting]) -> tuple[list[_Waiting], list[_Waiting]]:

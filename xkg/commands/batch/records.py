@@ -27,7 +27,7 @@ State = Literal["built", "unchanged", "partial", "failed"]
 class Row(Value):
     """The outcome of one listed paper. `paper` is the graph's id, None where the build failed before it had one;
     `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `levels` counts code nodes;
-    `reason` says why the state is `partial` or `failed`."""
+    `reason` says why the state is `partial` or `failed`; `notes` are for a person."""
 
     line: int
     name: str
@@ -41,6 +41,7 @@ class Row(Value):
     cost_usd: float = 0.0
     seconds: float = 0.0
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: float) -> Row:
@@ -58,6 +59,7 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
         "generation": outcome.generation,
         "cost_usd": outcome.cost_usd,
         "reason": outcome.unfinished,
+        "notes": outcome.notes,
     }
     return row.model_copy(update=update)
 
@@ -129,7 +131,8 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     `decided`, what all papers share (`deciding_settings`). What lies elsewhere (arXiv, an address) counts as unchanged:
     new versions are asked for by building that paper."""
     repository = listed.repository and _files(listed.repository)
-    return _digest([decided, _files(listed.paper), repository, listed.paper_id])
+    curated = [True] if listed.record is not None else []
+    return _digest([decided, _files(listed.paper), repository, listed.paper_id, *curated])
 
 
 def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:

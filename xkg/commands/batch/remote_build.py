@@ -70,6 +70,7 @@ class _ClaimsAtHome:
     def __init__(self, home: Home) -> None:
         self._home = home
         self.fences: dict[str, int] = {}
+        self.since = 0
         self.notes: list[str] = []
 
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:

@@ -46,15 +46,17 @@ def run(
     engine: Engine,
     *,
     retry_failed: bool = False,
+    again: bool = False,
     blacklist: Path | None = None,
     first: bool = False,
     notify: Callable[[Event], None] = lambda _: None,
 ) -> Report:
     """Builds what is missing or changed (`build_side_by_side`). Papers whose inputs failed before are not built again
-    unless `retry_failed` (a server or a process that failed is no such input); what `blacklist` names is refused;
-    `first` as in `Builder`. `notify` receives, from several threads, a listed paper with each of its events, and with
-    its row at the end. Raises `StoreError` where the graph's folder cannot be written, and `NoWorkerError` where no
-    paper can be built; an interrupt ends all builds, and the next run goes on from there."""
+    unless `retry_failed` (a server or a process that failed is no such input); with `again` all are built, from
+    finished stages where nothing changed. What `blacklist` names is refused; `first` as in `Builder`. `notify`
+    receives, from several threads, a listed paper with each of its events, and with its row at the end. Raises
+    `StoreError` where the graph's folder cannot be written, and `NoWorkerError` where no paper can be built; an
+    interrupt ends all builds, and the next run goes on from there."""
     started = time.monotonic()
     require_folder(settings.kg)
     records = Records(settings.kg)
@@ -69,7 +71,7 @@ def run(
     digests: dict[int, str] = {}
     for listed in papers.papers:
         digest = digests[listed.line] = inputs(listed, decided)
-        row = _known(records.of(listed), digest, present, retry_failed=retry_failed)
+        row = None if again else _known(records.of(listed), digest, present, retry_failed=retry_failed)
         if row is None and (absent := _absent(listed)) is not None:
             row = row_of(listed, absent, 0.0)
             records_of_absent.append(Record(key=key(listed), inputs=digest, row=row, lasting=True))
@@ -121,7 +123,7 @@ def _known(record: Record | None, digest: str, present: frozenset[str], *, retry
         )
     if record.row.state == "partial" or record.row.paper not in present:
         return None
-    return record.row.model_copy(update={"state": "unchanged", "seconds": 0.0})
+    return record.row.model_copy(update={"state": "unchanged", "seconds": 0.0, "notes": ()})
 
 
 _AGAIN = " (failed before; --retry-failed tries it again)"

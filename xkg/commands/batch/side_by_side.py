@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper
-from xkg.commands.batch.publisher import OtherForm, Outcome, Publisher
+from xkg.commands.batch.publisher import Outcome, Publisher
+from xkg.commands.claims import OtherFormError
 from xkg.commands.published import BuildResult, Unpublished
 from xkg.engine.engine import Engine, Worker, WorkFailed, failure
 
@@ -70,7 +71,7 @@ def _round(
     errors: list[BaseException] = []
 
     def end(listed: ListedPaper, outcome: Outcome, seconds: float) -> None:
-        if isinstance(outcome, OtherForm):
+        if isinstance(outcome, OtherFormError):
             again.append(listed)
             return
         if not isinstance(outcome, BuildResult | WorkFailed):

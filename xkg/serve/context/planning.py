@@ -14,6 +14,7 @@ from xkg.serve.answers.types import short
 from xkg.serve.context.fitting import Step, document, reach, room
 from xkg.serve.context.parts import Chosen, first_words, indent, inline, quoted_below, span
 from xkg.serve.search.related import RelatedAnswer
+from xkg.text.plural import plural
 
 _ABSTRACT, _SENTENCE = 400, 200
 _MOST_SHARED, _MOST_PACKAGES = 3, 30
@@ -168,6 +169,8 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
             f"commit {repository.commit}" if repository.commit and repository.url else "",  # an id has it
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",
+            f"{plural(repository.stars, 'star')} on GitHub" if repository.stars is not None else "",
+            "archived: its authors no longer change it" if repository.archived else "",
         ]
         title = "\n## Repositories\n\n" * (n == 0)
         named = inline(repository.url or repository.id, 300)

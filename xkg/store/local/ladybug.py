@@ -30,6 +30,8 @@ _NUMBERS = {
     "weight": "DOUBLE",
     "start_line": "INT64",
     "end_line": "INT64",
+    "stars": "INT64",
+    "archived": "BOOLEAN",
     "is_official": "BOOLEAN",
     "score": "DOUBLE",
     "rank": "INT64",

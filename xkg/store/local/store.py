@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from xkg.errors import CorruptStoreError, ModelMismatchError, StoreError, UnknownIdError
 from xkg.files import private_folder
-from xkg.model import Ablation, PaperBundle
+from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store import ablations, bundles
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts import decisions
-from xkg.store.graph_store import Decision, Table
+from xkg.store.graph_store import Decision, Recognise, Table
 from xkg.store.local import generation
 from xkg.store.local.generation import REBUILD, Current, Generation, Manifest
 from xkg.store.local.generations import Generations, one_line
@@ -61,7 +61,16 @@ class EmbeddedStore:
         """Holds nothing: a folder is one machine's, whose batches divide their papers among themselves."""
         return nullcontext(0)
 
-    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:  # noqa: ARG002
+    def counter(self) -> int:
+        with self.snapshot() as snapshot:
+            return snapshot.generation
+
+    def publish(
+        self,
+        new: Sequence[PaperBundle],
+        fences: Mapping[str, int] | None = None,  # noqa: ARG002
+        recognise: Recognise | None = None,
+    ) -> int:
         """Adds or replaces papers in one step, and gives the number of the generation that has them: a new one, if they
         are not all stored as they are. There are no leases, so `fences` are not compared.
 
@@ -75,9 +84,18 @@ class EmbeddedStore:
             bundles.validate(bundle)
         with self._generations.writing() as current, self._generations.opened() as opened:
             known = dict(opened.manifest.bundles) if opened else {}
+            if recognise is not None and opened and opened.manifest.number > recognise.since:
+                self._recognise(recognise.check, new)
             for paper, bundle in by_paper.items():
                 known[paper] = bundles.write(self._generations.bundles, bundle)
             return self._build_changed(current, opened, known)
+
+    def _recognise(self, check: Callable[[PaperBundle, Sequence[Paper]], None], new: Sequence[PaperBundle]) -> None:
+        with self.snapshot() as snapshot:
+            for bundle in new:
+                if not snapshot.headings([bundle.paper.id]):
+                    same = [snapshot.bundle(other).paper for other in snapshot.called(bundle.paper.title)]
+                    check(bundle, [paper for paper in same if paper.id != bundle.paper.id])
 
     def require_writable(self) -> None:
         """Raises `StoreError` where the folder cannot be made."""

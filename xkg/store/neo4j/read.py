@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import neo4j
 
 from xkg.errors import CorruptStoreError
-from xkg.model import Ablation, PaperBundle
+from xkg.model import Ablation, Paper, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision
@@ -55,6 +55,15 @@ _CHANGED = (
 )
 _DECIDED = "MATCH (d:XkgDecision) WHERE d.generation > $since RETURN d.generation AS generation, d.said AS said"
 _NEWEST = "MATCH (m:XkgMeta {id: 'graph'}) RETURN m.newest AS newest"
+
+
+_HEADS = (
+    "MATCH (b:XkgBundle) WHERE b.generation > $since AND NOT b.removed MATCH (p:Paper {id: b.id}) "
+    "RETURN b.paper AS paper, p.title AS title, p.authors AS authors, p.arxiv_id AS arxiv_id, "
+    "p.arxiv_version AS arxiv_version, p.origin AS origin"
+)
+_HEAD_FIELDS = ("title", "authors", "arxiv_id", "arxiv_version", "origin")
+_STORED = f"UNWIND $keys AS id {seek('p', 'Paper', 'id')} RETURN id"
 
 
 class Stored(NamedTuple):
@@ -116,6 +125,17 @@ def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> d
         if stored is not None:
             result[paper_key] = stored
     return result
+
+
+def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:
+    """For each of these ids the papers of the graph, without their texts, that were written after the commit `since`;
+    none for an id that the graph has."""
+    known = {record["id"] for record in transaction.run(_STORED, keys=[key(paper) for paper in papers])}
+    heads = [
+        Paper(id=json.loads(record["paper"]), **{name: record[name] for name in _HEAD_FIELDS})
+        for record in transaction.run(_HEADS, since=since)
+    ]
+    return [[] if key(paper) in known else heads for paper in papers]
 
 
 def changed(transaction: neo4j.ManagedTransaction, new: Sequence[PaperBundle]) -> list[PaperBundle]:

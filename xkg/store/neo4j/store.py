@@ -16,7 +16,7 @@ from xkg.errors import StoreError
 from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
-from xkg.store.graph_store import Decision, Snapshot, Table
+from xkg.store.graph_store import Decision, Recognise, Snapshot, Table
 from xkg.store.local.replica import Replica
 from xkg.store.neo4j import cross_paper_edges, leases, read, write
 from xkg.store.neo4j.db import migrations
@@ -73,19 +73,25 @@ class Neo4jStore:
         self._prepare()
         return leases.held(self.connection, paper, holder)
 
-    def publish(self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None) -> int:
+    def counter(self) -> int:
+        return self.position().counter
+
+    def publish(
+        self, new: Sequence[PaperBundle], fences: Mapping[str, int] | None = None, recognise: Recognise | None = None
+    ) -> int:
         """Adds or replaces papers, and gives the number of the commit, that of the last one where all are stored as
         they are. A batch that is too large for one transaction is written in several, each of whole papers.
 
         Raises `InputError` for a bundle that contradicts itself, `LeaseLostError` where another has taken the lease on
         one of them since its fence in `fences`, `StoreUnreachableError`, `SchemaVersionError`,
-        `ModelMismatchError` where the graph is linked with another model, and `StoreError`."""
+        `ModelMismatchError` where the graph is linked with another model, `StoreError`, and what `recognise.check`
+        raises."""
         if len({bundle.paper.id for bundle in new}) != len(new):
             raise StoreError("one paper was given twice: give each once")
         for bundle in new:
             bundles.validate(bundle)
         self._prepare()
-        done = [self._replace(part, (), fences or {}) for part in _parts(new)]
+        done = [self._replace(part, (), fences or {}, recognise) for part in _parts(new)]
         return done[-1] if done else self.position().counter
 
     def revise(self, papers: Sequence[str], change: Callable[[PaperBundle], PaperBundle]) -> int:
@@ -279,7 +285,11 @@ class Neo4jStore:
         return migrations.require_schema(write.begin(transaction), self.connection)
 
     def _replace(
-        self, new: Sequence[PaperBundle], removed: Sequence[str], fences: Mapping[str, int] | None = None
+        self,
+        new: Sequence[PaperBundle],
+        removed: Sequence[str],
+        fences: Mapping[str, int] | None = None,
+        recognise: Recognise | None = None,
     ) -> int:
         own = {bundle.paper.id: fences[bundle.paper.id] for bundle in new if fences and bundle.paper.id in fences}
 
@@ -287,6 +297,10 @@ class Neo4jStore:
             state = self._begin(transaction)
             if own:
                 leases.require(transaction, own)
+            if recognise is not None and state.generation - 1 > recognise.since:
+                others = read.published_since(transaction, recognise.since, [bundle.paper.id for bundle in new])
+                for bundle, papers in zip(new, others, strict=True):
+                    recognise.check(bundle, papers)
             if not write.replace(transaction, state, new, removed, self._model):
                 raise _Unchanged(state.generation - 1)
             return state.generation

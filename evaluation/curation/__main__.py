@@ -1,0 +1,100 @@
+"""recall@10 of a curation: `python -m evaluation.curation FOLDER`, or `… prepare FOLDER` to make one.
+
+    python -m evaluation.curation prepare FOLDER --papers DIR --graphs DIR --mirrors DIR
+    python -m evaluation.curation FOLDER [--target NAME] [--llm none] [--most 10] [--json FILE]
+
+The folder's format is in `evaluation.curation.world`; `prepare` fills it from folders of targets, of graphs in the
+published format (titles, abstracts, references) and of git mirrors (README, licence, days), and from
+`evaluation/gold/curation`, which has facts alone: arXiv ids, titles, authors, and which titles belong to which target.
+Nothing of it is asked for on the internet.
+
+What is served on loopback are the programs that the tests have: they speak the protocols of arXiv, OpenAlex, Semantic
+Scholar and GitHub, and find by words. The pauses between requests are left out; the number of requests is printed.
+For each target: recall@10 of its expected papers, and of those of them that it cites; what was chosen and why; and of
+each that was missed, at which step it was lost.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from evaluation.curation.prepare import prepare
+from evaluation.curation.report import Found, judged, printed, summary
+from evaluation.curation.world import Target, served, targets
+from tests.build.scholarly_stand_in import Scholarly
+from xkg.build.sources import arxiv as arxiv_source
+from xkg.build.sources import arxiv_feed, arxiv_index, openalex_index, semantic_scholar_index
+from xkg.build.sources.download import Web
+from xkg.commands.curate import curate
+from xkg.config import ArxivSettings, CurationSettings, LlmSettings, Settings
+
+
+def measure(web: Scholarly, target: Target, kg: Path, llm: str, most: int) -> Found:
+    settings = Settings(
+        kg=kg,
+        llm=LlmSettings(model=llm),
+        arxiv=ArxivSettings(url=web.url),
+        curation=CurationSettings(openalex=web.openalex, semantic_scholar=web.semantic_scholar, github=web.github),
+    )
+    web.requests.clear()
+    started = time.monotonic()
+    curated = curate(settings, str(target.paper), most=most, blacklist=target.blacklist)
+    return judged(web, target, curated, time.monotonic() - started)
+
+
+def _without_pauses() -> None:
+    polite = arxiv_feed.arxiv_web
+
+    def hasty(pause: float | None, seconds: float, sleep: Callable[[float], None]) -> Web:  # noqa: ARG001
+        return polite(0.0, seconds, sleep)
+
+    class Works(openalex_index.OpenAlexIndex):
+        def __init__(self, url: str) -> None:
+            super().__init__(url, pause=0.0)
+
+    class Scholar(semantic_scholar_index.SemanticScholarIndex):
+        def __init__(self, url: str) -> None:
+            super().__init__(url, pause=0.0)
+
+    for module in (arxiv_index, arxiv_source):
+        module.arxiv_web = hasty  # type: ignore[attr-defined]
+    openalex_index.OpenAlexIndex = Works  # type: ignore[assignment, misc]
+    semantic_scholar_index.SemanticScholarIndex = Scholar  # type: ignore[assignment, misc]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="+", help="FOLDER, or: prepare FOLDER")
+    parser.add_argument("--papers", type=Path, help="prepare: folders of targets")
+    parser.add_argument("--graphs", type=Path, help="prepare: graphs in the published format")
+    parser.add_argument("--mirrors", type=Path, help="prepare: git directories, OWNER+NAME/repo")
+    parser.add_argument("--target", action="append", help="only this one")
+    parser.add_argument("--llm", default="none")
+    parser.add_argument("--most", type=int, default=10)
+    parser.add_argument("--json", type=Path, help="also write the curated sets to this file")
+    given = parser.parse_args()
+    *verb, folder = given.folder
+    if verb == ["prepare"]:
+        prepare(Path(folder), given.papers, given.graphs, given.mirrors)
+        return
+    if verb:
+        parser.error("give one folder")
+    _without_pauses()
+    found = []
+    with served(Path(folder)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
+        for target in targets(Path(folder)):
+            if given.target and target.name not in given.target:
+                continue
+            one = measure(web, target, Path(kg), given.llm, given.most)
+            print(printed(one), flush=True)
+            found.append(one)
+    print(summary(found))
+    if given.json:
+        given.json.write_text(json.dumps([one.curated.model_dump() for one in found], indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

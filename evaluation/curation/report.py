@@ -1,0 +1,101 @@
+"""What became of the papers that are expected of a target."""
+
+from typing import NamedTuple
+
+from evaluation.curation.world import Target
+from tests.build.scholarly_stand_in import Scholarly
+from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
+from xkg.text.titles import title_similarity
+
+_SAME = 0.9
+
+
+class Missed(NamedTuple):
+    """`is_cited`: a reference of the target. `step` is where it was lost."""
+
+    title: str
+    is_cited: bool
+    step: str
+
+
+class Found(NamedTuple):
+    target: Target
+    curated: CuratedSet
+    seconds: float
+    arxiv_requests: int
+    requests: int
+    hits: tuple[str, ...]
+    hits_cited: tuple[str, ...]
+    missed: tuple[Missed, ...]
+
+    @property
+    def cited(self) -> int:
+        return len(self.hits_cited) + sum(missed.is_cited for missed in self.missed)
+
+
+def judged(web: Scholarly, target: Target, curated: CuratedSet, seconds: float) -> Found:
+    hits, hits_cited, missed = [], [], []
+    for title in target.expected:
+        chosen = _of_title(title, curated.papers)
+        if chosen is not None:
+            hits.append(title)
+            hits_cited += [title] if chosen.origin == "reference" else []
+            continue
+        dropped = _of_title(title, curated.dropped)
+        is_cited = dropped is not None and dropped.origin == "reference"
+        missed.append(Missed(title, is_cited, _step(web, title, dropped)))
+    of_arxiv = sum(request.startswith(("/api", "/src", "/pdf")) for request in web.requests)
+    return Found(target, curated, seconds, of_arxiv, len(web.requests), tuple(hits), tuple(hits_cited), tuple(missed))
+
+
+def _of_title(title: str, papers: tuple[CuratedPaper, ...]) -> CuratedPaper | None:
+    return next((paper for paper in papers if title_similarity(paper.title, title) >= _SAME), None)
+
+
+def _step(web: Scholarly, title: str, dropped: CuratedPaper | None) -> str:
+    if dropped is None:
+        known = any(title_similarity(paper.title, title) >= _SAME for paper in web.papers.values())
+        return "candidates: neither cited nor found by a search" if known else "the folder does not have it"
+    if dropped.arxiv_id is None:
+        return f"identity: {dropped.dropped}"
+    scores = ", ".join(f"{name} {value:.2f}" for name, value in dropped.scores.items())
+    step = "repository" if dropped.repositories else "rank, or repository"
+    return f"{step} (score {dropped.score:.2f}: {scores}; {dropped.origin}): {dropped.dropped}"
+
+
+def printed(found: Found) -> str:
+    expected, cited = len(found.target.expected), found.cited
+    lines = [
+        "",
+        f"== {found.target.name}: {found.curated.title}",
+        f"   recall@10 {len(found.hits)} of {expected}; of those that it cites {len(found.hits_cited)} of {cited}; "
+        f"{found.seconds:.1f} s, {found.requests} requests, {found.arxiv_requests} to arXiv",
+        *(f"   technique  {technique.name}" for technique in found.curated.techniques),
+    ]
+    for number, paper in enumerate(found.curated.papers, 1):
+        mark = "*" if _is_expected(paper, found.target) else " "
+        repository = paper.repository.url if paper.repository is not None else ""
+        lines.append(f" {mark} {number:>2} {paper.score:.2f} {paper.title[:80]} ({paper.origin}) {repository}")
+        lines.append(f"        {paper.why[:160]}")
+    lines += [
+        f"   missed{' (cited)' if m.is_cited else ''}: {m.title[:80]}\n        {m.step[:300]}" for m in found.missed
+    ]
+    return "\n".join(lines)
+
+
+def _is_expected(paper: CuratedPaper, target: Target) -> bool:
+    return any(title_similarity(paper.title, title) >= _SAME for title in target.expected)
+
+
+def summary(found: list[Found]) -> str:
+    lines = ["", f"{'target':<28}{'chosen':>7}{'recall@10':>12}{'of cited':>10}{'s':>7}"]
+    for one in found:
+        recall, cited = f"{len(one.hits)}/{len(one.target.expected)}", f"{len(one.hits_cited)}/{one.cited}"
+        lines.append(f"{one.target.name:<28}{len(one.curated.papers):>7}{recall:>12}{cited:>10}{one.seconds:>7.1f}")
+    hits, expected = sum(len(one.hits) for one in found), sum(len(one.target.expected) for one in found)
+    hits_cited, cited_all = sum(len(one.hits_cited) for one in found), sum(one.cited for one in found)
+    lines.append(
+        f"{'all':<28}{sum(len(o.curated.papers) for o in found):>7}{f'{hits}/{expected}':>12}"
+        f"{f'{hits_cited}/{cited_all}':>10}"
+    )
+    return "\n".join(lines)

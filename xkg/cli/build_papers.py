@@ -1,0 +1,60 @@
+"""Builds several papers with one display, and prints the report."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import typer
+
+from xkg.cli.display.output import print_result, print_text
+
+if TYPE_CHECKING:
+    from xkg.commands.batch.paper_list import PaperList
+    from xkg.config import Settings
+    from xkg.engine.engine import Engine
+
+SOME_FAILED = 3
+
+
+def build_papers(
+    settings: "Settings",
+    papers: "PaperList",
+    engine: "AbstractContextManager[Engine]",
+    *,
+    retry_failed: bool = False,
+    again: bool = False,
+    blacklist: Path | None = None,
+    first: bool = False,
+    html: Path | None = None,
+    progress: Literal["text", "json"] = "text",
+    as_json: bool = False,
+) -> None:
+    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report. Raises `typer.Exit` with
+    `SOME_FAILED` where some failed or are partial, and what `run` raises."""
+    from xkg.cli.display.batch import display, page, show
+    from xkg.cli.display.progress import json_lines_of_papers
+    from xkg.commands.batch.run import run
+
+    for line, earlier in papers.repeated.items():
+        print_text(f"note: line {line} repeats line {earlier}", err=True)
+    with engine as opened:
+        shown = json_lines_of_papers() if progress == "json" else display(len(papers.papers), opened.jobs)
+        with shown as notify:
+            report = run(
+                settings,
+                papers,
+                opened,
+                retry_failed=retry_failed,
+                again=again,
+                blacklist=blacklist,
+                first=first,
+                notify=notify,
+            )
+    if html is not None:
+        page(report, html)
+    if as_json:
+        print_result(report, as_json)
+    else:
+        show(report)
+    if report.failed:
+        raise typer.Exit(SOME_FAILED)
