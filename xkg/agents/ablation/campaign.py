@@ -111,6 +111,7 @@ class _Runner:
         self._questions = (
             Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
         )
+        self._trees = worktrees.Shared(start.folder / "candidates")
         self._base = worktrees.opened(start.folder / "baseline", start.starter)
         self._base.rewind(0)  # repairs are made again, from what is stored
         self._use(Environment(site=None, hash=""))
@@ -149,7 +150,7 @@ class _Runner:
             raise InputError("nothing in this code can be ablated without a model: see what was left out, and why")
         outcomes = self._with_effects(self._rounds(space, baseline), baseline)
         for outcome in outcomes:
-            shutil.rmtree(self._folder_of(outcome.candidate) / "tree", ignore_errors=True)
+            shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(
             id=start.folder.name,
             task=self._task,
@@ -353,16 +354,16 @@ class _Runner:
         return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
 
     def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
-        start = self._start
-        mutations = Mutations(
-            self._parser, self._bench, start.starter, self._base, self._texts, self._protected, self._shared
-        )
-        mutated = self._operations.do(
-            "check",
-            {**self._identity(), **mutations.decided_by(candidate)},
-            Mutated,
-            lambda: mutations.made(candidate, self._folder_of(candidate)),
-        )
+        mutations = Mutations(self._parser, self._bench, self._base, self._texts, self._protected, self._shared)
+        held: list[Workspace | None] = []  # what was just made is not opened again for its run
+
+        def make() -> Mutated:
+            made, workspace = mutations.made(candidate, self._trees)
+            held.append(workspace)
+            return made
+
+        decided_by = {**self._identity(), **mutations.decided_by(candidate)}
+        mutated = self._operations.do("check", decided_by, Mutated, make)
         self._changed[candidate.id] = mutated.places
         outcome = CandidateOutcome(
             candidate=candidate, round=number, commit=mutated.commit, diff=mutated.diff,
@@ -370,7 +371,7 @@ class _Runner:
         )  # fmt: skip
         if mutated.failure:
             return outcome
-        return _with_run(outcome, self._run(outcome.candidate, None, self._task.seeds[0]))
+        return _with_run(outcome, self._run(candidate, held[0] if held else None, self._task.seeds[0]))
 
     def _with_effects(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
         groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
@@ -385,7 +386,7 @@ class _Runner:
     def _run(self, candidate: Candidate | None, workspace: Workspace | None, seed: int) -> RunOutcome:
         def work() -> RunOutcome:
             assert workspace is not None or candidate is not None
-            opened = workspace or Workspace.open(self._folder_of(candidate))  # type: ignore[arg-type]
+            opened = workspace or self._trees.of(candidate.id)  # type: ignore[union-attr]
             if self._start.elsewhere is None:
                 return self._bench.run(opened, seed, changed=changed)
             return self._start.elsewhere(self._task, opened, seed, self._day, changed)
@@ -412,9 +413,6 @@ class _Runner:
             "environment": self._environment.hash,
             "runner": self._start.runner.name,
         }
-
-    def _folder_of(self, candidate: Candidate) -> Path:
-        return self._start.folder / "candidates" / candidate.id
 
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:

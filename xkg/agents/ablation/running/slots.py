@@ -11,8 +11,9 @@ T = TypeVar("T")
 
 
 class Slots:
-    """`jobs` threads. Work begins in the order in which it was given, a filler only where nothing else waits. Leaving the
-    context waits for what has begun, and drops what has not."""
+    """`jobs` threads. Work begins in the order in which it was given, a filler only where nothing else waits.
+
+    Leaving the context waits for what has begun, and drops what has not."""
 
     def __init__(self, jobs: int) -> None:
         self.jobs = jobs
