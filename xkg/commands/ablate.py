@@ -94,6 +94,7 @@ def ablate(
     from xkg.agents.ablation.running.on_engine import spread_over
     from xkg.agents.workspace.starter import read_starter
     from xkg.files import file_lock, write_whole
+    from xkg.sandbox.isolation.gpus import gpus
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
@@ -105,6 +106,8 @@ def ablate(
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
+        if not engine and task.devices:
+            jobs = min(jobs, len(gpus(task.devices)))  # one a run
         starter = read_starter(task.repo, settings.kg / "repositories")
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         start = Start(
@@ -114,7 +117,9 @@ def ablate(
             runner=runner,
             packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
             jobs=engine.jobs if engine else jobs,
-            elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values())) if engine else None,
+            elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values(), gpu=bool(task.devices)))
+            if engine
+            else None,
             techniques=lambda tree: _techniques(settings, task, tree),
             settings=_settings_of,
             notify=notify,

@@ -43,6 +43,7 @@ from xkg.build.code.settings import Setting
 from xkg.errors import InputError
 from xkg.files import private_folder
 from xkg.llm.client import LanguageModel
+from xkg.sandbox.isolation.gpus import Taken, gpus
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 
 _HOUR = 3600.0
@@ -113,6 +114,7 @@ class _Runner:
         )
         self._trees = worktrees.Shared(start.folder / "candidates")
         self._base = worktrees.opened(start.folder / "baseline", start.starter)
+        self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are made again, from what is stored
         self._use(Environment(site=None, hash=""))
         self._protected: Sequence[Place] = ()
@@ -131,7 +133,7 @@ class _Runner:
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
         self._environment = environment
-        self._bench = Bench(self._task, self._start.runner, environment)
+        self._bench = Bench(self._task, self._start.runner, environment, self._gpus)
         self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
 
@@ -403,6 +405,7 @@ class _Runner:
     def _inputs(self, candidate: Candidate | None, seed: int) -> dict[str, object]:
         task = self._task
         return {
+            **({"devices": True} if task.devices else {}),
             **self._identity(),
             "candidate": candidate.id if candidate else None,
             "command": task.command(seed),
