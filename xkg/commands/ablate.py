@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.llm.client import LanguageModel
 
 RESULTS = "results.json"
+_WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; what was done stays"
 REPORTS = ("report.md", "report.html", "table.tex")
 
 
@@ -93,16 +94,17 @@ def ablate(
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.running.on_engine import spread_over
     from xkg.agents.workspace.starter import read_starter
-    from xkg.files import file_lock, write_whole
+    from xkg.files import file_lock, said_when_full, write_whole
     from xkg.sandbox.isolation.gpus import gpus
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
-    private_folder(folder)
-    (folder / "lock").touch()
     with ExitStack() as opened:
+        opened.enter_context(said_when_full(folder, _WHEN_FULL))
+        private_folder(folder)
+        (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None

@@ -37,7 +37,7 @@ from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.starter import Starter
+from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.errors import InputError
@@ -209,7 +209,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, self._parser, day),
+            packages=lambda day: packages_for(self._base, start.packages, self._parser, day, self._task.data),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,
@@ -242,7 +242,8 @@ class _Runner:
     def _baseline(self) -> Baseline:
         first = self._run(None, self._base, self._task.seeds[0])
         if first.value is None:  # no other seed would tell more
-            return baseline_of(self._task, [first], self._environment.missing, self._causes)
+            left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
+            return baseline_of(self._task, [first], self._environment.missing, [*left_out, *self._causes])
         others = [self._slots.start(partial(self._seed, seed)) for seed in self._task.seeds[1:]]
         trace = self._slots.start(partial(self._trace, first))
         runs = [first, *(run.result() for run in others)]
