@@ -1,5 +1,7 @@
+import errno
 import hashlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from xkg.files import blake3_of, private_file, private_folder, read_regular, sha256_of, write_whole
+from xkg.errors import InputError
+from xkg.files import blake3_of, private_file, private_folder, read_regular, said_when_full, sha256_of, write_whole
 
 OLD, NEW = b"old" * 200_000, b"new" * 200_000
 
@@ -107,3 +110,22 @@ def test_what_is_private_is_made_so_and_never_changed(tmp_path: Path) -> None:
     private_file(tmp_path / "a" / "secret")
     modes = [path.stat().st_mode & 0o777 for path in (shared, tmp_path / "a" / "own", tmp_path / "a" / "secret")]
     assert modes == [0o755, 0o700, 0o640]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        OSError(errno.ENOSPC, "full", "/run/x"),
+        OSError(errno.EROFS, "read-only"),
+        shutil.Error([("a", "b", f"[Errno 28] {os.strerror(errno.ENOSPC)}: 'a' -> 'b'")]),
+    ],
+)
+def test_a_full_disk_is_one_line_with_what_to_do(fault: OSError, tmp_path: Path) -> None:
+    line = r"run cannot be written \(.*\): free some space$"
+    with pytest.raises(InputError, match=line), said_when_full(tmp_path / "run", "free some space"):
+        raise fault
+
+
+def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), said_when_full(tmp_path, "free some space"):
+        (tmp_path / "absent").read_text()

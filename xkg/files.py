@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xkg import operating_system as system
-from xkg.errors import StoreBusyError
+from xkg.errors import InputError, StoreBusyError
 
 _BLOCK = 1 << 20
 
@@ -46,6 +46,23 @@ def write_whole(path: Path, data: bytes, mode: int = 0o666) -> None:
             partial.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+@contextlib.contextmanager
+def said_when_full(folder: Path, advice: str) -> Iterator[None]:
+    """Raises `InputError` with the advice where a disk is full, may not be written, or a file grew over what the system
+    allows: one line instead of the fault of whatever happened to write."""
+    try:
+        yield
+    except OSError as error:  # shutil.Error has the reasons of many files as text, and no number
+        reasons = {code: os.strerror(code) for code in _FULL}
+        text = reasons.get(error.errno or 0) or next((why for why in reasons.values() if why in str(error)), None)
+        if text is None:
+            raise
+        raise InputError(f"{folder} cannot be written ({text}): {advice}") from error
+
+
+_FULL = tuple(getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EROFS") if hasattr(errno, name))
 
 
 def private_folder(folder: Path) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.ablation.generator import DEVELOPMENT, FINAL, generate
-from evaluation.ablation.policies import POLICIES, score
+from evaluation.ablation.policies import JOBS, POLICIES, score
 
 BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _DRAWS = 1000
@@ -26,7 +26,7 @@ def main() -> None:
     table = Table("policy", "budget", "Acc@5", "top 1", "top 3", "simple regret", "device hours")
     for name, make in POLICIES.items():
         for share in (1.0,) if name == "exhaustive" else BUDGETS:
-            scores = [score(make(method.seed), method, share) for method in methods]
+            scores = [score(make(method.seed), method, share, JOBS.get(name, 1)) for method in methods]
             columns = [[getattr(s, field) for s in scores] for field in ("acc5", "top1", "top3", "regret", "hours")]
             table.add_row(name, f"{share:.0%}", *map(_interval, columns), end_section=share == BUDGETS[-1])
     runs = fmean(method.configurations for method in methods)

@@ -75,7 +75,7 @@ def generate(seed: int) -> Method:
             changes[candidate] = None if draw.random() < 0.06 else part
             hours[candidate] = hour * draw.uniform(0.8, 1.2)
     importance = {name: max(abs(changes[c] or 0.0) for c in candidates[name]) for name in names}
-    weights, positions = _known(draw, names, importance, 0.5), _known(draw, names, importance, 0.3)
+    weights, positions = known_beforehand(draw, names, importance, 0.5), known_beforehand(draw, names, importance, 0.3)
     order = sorted(names, key=lambda name: -positions[name])
     arms = tuple(
         Arm(id=name, candidates=tuple(candidates[name]), weight=weights[name], order=order.index(name))
@@ -92,7 +92,9 @@ def _effect(draw: random.Random) -> float:
     return size if draw.random() < 0.8 else -size
 
 
-def _known(draw: random.Random, names: list[str], importance: dict[str, float], correlation: float) -> dict[str, float]:
+def known_beforehand(
+    draw: random.Random, names: list[str], importance: dict[str, float], correlation: float
+) -> dict[str, float]:
     """Numbers in 0..1 whose ranks agree with the truth to the degree of `correlation`."""
     ranks = sorted(names, key=lambda name: importance[name])
     exact = {name: (ranks.index(name) + 0.5) / len(names) for name in names}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evaluation.ablation.generator import SEEDS, Method
+from xkg.agents.ablation.rounds.overlapping import known_at
 from xkg.agents.ablation.selection.bandit import Bandit, BanditSettings
 from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
 from xkg.agents.ablation.selection.history import Policy, Trial
@@ -14,6 +15,8 @@ from xkg.agents.ablation.selection.history import Policy, Trial
 PLACES = 5
 POLICIES: dict[str, Callable[[int], Policy]] = {
     "bandit (β 2)": lambda _: Bandit(seeds=SEEDS),
+    "bandit (β 2), two jobs": lambda _: Bandit(seeds=SEEDS),
+    "bandit (β 2), four jobs": lambda _: Bandit(seeds=SEEDS),
     "bandit (β 2), no knowledge": lambda _: Bandit(BanditSettings(knowledge=False), SEEDS),
     "bandit (β 0.2)": lambda _: Bandit(BanditSettings(beta=0.2), SEEDS),
     "uniform (no bandit)": lambda _: Uniform(SEEDS),
@@ -21,6 +24,7 @@ POLICIES: dict[str, Callable[[int], Policy]] = {
     "random": lambda seed: Random(seed, SEEDS),
     "exhaustive": lambda _: Exhaustive(SEEDS),
 }
+JOBS = {"bandit (β 2), two jobs": 2, "bandit (β 2), four jobs": 4}
 
 
 @dataclass(frozen=True)
@@ -36,14 +40,16 @@ class Score:
     hours: float
 
 
-def score(policy: Policy, method: Method, share: float) -> Score:
-    """A policy with a budget of this share of all configurations × seeds."""
+def score(policy: Policy, method: Method, share: float, jobs: int = 1) -> Score:
+    """A policy with a budget of this share of all configurations × seeds, whose rounds overlap as with so many jobs."""
     budget = max(1, round(share * method.configurations * SEEDS))
     baseline = fmean(method.baselines())
     trials: list[Trial] = []
     rounds = math.ceil(budget / PLACES)
     for i in range(rounds):
-        for pull in policy.choose(method.arms, trials, min(PLACES, budget - len(trials)), i / rounds):
+        known = known_at(len(trials), jobs, PLACES)
+        seen = [*trials[:known], *(Trial(pull=trial.pull, finished=False) for trial in trials[known:])]
+        for pull in policy.choose(method.arms, seen, min(PLACES, budget - len(trials)), i / rounds):
             value = method.run(pull)
             change = None if value is None else (value - baseline) / abs(baseline)
             trials.append(Trial(pull=pull, change=change, cost=method.hours[pull.candidate]))

@@ -43,6 +43,9 @@ def ablate(
     seconds: Annotated[float | None, typer.Option(help="Wall seconds of one run (600).")] = None,
     memory_mb: Annotated[int | None, typer.Option(help="Memory of one run (4096).")] = None,
     disk_mb: Annotated[int | None, typer.Option(help="Scratch disk of one run (1024).")] = None,
+    device: Annotated[
+        list[str] | None, typer.Option(help="nvidia:0, or nvidia for every GPU; a run gets one (repeatable).")
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Runs at a time: 1, or with --engine ray as many as nodes offer.")
     ] = None,
@@ -87,6 +90,7 @@ def ablate(
         "seconds": seconds,
         "memory_mb": memory_mb,
         "disk_mb": disk_mb,
+        "devices": device or None,
     }
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     if max_cost is not None and not command.has_model(settings):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.llm.client import LanguageModel
 
 RESULTS = "results.json"
+_WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; what was done stays"
 REPORTS = ("report.md", "report.html", "table.tex")
 
 
@@ -93,18 +94,22 @@ def ablate(
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.running.on_engine import spread_over
     from xkg.agents.workspace.starter import read_starter
-    from xkg.files import file_lock, write_whole
+    from xkg.files import file_lock, said_when_full, write_whole
+    from xkg.sandbox.isolation.gpus import gpus
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
-    private_folder(folder)
-    (folder / "lock").touch()
     with ExitStack() as opened:
+        opened.enter_context(said_when_full(folder, _WHEN_FULL))
+        private_folder(folder)
+        (folder / "lock").touch()
         if not opened.enter_context(file_lock(folder / "lock", wait=False)):
             raise StoreBusyError(f"another process works on the run in {folder}: wait for it, or give another --out")
         model = opened.enter_context(_model(settings, notify)) if has_model(settings) else None
+        if not engine and task.devices:
+            jobs = min(jobs, len(gpus(task.devices)))  # one a run
         starter = read_starter(task.repo, settings.kg / "repositories")
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         start = Start(
@@ -114,7 +119,9 @@ def ablate(
             runner=runner,
             packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
             jobs=engine.jobs if engine else jobs,
-            elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values())) if engine else None,
+            elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values(), gpu=bool(task.devices)))
+            if engine
+            else None,
             techniques=lambda tree: _techniques(settings, task, tree),
             settings=_settings_of,
             notify=notify,

@@ -79,7 +79,10 @@ class RayEngine:
         self._check_nodes(job)
         ray = _ray()
         shared = ray.put(job)
-        return [RayWorker(job, shared) for _ in range(count)]
+        needed = int(getattr(work, "gpus", 0))
+        if needed and not ray.cluster_resources().get("GPU", 0):
+            raise NoWorkerError("no node of the Ray cluster offers a GPU: start nodes with --num-gpus")
+        return [RayWorker(job, shared, needed) for _ in range(count)]
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
@@ -148,12 +151,13 @@ class RayEngine:
 class RayWorker(Generic[Item, Result]):
     """Waits for one item at a time, wherever in the cluster that is done."""
 
-    def __init__(self, job: "Job", shared: Any) -> None:
+    def __init__(self, job: "Job", shared: Any, gpus: int = 0) -> None:
         from xkg.engine.ray_node import SLOT, run_item
 
         self._job, self._shared = job, shared
         resources = {SLOT: 1}
-        task = _ray().remote(num_cpus=1, resources=resources, max_retries=0, max_calls=_ITEMS_OF_A_PROCESS)
+        needs = {"num_cpus": 1, "resources": resources, **({"num_gpus": gpus} if gpus else {})}
+        task = _ray().remote(**needs, max_retries=0, max_calls=_ITEMS_OF_A_PROCESS)
         self._task = task(run_item).options(num_returns="streaming")
         self._stopped = threading.Event()
         self._running: Any = None

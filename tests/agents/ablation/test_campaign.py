@@ -23,6 +23,7 @@ from xkg.commands.ablate import ablate
 from xkg.config import SandboxSettings, Settings
 from xkg.errors import BaselineError, InputError, StoreBusyError
 from xkg.files import file_lock
+from xkg.sandbox.isolation import gpus
 from xkg.sandbox.select import runner_for
 
 TRAIN = """\
@@ -221,3 +222,28 @@ def test_a_killed_run_goes_on(repository: Path, tmp_path: Path) -> None:
     assert finished.returncode == 0, finished.stderr
     assert json.loads(finished.stdout)["candidates"] == 6
     assert {path: path.stat().st_mtime_ns for path in done} == done
+
+
+def test_runs_take_gpus_in_turn(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The nodes are fakes, files that say which they are."""
+    dev = tmp_path / "dev"
+    dev.mkdir()
+    for name in ("nvidia0", "nvidia1"):
+        (dev / name).write_text(f"{name[-1]}.5")
+        (dev / name).chmod(0o666)
+    monkeypatch.setattr(gpus, "DEV", dev)
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path / "absent")
+    here = "python -c \"import glob; (one,) = glob.glob('/dev/nvidia[0-9]'); print('gpu', open(one).read())\""
+    task = task_of(
+        repository, run=here, metrics=["gpu ([0-9.]+):min"], devices=["nvidia"], seeds=[0, 1, 2, 3], policy="random"
+    )
+    start = start_of(task, tmp_path / "run", [])
+    if start.runner.name != "bubblewrap":
+        pytest.skip("other sandboxes leave nodes at their own paths")
+    with pytest.raises(InputError, match="nothing in this code can be ablated"):
+        run_campaign(start)
+    runs = [json.loads(path.read_text())["output"] for path in (tmp_path / "run" / "nodes").glob("run-*.json")]
+    assert len(runs) == 4
+    assert {run["values"][0] for run in runs} <= {0.5, 1.5}
+    with pytest.raises(InputError, match="no /dev/nvidia3"):
+        campaign_of(task_of(repository, devices=["nvidia:3"]), tmp_path / "other")

@@ -128,3 +128,19 @@ def test_a_plan_names_components_once_and_no_more_than_asked(
     assert all(bool(a.replacement) == (a.action != "REMOVE") for a in plan)
     longer = propose(material(*components), k + 1)
     assert longer[: len(plan)] == plan
+
+
+def test_what_only_judges_the_result_comes_last() -> None:
+    """Unless code of the method uses it: an error that is measured may also be what steers."""
+    judged = "To judge the bread we weigh a slice, which needs no oven."
+    plan = propose(
+        material(
+            component("scale", definition=judged, place=0.9, mentioned=1.0),
+            component("leaven", definition="It rises to a height that is judged by the eye."),
+            component("thermometer", definition="To monitor the oven we read its heat.", users=("leaven",)),
+        ),
+        3,
+    )
+    assert [a.component for a in plan][-1] == "scale"
+    assert "judges what the method gives" in plan[-1].why
+    assert "judges" not in " ".join(a.why for a in plan[:-1])

@@ -7,11 +7,13 @@ import pytest
 
 from xkg.agents.workspace.command import Commands, cut_middle, packages_for, with_counts
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.mounted_packages import importable
 from xkg.agents.workspace.outline import outline
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.isolation.container import ContainerRunner
 from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 
@@ -253,3 +255,17 @@ def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace) ->
     with SourceReader() as reader:
         packages_for(workspace, Maker(), reader)  # type: ignore[arg-type]
     assert asked == [{"numpy": ("zeros",)}, ["numpy<3"]]
+
+
+def test_nothing_runs_uncontained_where_a_container_engine_is_the_sandbox(workspace: Workspace) -> None:
+    commands = Commands(ContainerRunner(), Environment(site=None, hash=""), Limits(seconds=30))
+    with pytest.raises(SandboxUnavailableError, match="bubblewrap or Landlock"):
+        commands.run(workspace, "python train.py")
+
+
+def test_modules_of_a_folder_that_is_given_are_not_installed(tmp_path: Path) -> None:
+    """The files of a submodule: no package, and a name that an index may have too."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "mod.py").touch()
+    (tmp_path / "pictures").mkdir()
+    assert importable({"lib": tmp_path / "lib", "datasets": tmp_path / "pictures"}) == {"lib"}

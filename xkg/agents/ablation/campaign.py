@@ -3,9 +3,10 @@
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
@@ -24,22 +25,25 @@ from xkg.agents.ablation.roles.functions import FunctionStore
 from xkg.agents.ablation.roles.proposals import Written
 from xkg.agents.ablation.roles.team import Scene, Team
 from xkg.agents.ablation.rounds.candidates_for_arms import Listed, Picked, Proposals
-from xkg.agents.ablation.rounds.fill import fill, make_policy
+from xkg.agents.ablation.rounds.fill import make_policy
+from xkg.agents.ablation.rounds.overlapping import start_rounds
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.mutations import Mutated, Mutations
 from xkg.agents.ablation.running.on_engine import Elsewhere
 from xkg.agents.ablation.running.operations import Operations, digest
+from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.starter import Starter
+from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.errors import InputError
 from xkg.files import private_folder
 from xkg.llm.client import LanguageModel
+from xkg.sandbox.isolation.gpus import Taken, gpus
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 
 _HOUR = 3600.0
@@ -90,16 +94,17 @@ def run_campaign(start: Start) -> Campaign:
 
     Raises `BaselineError` where the baseline does not run, `InputError` where nothing can be ablated, and what
     workspaces and commands raise."""
-    runner = _Runner(start)
-    try:
-        return runner.campaign()
-    finally:
-        runner.close()
+    with Slots(start.jobs) as slots:
+        runner = _Runner(start, slots)
+        try:
+            return runner.campaign()
+        finally:
+            runner.close()
 
 
 class _Runner:
-    def __init__(self, start: Start) -> None:
-        self._start, self._task = start, start.task
+    def __init__(self, start: Start, slots: Slots) -> None:
+        self._start, self._task, self._slots = start, start.task, slots
         self._began = time.monotonic()
         private_folder(start.folder)
         self._operations = Operations(start.folder)
@@ -107,7 +112,9 @@ class _Runner:
         self._questions = (
             Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
         )
+        self._trees = worktrees.Shared(start.folder / "candidates")
         self._base = worktrees.opened(start.folder / "baseline", start.starter)
+        self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are made again, from what is stored
         self._use(Environment(site=None, hash=""))
         self._protected: Sequence[Place] = ()
@@ -115,6 +122,7 @@ class _Runner:
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
         self._changed: dict[str, Sequence[ChangedPlace]] = {}
+        self._again: dict[str, list[Future[RunOutcome]]] = {}
         self._executed: Mapping[str, Sequence[int]] | None = None
         self._team: Team | None = None
         self._day: str | None = None
@@ -125,7 +133,7 @@ class _Runner:
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
         self._environment = environment
-        self._bench = Bench(self._task, self._start.runner, environment)
+        self._bench = Bench(self._task, self._start.runner, environment, self._gpus)
         self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
 
@@ -142,11 +150,9 @@ class _Runner:
         start.notify(f"{len(space.components)} components, {len(space.candidates)} candidates")
         if not space.candidates and self._team is None:
             raise InputError("nothing in this code can be ablated without a model: see what was left out, and why")
-        outcomes = self._rounds(space, baseline)
-        outcomes = self._confirm(outcomes, baseline)
-        outcomes = self._with_effects(outcomes, baseline)
+        outcomes = self._with_effects(self._rounds(space, baseline), baseline)
         for outcome in outcomes:
-            shutil.rmtree(self._folder_of(outcome.candidate) / "tree", ignore_errors=True)
+            shutil.rmtree(self._trees.folder_of(outcome.id) / "tree", ignore_errors=True)
         campaign = Campaign(
             id=start.folder.name,
             task=self._task,
@@ -191,16 +197,19 @@ class _Runner:
             notes += [f"not in the repository, says the plan: {' '.join(gap.split())[:200]}" for gap in planned.gaps]
             start.notify(f"plan: {self._task.command(self._task.seeds[0])}, {', '.join(self._task.metrics)}")
 
+        attempts: list[RunOutcome] = []
+
         def run(environment: Environment) -> RunOutcome:
             self._use(environment)
             self._day = executor.day
-            return self._run(None, self._base, self._task.seeds[0])
+            attempts.append(self._first_run(alone=bool(attempts)))
+            return attempts[-1]
 
         executor = Executor(
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, self._parser, day),
+            packages=lambda day: packages_for(self._base, start.packages, self._parser, day, self._task.data),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,
@@ -214,24 +223,35 @@ class _Runner:
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 
+    def _first_run(self, *, alone: bool) -> RunOutcome:
+        """The first run of the baseline; where there is room, with runs of its other seeds beside it."""
+        seeds = self._task.seeds[: 1 if alone else self._slots.jobs]
+        runs = [self._slots.start(partial(self._seed, seed)) for seed in seeds]
+        first = runs[0].result()
+        if first.value is None:  # the workspace may be repaired now: nothing may be reading it
+            for run in runs[1:]:
+                run.exception()
+        return first
+
+    def _seed(self, seed: int) -> RunOutcome:
+        run = self._run(None, self._base, seed)
+        if run.value is not None:
+            self._start.notify(f"baseline, seed {seed}: {run.value:.6g} in {run.seconds:.1f} s")
+        return run
+
     def _baseline(self) -> Baseline:
-        seeds = self._task.seeds
-
-        def work(seed: int) -> RunOutcome:
-            run = self._run(None, self._base, seed)
-            value = f"{run.value:.6g}" if run.value is not None else f"failed ({run.failure})"
-            self._start.notify(f"baseline, seed {run.seed}: {value} in {run.seconds:.1f} s")
-            return run
-
-        first = work(seeds[0])
+        first = self._run(None, self._base, self._task.seeds[0])
         if first.value is None:  # no other seed would tell more
-            return baseline_of(self._task, [first], self._environment.missing, self._causes)
-        with ThreadPoolExecutor(self._start.jobs) as pool:
-            runs = [first, *pool.map(work, seeds[1:])]
-        return baseline_of(self._task, runs, self._environment.missing)
+            left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
+            return baseline_of(self._task, [first], self._environment.missing, [*left_out, *self._causes])
+        others = [self._slots.start(partial(self._seed, seed)) for seed in self._task.seeds[1:]]
+        trace = self._slots.start(partial(self._trace, first))
+        runs = [first, *(run.result() for run in others)]
+        baseline = baseline_of(self._task, runs, self._environment.missing)
+        self._executed = trace.result()
+        return baseline
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
-        self._executed = self._trace(baseline)
         if self._executed is None:
             notes.append("which lines the baseline runs is not known: the traced run did not end")
         techniques = self._start.techniques(self._base.tree)
@@ -260,12 +280,12 @@ class _Runner:
             space = self._hypothesised(space, baseline, techniques)
         return only(space, self._task.only) if self._task.only else space
 
-    def _trace(self, baseline: Baseline) -> Mapping[str, Sequence[int]] | None:
+    def _trace(self, first: RunOutcome) -> Mapping[str, Sequence[int]] | None:
         """The lines that the baseline runs, by file; None where the traced run did not end."""
         paths = [path for path in sorted(self._texts) if path.endswith(".py")]
         seed = self._task.seeds[0]
         # Counting lines slows loops in Python tenfold; others hardly.
-        limit = min(self._task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * baseline.seconds)
+        limit = min(self._task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
         traced = self._operations.do(
             "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths, limit)
         )
@@ -293,26 +313,37 @@ class _Runner:
         policy = make_policy(task.policy, task)
         mean = sum(baseline.values) / len(baseline.values)
         rounds = -(-task.budget // task.places)
-        trials: list[Trial] = []
-        outcomes: list[CandidateOutcome] = []
-        with ThreadPoolExecutor(self._start.jobs) as pool:
-            for i in range(rounds):
-                places = min(task.places, task.budget - len(trials))
-                picked = fill(policy, proposals, trials, outcomes, places, i / rounds)
-                if not picked:
-                    break
 
-                def work(each: Picked, number: int = i + 1) -> CandidateOutcome:
-                    outcome = self._try(each.candidate, number).model_copy(update={"why": each.why})
-                    self._start.notify(f"round {number}/{rounds}: {_line(outcome, mean)}")
-                    return outcome
+        def work(each: Picked, number: int) -> CandidateOutcome:
+            outcome = self._try(each.candidate, number).model_copy(update={"why": each.why})
+            self._start.notify(f"round {number}/{rounds}: {_line(outcome, mean)}")
+            if not baseline.exact and _changes_much(outcome, mean):
+                # What changes the metric by 5 % or more is run with the other seeds too, where a job is idle.
+                self._again[outcome.id] = [
+                    self._slots.start(partial(self._run, outcome.candidate, None, seed), filler=True)
+                    for seed in task.seeds[1:]
+                ]
+            return outcome
 
-                made = list(pool.map(work, picked))
-                trials += [_trial(each.pull, outcome, mean) for each, outcome in zip(picked, made, strict=True)]
-                outcomes += made
-                if i + 1 < rounds:
-                    proposals.learn(i + 1, outcomes)
-        return outcomes
+        started = start_rounds(
+            task,
+            policy,
+            proposals,
+            lambda each, number: self._slots.start(partial(work, each, number)),
+            lambda pull, outcome: _trial(pull, outcome, mean),
+            self._slots.jobs,
+        )
+        return [self._with_all_seeds(future.result(), mean) for future in started]
+
+    def _with_all_seeds(self, outcome: CandidateOutcome, mean: float) -> CandidateOutcome:
+        again = self._again.get(outcome.id, ())
+        for run in again:
+            outcome = _with_run(outcome, run.result())
+            if outcome.failure:
+                break
+        if again:
+            self._start.notify(f"again with {len(outcome.runs) - 1} more seeds: {_line(outcome, mean)}")
+        return outcome
 
     def _try(self, candidate: Candidate, number: int) -> CandidateOutcome:
         """The outcome of a candidate; with a model a failed one gets one fix round."""
@@ -326,50 +357,24 @@ class _Runner:
         return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
 
     def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
-        start = self._start
-        mutations = Mutations(
-            self._parser, self._bench, start.starter, self._base, self._texts, self._protected, self._shared
-        )
-        mutated = self._operations.do(
-            "check",
-            {**self._identity(), **mutations.decided_by(candidate)},
-            Mutated,
-            lambda: mutations.made(candidate, self._folder_of(candidate)),
-        )
+        mutations = Mutations(self._parser, self._bench, self._base, self._texts, self._protected, self._shared)
+        held: list[Workspace | None] = []  # what was just made is not opened again for its run
+
+        def make() -> Mutated:
+            made, workspace = mutations.made(candidate, self._trees)
+            held.append(workspace)
+            return made
+
+        decided_by = {**self._identity(), **mutations.decided_by(candidate)}
+        mutated = self._operations.do("check", decided_by, Mutated, make)
         self._changed[candidate.id] = mutated.places
         outcome = CandidateOutcome(
             candidate=candidate, round=number, commit=mutated.commit, diff=mutated.diff,
             failure=mutated.failure, problem=mutated.problem, measures=mutated.measures,
         )  # fmt: skip
-        return outcome if mutated.failure else self._with_run(outcome, self._task.seeds[0])
-
-    def _with_run(self, outcome: CandidateOutcome, seed: int) -> CandidateOutcome:
-        run = self._run(outcome.candidate, None, seed)
-        failed: dict[str, object] = {}
-        if run.value is None:
-            failed = {"failure": run.failure, "problem": run.problem}
-        elif run.reached is False:
-            places = ", ".join(map(str, run.never_ran[:4]))
-            failed = {"failure": "never ran", "problem": f"no line of what it changes ran ({places})"}
-        return outcome.model_copy(update={"runs": (*outcome.runs, run), **failed})
-
-    def _confirm(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
-        """What changed the metric by 5 % or more with the first seed is run with the others too."""
-        mean = sum(baseline.values) / len(baseline.values)
-
-        def confirmed(outcome: CandidateOutcome) -> CandidateOutcome:
-            first = outcome.runs[0].value if outcome.runs else None
-            if first is None or outcome.failure or baseline.exact or abs(first - mean) < CRITICAL * (abs(mean) or 1.0):
-                return outcome
-            for seed in self._task.seeds[1:]:
-                outcome = self._with_run(outcome, seed)
-                if outcome.failure:
-                    break
-            self._start.notify(f"again with {len(outcome.runs) - 1} more seeds: {_line(outcome, mean)}")
+        if mutated.failure:
             return outcome
-
-        with ThreadPoolExecutor(self._start.jobs) as pool:
-            return list(pool.map(confirmed, outcomes))
+        return _with_run(outcome, self._run(candidate, held[0] if held else None, self._task.seeds[0]))
 
     def _with_effects(self, outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
         groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
@@ -384,7 +389,7 @@ class _Runner:
     def _run(self, candidate: Candidate | None, workspace: Workspace | None, seed: int) -> RunOutcome:
         def work() -> RunOutcome:
             assert workspace is not None or candidate is not None
-            opened = workspace or Workspace.open(self._folder_of(candidate))  # type: ignore[arg-type]
+            opened = workspace or self._trees.of(candidate.id)  # type: ignore[union-attr]
             if self._start.elsewhere is None:
                 return self._bench.run(opened, seed, changed=changed)
             return self._start.elsewhere(self._task, opened, seed, self._day, changed)
@@ -401,6 +406,7 @@ class _Runner:
     def _inputs(self, candidate: Candidate | None, seed: int) -> dict[str, object]:
         task = self._task
         return {
+            **({"devices": True} if task.devices else {}),
             **self._identity(),
             "candidate": candidate.id if candidate else None,
             "command": task.command(seed),
@@ -412,9 +418,6 @@ class _Runner:
             "runner": self._start.runner.name,
         }
 
-    def _folder_of(self, candidate: Candidate) -> Path:
-        return self._start.folder / "candidates" / candidate.id
-
 
 def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
     """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit: then
@@ -423,6 +426,21 @@ def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseli
     if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
         return unchanged(values)
     return effect(baseline.values, values, pooled)
+
+
+def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
+    failed: dict[str, object] = {}
+    if run.value is None:
+        failed = {"failure": run.failure, "problem": run.problem}
+    elif run.reached is False:
+        places = ", ".join(map(str, run.never_ran[:4]))
+        failed = {"failure": "never ran", "problem": f"no line of what it changes ran ({places})"}
+    return outcome.model_copy(update={"runs": (*outcome.runs, run), **failed})
+
+
+def _changes_much(outcome: CandidateOutcome, mean: float) -> bool:
+    value = outcome.runs[0].value if outcome.runs and not outcome.failure else None
+    return value is not None and abs(value - mean) >= CRITICAL * (abs(mean) or 1.0)
 
 
 def _trial(pull: Pull, outcome: CandidateOutcome, mean: float) -> Trial:

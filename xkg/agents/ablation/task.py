@@ -12,6 +12,7 @@ from xkg.agents.ablation.selection.bandit import BanditSettings
 from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
 from xkg.files import read_regular
+from xkg.sandbox.isolation.gpus import names
 from xkg.value import Value
 
 PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
@@ -27,7 +28,8 @@ class Task(Value):
     `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. Where `run` or `metrics` is empty, a model has to
     find it. `claimed` is what the paper reports of the metric, met within `tolerance` (relative). `data` maps paths in
     the repository to folders of this machine, for reading alone. `budget` is the most candidates, in `rounds` of
-    `places`; `seconds`, `memory_mb` and `disk_mb` bound one run."""
+    `places`; `seconds`, `memory_mb` and `disk_mb` bound one run. `devices` are GPUs, of which a run
+    gets one: `nvidia:0`, or `nvidia` for all of a machine."""
 
     repo: str
     run: str = ""
@@ -47,6 +49,7 @@ class Task(Value):
     memory_mb: int = Field(default=4096, ge=64)
     disk_mb: int = Field(default=1024, ge=16)
     only: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -89,8 +92,9 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         if not isinstance(loaded, dict):
             raise InputError(f"{path}: holds no settings; it begins with lines such as `repo: ./repo`")
         values = {str(key): value for key, value in loaded.items()}
-        if isinstance(values.get("metrics"), str):
-            values["metrics"] = [values["metrics"]]
+        for name in ("metrics", "devices"):
+            if isinstance(values.get(name), str):
+                values[name] = [values[name]]
     values |= {name: value for name, value in flags.items() if value is not None}
     for name, flag in (("repo", "--repo"), ("run", "--run"), ("metrics", "--metric")):
         if not values.get(name) and not (planned and name != "repo"):
@@ -105,4 +109,5 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         raise InputError(f"task: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
     for metric in task.metrics:
         parse_metric(metric)
+    names(task.devices)
     return task

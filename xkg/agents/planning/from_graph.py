@@ -19,6 +19,20 @@ _MOST_OF_A_NAME = 0.5
 _CERTAIN = 0.9
 """The least score of an alternative that no model judges: what is alike is often no substitute."""
 
+_JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
+_JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
+_MEASURES = re.compile(
+    rf"^(?:in order )?to {_JUDGE}\b"
+    rf"|\b(?:we|is|are) (?:then |only )?(?:used|computed|reported) (?:only )?(?:to {_JUDGE}|for {_JUDGING})\b"
+    r"|\b(?:is|as|gives|are) an? (?:\w+ ){0,2}(?:diagnostic|evaluation (?:metric|measure|protocol|criterion))\b"
+    r"|\bfor (?:evaluation|reporting) only\b",
+    re.IGNORECASE,
+)
+_MEASURE_BY_NAME = re.compile(
+    r"\b(?:metrics?|evaluation(?: metric| measure| protocol| procedure)?|diagnostics?|benchmarks?)$", re.IGNORECASE
+)
+_SENTENCE = 400
+
 _ORDERS: tuple[Callable[[Component], float], ...] = (
     lambda c: -c.mentioned,
     lambda c: -(len(c.findings) + len(c.users)),
@@ -30,15 +44,28 @@ _ORDERS: tuple[Callable[[Component], float], ...] = (
 
 def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
     """At most `k` ablations, one a component, the most worthwhile first, without lines. A component above or below one
-    that was chosen, or of the same name with a qualifier, comes after all others."""
+    that was chosen, or of the same name with a qualifier, comes after all others, and what only measures last."""
     by_id = {component.id: component for component in material.components}
     chosen: list[Component] = []
     related: list[Component] = []
+    measuring: list[Component] = []
     without = {component.id for component in groupings(material.components)}
     for component in _ranked([each for each in material.components if each.id not in without]):
+        if only_measures(component):
+            measuring.append(component)
+            continue
         near = any(_within(component, other, by_id) or _same_name(component, other) for other in chosen)
         (related if near else chosen).append(component)
-    return tuple(_ablation(component, material) for component in [*chosen, *related][:k])
+    return tuple(_ablation(component, material) for component in [*chosen, *related, *measuring][:k])
+
+
+def only_measures(component: Component) -> bool:
+    """Whether a component judges what the method gives, and the method does without it: its name or definition says
+    so, no code of another component uses it, and no finding names it. Without it, only the ruler changes."""
+    if component.users or component.parts or component.findings:
+        return False
+    first = re.split(r"(?<=[.!?]) ", component.definition[:_SENTENCE], maxsplit=1)[0]
+    return bool(_MEASURES.search(first) or _MEASURE_BY_NAME.search(component.name.strip()[-80:]))
 
 
 def groupings(components: Sequence[Component]) -> Sequence[Component]:
@@ -141,6 +168,8 @@ def _reasons(component: Component) -> list[str]:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
     if _certain(component):
         reasons.append("techniques of other papers fit its definition")
+    elif only_measures(component):
+        reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
     elif component.users:
         reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
     elif component.parts:

@@ -23,6 +23,7 @@ from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, interpreter, python_files
+from xkg.sandbox.isolation.gpus import Gpu
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
@@ -82,8 +83,8 @@ class RunResult(Value):
 
 class Commands:
     """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to folders or files of this
-    machine, which are there for reading; `variables` are added to those of the sandbox. `limits.disk_mb` bounds what a
-    run writes, the copy of the tree included.
+    machine, which are there for reading; `variables` are added to those of the sandbox, `gpu` is one that a run may
+    use. `limits.disk_mb` bounds what a run writes, the copy of the tree included.
 
     Raises `InputError` for data that is not there or would hide a file of the tree."""
 
@@ -94,12 +95,14 @@ class Commands:
         limits: Limits,
         data: Mapping[str, Path] | None = None,
         variables: Mapping[str, str] | None = None,
+        gpu: Gpu | None = None,
     ) -> None:
         self.environment = environment
         self.limits = limits
         self._runner = runner
         self._data = placed(data)
-        self._variables = dict(variables or {})
+        self._variables = {**(gpu.variables if gpu else {}), **(variables or {})}
+        self._gpu = gpu
         for name, place in self._data.items():
             if not place.exists():
                 raise InputError(f"--data {name}: {place} does not exist")
@@ -154,10 +157,15 @@ class Commands:
             (str(interpreter()), "-I", "-S", "-c", _guest("run_in_copy")),
             workspace.tree.resolve(),
             limits,
-            reads=(*self._data.values(), *((site,) if site else ())),
+            reads=(*self._data.values(), *((site,) if site else ()), *(self._gpu.reads if self._gpu else ())),
+            devices=self._gpu.nodes if self._gpu else (),
             ends=_ENDS,
             trusted=False,
         )
+        if self._runner.name == "container":
+            raise SandboxUnavailableError(
+                "a container engine runs no commands over a workspace: use bubblewrap or Landlock (sandbox.runner)"
+            )
         behind = {"bubblewrap": "bubblewrap", "landlock": "landlock"}.get(self._runner.name)
         ran = programs.run(program, json.dumps(request).encode(), behind=behind)  # type: ignore[arg-type]
         return self._result(command, ran)

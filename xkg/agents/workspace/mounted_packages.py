@@ -16,9 +16,17 @@ def module_folders(data: Mapping[str, Path]) -> tuple[Path, ...]:
 
 def importable(data: Mapping[str, Path]) -> frozenset[str]:
     """The top-level names that can be imported from `data`: what is in the folders of packages, and folders that are
-    packages themselves, under their names in the tree."""
+    packages themselves, or hold modules (a submodule's files), under their names in the tree."""
     names = {name for place in data.values() for name in _packages_in(place)}
-    return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _is_package(place)})
+    return frozenset(names | {name.rpartition("/")[2] for name, place in data.items() if _holds_code(place)})
+
+
+def _holds_code(folder: Path) -> bool:
+    try:
+        entries = [entry.name for entry, _ in zip(folder.iterdir(), range(_MOST_ENTRIES), strict=False)]
+    except OSError:
+        return False
+    return any(name.endswith(".py") for name in entries)
 
 
 def _packages_in(folder: Path) -> frozenset[str]:

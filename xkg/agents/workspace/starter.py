@@ -12,6 +12,7 @@ from xkg.build.repositories.history import TreeFile
 from xkg.errors import InputError, UnsafeInputError
 
 MAX_BYTES = 200 << 20
+SUBMODULE = "submodule"
 _LFS = b"version https://git-lfs.github.com/spec/"
 
 
@@ -79,9 +80,15 @@ def _head(spec: str) -> str | None:
 
 def _left_out(checkout: Checkout, files: dict[str, TreeFile]) -> Iterator[str]:
     kinds = Counter(file.kind for file in checkout.files)
-    for kind, name in (("link", "symbolic link"), ("submodule", "submodule")):
-        if count := kinds[kind]:  # type: ignore[index]
-            yield f"left out: {count} {name}{'s' * (count > 1)}"
+    if count := kinds["link"]:
+        yield f"left out: {count} symbolic link{'s' * (count > 1)}"
+    if submodules := [file.path for file in checkout.files if file.kind == "submodule"]:
+        some = ", ".join(submodules[:3]) + (" …" if len(submodules) > 3 else "")
+        count = len(submodules)
+        yield (
+            f"left out: {count} {SUBMODULE}{'s' * (count > 1)} ({some}); --data {submodules[0]}=FOLDER brings "
+            "a copy of its files"
+        )
     large = [file.path for file in checkout.files if file.kind == "file" and file.path not in files]
     if large:
         some = ", ".join(large[:3]) + (" …" if len(large) > 3 else "")

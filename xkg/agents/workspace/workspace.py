@@ -97,6 +97,14 @@ class Workspace:
         workspace._lay_out_tree()
         return workspace
 
+    def copied(self, folder: Path) -> "Workspace":
+        """A workspace of its own with the versions of this one, in a folder that holds none."""
+        private_folder(folder)
+        shutil.copytree(self.folder / "history.git", folder / "history.git")
+        copy = self._kept(folder, self._state)
+        copy._lay_out_tree()
+        return copy
+
     @classmethod
     def _kept(cls, folder: Path, state: _State) -> "Workspace":
         write_whole(folder / _STATE, state.model_dump_json().encode())

@@ -64,13 +64,14 @@ class Confined:
     """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder; `python`
     are files of its `/python`, in which `bin/python` links to the interpreter; `unix_sockets` allows `AF_UNIX`;
     `keeper` selects the one uid that may own files that remain, `lasting` one that no later job gets; `denied` are more
-    rules for the filter. It is started in `folder`; with `reads_all` it may read of the mounts whatever root may
-    read, though it is not root."""
+    rules for the filter, `devices` nodes to read and write. It is started in `folder`; with `reads_all` it may read of
+    the mounts whatever root may read, though it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
     files: Mapping[str, str] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = ()
+    devices: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     python: Mapping[str, str] = field(default_factory=dict)
     unix_sockets: bool = False
@@ -212,6 +213,8 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
             plan.freeze(folder)
     plan.add("--proc", "/proc", "--dev", "/dev")
     plan.memory("/dev/shm", _SHARED_MEMORY)
+    for device in confined.devices:
+        plan.add("--dev-bind", str(device.source.resolve()), device.at)
     plan.freeze("/dev")
     plan.freeze("/proc")
     plan.memory("/tmp", confined.limits.disk_mb << 20)

@@ -248,6 +248,9 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
         reached = tuple(
             (str(mount.source), EVERYTHING & ~IOCTL_DEV if mount.writable else RUN) for mount in confined.mounts
         )
+        if confined.devices:
+            reached += tuple((str(each.source), READ_FILE | WRITE_FILE | IOCTL_DEV) for each in confined.devices)
+            reached += (("/proc/driver/nvidia", READ),)
         denied = _SOCKETS if port is None else _SOCKETS_BUT_TCP
         plan = _Plan(
             list(confined.command),

@@ -59,7 +59,8 @@ _LIMITED = (
 
 @dataclass(frozen=True)
 class Program:
-    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes`. `host` is the one
+    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the
+    nodes `devices`. `host` is the one
     (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic. `ends`: only so many bytes
     from the start and from the end of its output are needed, None for all of it. A command that is not `trusted` itself
     has no right besides those of its files' modes."""
@@ -70,6 +71,7 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
+    devices: tuple[Mount, ...] = ()
     host: tuple[str, int] | None = None
     max_bytes: int = 0
     ends: int | None = None
@@ -176,6 +178,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         program.command,
         program.limits,
         mounts=tuple(mounts),
+        devices=program.devices,
         variables=program.variables,
         folder=_FOLDER,
         reads_all=program.reads_all,
@@ -201,6 +204,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
         program.command,
         program.limits,
         mounts=tuple(mounts),
+        devices=program.devices,
         variables={**program.variables, **_proxied(port)},
         folder=str(program.folder),
         reads_all=program.reads_all,

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from xkg.agents.ablation.changed_code import ChangedPlace, NewImport
@@ -12,6 +12,7 @@ from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle
 from xkg.agents.workspace.workspace import Workspace
+from xkg.sandbox.isolation.gpus import Gpu, Taken
 from xkg.sandbox.runner import Environment, Limits, Runner
 
 _OUTPUT = 4000
@@ -19,11 +20,12 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Safe to use from several threads, for different workspaces."""
+    """Safe to use from several threads, for different workspaces. Each run takes one of `gpus`, where there are any."""
 
     task: Task
     runner: Runner
     environment: Environment
+    gpus: Taken = field(default_factory=lambda: Taken(()))
 
     def run(
         self,
@@ -36,12 +38,13 @@ class Bench:
         """One run, of at most `seconds` (None: those of the task), that says which of the `changed` places ran. Never
         raises for what the command does; raises what `Commands` raises."""
         task = self.task
-        commands = self._commands(seed, seconds or task.seconds)
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
         command = task.command(seed)
-        started = time.monotonic()
-        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=_awaited(changed))
+        with self.gpus.one() as gpu:
+            begun = time.monotonic()  # waiting for a GPU is no overhead
+            commands = self._commands(seed, seconds or task.seconds, gpu)
+            result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=_awaited(changed))
         values: list[float | None] = []
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if result.ok:
@@ -55,7 +58,7 @@ class Bench:
             command=command,
             values=tuple(values),
             seconds=result.seconds,
-            overhead=max(0.0, time.monotonic() - started - result.seconds),
+            overhead=max(0.0, time.monotonic() - begun - result.seconds),
             memory_mb=result.peak_memory_mb,
             failure=failure,
             problem=problem,
@@ -72,10 +75,10 @@ class Bench:
             return None
         return broken_import(self._commands(self.task.seeds[0], self.task.seconds), workspace, imports)
 
-    def _commands(self, seed: int, seconds: float) -> Commands:
+    def _commands(self, seed: int, seconds: float, gpu: Gpu | None = None) -> Commands:
         task = self.task
         limits = Limits(seconds=seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
-        return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)})
+        return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)}, gpu)
 
 
 def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]]:

@@ -2,16 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from xkg.agents.ablation.candidates import Candidate, Place
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.parsing.client import SourceParser
-from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.running.worktrees import Shared, mutated
 from xkg.agents.ablation.space.exclusions import surely_measures
-from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
@@ -34,7 +32,6 @@ class Mutations:
 
     parser: SourceParser
     bench: Bench
-    starter: Starter
     base: Workspace
     texts: Mapping[str, str]
     protected: Sequence[Place]
@@ -45,26 +42,29 @@ class Mutations:
         kept = [str(place) for place in (*self.protected, *self.shared)]
         return {"candidate": candidate.id, "protected": kept, "environment": self.bench.environment.hash}
 
-    def made(self, candidate: Candidate, folder: Path) -> Mutated:
-        """The candidate in a workspace in `folder`. Refused is what changes code that only measures, and what imports
-        something that is not there."""
+    def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
+        """The candidate in a workspace of its own; None where it is refused before: what changes code that only
+        measures. Refused is also what imports something that is not there."""
         made = self.parser.mutated(candidate, self.texts, self.protected)
         if made.failure is not None:
-            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem)
+            return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)
         if surely := [part for part in parts if surely_measures(part)]:
-            return Mutated(diff=made.diff, failure="refused", problem=f"it changes what measures: {'; '.join(surely)}")
+            problem = f"it changes what measures: {'; '.join(surely)}"
+            return Mutated(diff=made.diff, failure="refused", problem=problem), None
         reason = f"Ablate: {candidate.description}"
-        version = worktrees.mutated(folder, self.starter, self.base, made.after, reason)
-        broken = self.bench.broken_import(Workspace.open(folder), made.imports)
-        return Mutated(
-            commit=version.commit,
+        workspace = mutated(trees.folder_of(candidate.id), self.base, made.after, reason)
+        trees.add(candidate.id, workspace)
+        broken = self.bench.broken_import(workspace, made.imports)
+        result = Mutated(
+            commit=workspace.current.commit,
             diff=made.diff,
             failure="missing package" if broken else None,
             problem=broken,
             places=made.places,
             measures=(*parts, *self._called_by_the_metric(candidate)),
         )
+        return result, workspace
 
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
         # What rules change stays within the changed files; a model may assign over names of others.

@@ -1,5 +1,6 @@
 """Runs of candidates as work for an engine: on other machines too, whose packages and sandboxes are their own."""
 
+import os
 import queue
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,9 +19,10 @@ from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.repositories.history import TreeFile
 from xkg.config import Settings
-from xkg.engine.engine import Engine, Site, Worker
+from xkg.engine.engine import Engine, NoWorkerError, Site, Worker
 from xkg.errors import InputError
 from xkg.files import private_folder
+from xkg.sandbox.isolation.gpus import Taken, gpus
 
 
 @dataclass(frozen=True)
@@ -38,10 +40,11 @@ class CandidateRun:
 @dataclass(frozen=True)
 class RunCandidates:
     """Runs commands over versions of code. Folders of `data` are not sent: they must lie where they lie on the machine
-    that began."""
+    that began. With `gpus`, each run has one that the engine gives it."""
 
     settings: Settings
     data: tuple[Path, ...]
+    gpus: int = 0
     name: str = "ablations"
 
     @property
@@ -72,7 +75,7 @@ class RunCandidates:
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
                 environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
-                return Bench(candidate.task, runner, environment).run(
+                return Bench(candidate.task, runner, environment, Taken(gpus(_given()) if self.gpus else ())).run(
                     workspace, candidate.seed, changed=candidate.changed
                 )
 
@@ -80,15 +83,23 @@ class RunCandidates:
             yield run
 
 
+def _given() -> list[str]:
+    """The GPU that the engine gave this process. Raises `NoWorkerError`."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+    if not given.isdigit():
+        raise NoWorkerError("the task names devices, and the engine gave no GPU: start nodes with --num-gpus")
+    return [f"nvidia:{given}"]
+
+
 Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace]], RunOutcome]
 """Runs a task over a workspace with a seed and the packages of a day, on any machine."""
 
 
 @contextmanager
-def spread_over(engine: Engine, settings: Settings, data: Iterable[Path]) -> Iterator[Elsewhere]:
+def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu: bool = False) -> Iterator[Elsewhere]:
     """A function that runs a task over a workspace wherever the engine has room, for as many threads as it has jobs.
     Raises as `Worker.run` does."""
-    workers = engine.workers(RunCandidates(settings, tuple(data)), engine.jobs)
+    workers = engine.workers(RunCandidates(settings, tuple(data), int(gpu)), engine.jobs)
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 
     def run(

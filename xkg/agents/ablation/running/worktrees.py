@@ -1,11 +1,13 @@
 """Workspaces of a run: the baseline's, and one for each candidate, which begins with the repairs of the baseline."""
 
 import shutil
+import threading
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 
 from xkg.agents.workspace.starter import Starter
-from xkg.agents.workspace.workspace import Version, Workspace
+from xkg.agents.workspace.workspace import Workspace
 
 
 def opened(folder: Path, starter: Starter) -> Workspace:
@@ -18,15 +20,12 @@ def opened(folder: Path, starter: Starter) -> Workspace:
     return Workspace.create(folder, starter)
 
 
-def mutated(folder: Path, starter: Starter, base: Workspace, after: Mapping[str, str], reason: str) -> Version:
-    """The commit of a mutation in a new workspace, on top of a commit for each repair of `base`."""
+def mutated(folder: Path, base: Workspace, after: Mapping[str, str], reason: str) -> Workspace:
+    """A new workspace with the mutation as a commit, on top of the repairs of `base`."""
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed here
-    workspace = opened(folder, starter)
-    for version in base.versions[1:]:
-        before, repaired = base.files_of(version.number - 1), base.files_of(version.number)
-        changes = {path: file.content for path, file in repaired.items() if before.get(path) != file}
-        workspace.edit({**dict.fromkeys(before.keys() - repaired.keys()), **changes}, version.reason)
-    return workspace.edit(after, reason)
+    workspace = base.copied(folder)
+    workspace.edit(after, reason)
+    return workspace
 
 
 def texts_of(workspace: Workspace) -> dict[str, str]:
@@ -38,3 +37,29 @@ def texts_of(workspace: Workspace) -> dict[str, str]:
         except UnicodeDecodeError:
             continue
     return texts
+
+
+class Shared:
+    """Workspaces of candidates, opened once for all runs that have them at a time: opening one lays out its tree, which
+    another run may be copying. Safe to use from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._opened: weakref.WeakValueDictionary[str, Workspace] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def folder_of(self, candidate: str) -> Path:
+        return self._folder / candidate
+
+    def add(self, candidate: str, workspace: Workspace) -> None:
+        """Shares a workspace for as long as somebody holds it."""
+        with self._lock:
+            self._opened[candidate] = workspace
+
+    def of(self, candidate: str) -> Workspace:
+        """Raises as `Workspace.open` does."""
+        with self._lock:
+            workspace = self._opened.get(candidate)
+            if workspace is None:
+                workspace = self._opened[candidate] = Workspace.open(self.folder_of(candidate))
+            return workspace

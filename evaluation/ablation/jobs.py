@@ -1,0 +1,111 @@
+"""Two jobs beside one, in one run, and what a campaign costs beside its runs.
+
+    python -m evaluation.ablation.jobs [--seconds 4] [--budget 25] [--rounds 1] [--wait]
+    python -m evaluation.ablation.jobs --repo ./repo --run "python train.py --seed {seed}" --metric "loss ([0-9.]+):min"
+
+Each arm begins with nothing but the packages of the repository, and has one thread a job, as every run in the sandbox.
+Arms alternate. `--wait` replaces the training by waiting: then the ratio says what the order of the runs allows, also
+on a machine that others load, and nothing of cores. The ideal is all seconds of runs, over two."""
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from statistics import fmean, median
+
+from rich.console import Console
+from rich.table import Table
+
+from xkg.agents.ablation.campaign import Start, run_campaign
+from xkg.agents.ablation.outcomes import Campaign, RunOutcome
+from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.starter import read_starter
+from xkg.config import Settings
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.select import runner_for
+
+ARMS = (1, 2)
+_STEPS_A_SECOND = 2_000_000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m evaluation.ablation.jobs", description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=4, help="of one generated training, about")
+    parser.add_argument("--budget", type=int, default=25)
+    parser.add_argument("--rounds", type=int, default=1, help="how often each arm runs")
+    parser.add_argument("--wait", action="store_true", help="wait in place of training")
+    parser.add_argument("--repo")
+    parser.add_argument("--run")
+    parser.add_argument("--metric")
+    options = parser.parse_args()
+    console = Console(width=130)
+    table = Table("jobs", "wall", "runs", "seconds of runs", "jobs busy", "beside the runs", "a candidate", "share")
+    walls: dict[int, list[float]] = {jobs: [] for jobs in ARMS}
+    with tempfile.TemporaryDirectory(prefix="xkg-jobs-") as made:
+        folder = Path(made)
+        repo, run, metric = options.repo, options.run, options.metric
+        if repo is None:
+            repo, run, metric = str(folder / "repo"), "python train.py {seed}", "error ([0-9.]+):min"
+            write_training(folder / "repo", options.seconds, wait=options.wait)
+        task = Task(repo=repo, run=run, metrics=(metric,), budget=options.budget)
+        for number in range(options.rounds):
+            for jobs in ARMS:
+                campaign, wall = _timed(task, folder, f"{number}-{jobs}", jobs)
+                walls[jobs].append(wall)
+                table.add_row(*_row(campaign, jobs, wall))
+    console.print(table)
+    ratios = [one / two for one, two in zip(walls[1], walls[2], strict=True)]
+    console.print(f"two jobs: {median(ratios):.2f} x one (aim: 1.7), in {len(ratios)} comparison(s)")
+
+
+def write_training(folder: Path, seconds: float, *, wait: bool) -> None:
+    """A training of about these seconds, whose error varies from seed to seed, with twelve components that count."""
+    folder.mkdir(parents=True)
+    names = [f"part_{letter}" for letter in "abcdefghijkl"]
+    scales = [0.98 - 0.02 * i for i in range(len(names))]
+    lines = ["import random", "import sys", "import time", "", "SEED = int(sys.argv[1])", ""]
+    for name, scale in zip(names, scales, strict=True):
+        lines += ["", f"def {name}(x):", f"    return x * {scale:.2f}", ""]
+    lines += ["", "def train():", "    draw = random.Random(SEED)", "    x = 8.0 + draw.gauss(0, 0.02)"]
+    lines += [f"    time.sleep({seconds})"] if wait else _burning(int(seconds * _STEPS_A_SECOND))
+    lines += [f"    x = {name}(x)" for name in names]
+    lines += ["    return x", "", "", 'print("error", train())', ""]
+    (folder / "train.py").write_text("\n".join(lines))
+
+
+def _burning(steps: int) -> list[str]:
+    # In a comprehension: a trace of lines does not slow it.
+    return [f"    burnt = sum([i * i % 7 for i in range({steps})])", "    assert burnt > 0"]
+
+
+def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, float]:
+    settings = Settings(kg=folder / "kg")
+    runner = runner_for(settings.sandbox)
+    started = time.monotonic()
+    campaign = run_campaign(
+        Start(
+            task=task,
+            starter=read_starter(task.repo, folder / "cache"),
+            folder=folder / name,
+            runner=runner,
+            packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
+            jobs=jobs,
+        )
+    )
+    return campaign, time.monotonic() - started
+
+
+def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
+    runs: list[RunOutcome] = [*campaign.baseline.runs, *(run for o in campaign.outcomes for run in o.runs)]
+    # The traced run gives no candidate's value: it is overhead.
+    seconds = sum(run.seconds for run in runs)
+    beside = wall - seconds / jobs
+    candidates = len(campaign.outcomes)
+    return [
+        str(jobs), f"{wall:.1f} s", str(len(runs)), f"{seconds:.1f} (mean {fmean(r.seconds for r in runs):.1f})",
+        f"{seconds / wall / jobs:.0%}", f"{beside:.1f} s", f"{beside / candidates:.2f} s", f"{beside / wall:.0%}",
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

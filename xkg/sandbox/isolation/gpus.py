@@ -1,0 +1,107 @@
+"""GPUs of NVIDIA for contained commands: each run gets one, with the driver's nodes and libraries that it needs.
+
+A command sees the node of its own GPU (`/dev/nvidia<N>`) and those that all share (`nvidiactl`, `nvidia-uvm`), and no
+other. Libraries of the driver are read-only, from where the driver's package puts them."""
+
+import contextlib
+import os
+import queue
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from xkg.errors import InputError
+from xkg.sandbox.isolation.bubblewrap_mounts import Mount
+
+DEV, DRIVER = Path("/dev"), Path("/proc/driver/nvidia/gpus")
+_SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
+_NODE = re.compile(r"nvidia(\d{1,4})")
+_DEVICE = re.compile(r"nvidia(?::(\d{1,4}))?")
+_LIBRARIES = (Path("/usr/local/nvidia"), Path("/usr/lib/wsl/lib"))
+"""Beside `/usr/lib`, which every contained command reads: images of cloud providers, and Linux on Windows."""
+_OTHERS_READ_AND_WRITE = 0o006
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """What a command gets of one: `nodes` to read and write, folders to `reads`, and `variables`."""
+
+    number: int
+    nodes: tuple[Mount, ...]
+    reads: tuple[Path, ...]
+    variables: dict[str, str]
+
+
+def names(devices: Sequence[str]) -> None:
+    """Raises `InputError` for what names no device."""
+    for name in devices:
+        if not _DEVICE.fullmatch(name):
+            raise InputError(f"device {name!a}: give nvidia for every GPU of this machine, or nvidia:0 for one")
+
+
+def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
+    """The GPUs that are named: `nvidia:0` one of them, `nvidia` all of this machine. Raises `InputError` where one is
+    not there, or may not be opened by the users that commands run as."""
+    names(devices)
+    here = sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
+    numbers: list[int] = []
+    for name in devices:
+        _, _, number = name.partition(":")
+        if not number and not here:
+            raise InputError(
+                f"device {name}: this machine has no /dev/nvidia0 (no GPU, or no driver): leave devices out to run "
+                "without one"
+            )
+        if number and int(number) not in here:
+            there = f"GPUs here: {', '.join(map(str, here))}" if here else "this machine has no GPU, or no driver"
+            raise InputError(f"device {name}: there is no /dev/nvidia{number} ({there})")
+        numbers += [int(number)] if number else here
+    return tuple(_gpu(number) for number in dict.fromkeys(numbers))
+
+
+def _gpu(number: int) -> Gpu:
+    places = [DEV / name for name in (f"nvidia{number}", *_SHARED) if (DEV / name).exists()]
+    for place in places:
+        if os.geteuid() == 0 and place.stat().st_mode & _OTHERS_READ_AND_WRITE != _OTHERS_READ_AND_WRITE:
+            raise InputError(
+                f"{place} may be opened by its owner alone, and runs have a uid of their own: chmod o+rw it"
+            )
+    reads = tuple(folder for folder in _LIBRARIES if folder.is_dir())
+    variables = {"CUDA_VISIBLE_DEVICES": _uuid(number) or "0", "CUDA_CACHE_DISABLE": "1"}
+    folders = [str(inner) for folder in reads for inner in (folder / "lib64", folder / "lib", folder) if inner.is_dir()]
+    if folders:
+        variables["LD_LIBRARY_PATH"] = ":".join(folders)
+    return Gpu(number, tuple(Mount(place, f"/dev/{place.name}") for place in places), reads, variables)
+
+
+def _uuid(number: int) -> str | None:
+    """The name of a GPU that holds however many others can be seen; by number alone, the one node inside is 0."""
+    for place in DRIVER.glob("*/information"):
+        with contextlib.suppress(OSError, ValueError):
+            fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)
+            if int(fields["Device Minor"]) == number and fields["GPU UUID"].strip().startswith("GPU-"):
+                return fields["GPU UUID"].strip()
+    return None
+
+
+class Taken:
+    """GPUs that runs take one at a time, each for itself. Safe to use from several threads."""
+
+    def __init__(self, of: Sequence[Gpu]) -> None:
+        self.count = len(of)
+        self._free: queue.SimpleQueue[Gpu] = queue.SimpleQueue()
+        for gpu in of:
+            self._free.put(gpu)
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[Gpu | None]:
+        """Waits for one that is free; None at once where there are none at all."""
+        if not self.count:
+            yield None
+            return
+        gpu = self._free.get()
+        try:
+            yield gpu
+        finally:
+            self._free.put(gpu)
