@@ -200,7 +200,7 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, self._parser, day),
+            packages=lambda day: packages_for(self._base, start.packages, self._parser, day, self._task.data),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,
