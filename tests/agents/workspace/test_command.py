@@ -206,14 +206,17 @@ def test_a_script_imports_the_repositorys_own_packages_as_if_they_were_installed
     workspace: Workspace, commands: Commands
 ) -> None:
     files = {
-        "setup.py": "from setuptools import setup\nsetup(name='waves')\n",
+        "setup.py": "from setuptools import setup\nsetup(name='tidal-waves',\n      version='1.2')\n",
         "waves/__init__.py": "HIGH = 2\n",
         "src/ripples/__init__.py": "LOW = 1\n",
-        "examples/show.py": "import ripples, waves\nprint('sum:', waves.HIGH + ripples.LOW)\n",
+        "examples/show.py": (
+            "import importlib.metadata as m, ripples, waves\n"
+            "print('sum:', waves.HIGH + ripples.LOW, m.version('tidal-waves'))\n"
+        ),
     }
     workspace.edit(files, "n")
     result = commands.run(workspace, "python examples/show.py", trace=["waves/__init__.py"])
-    assert "sum: 3" in result.output
+    assert "sum: 3 1.2" in result.output
     assert result.lines == {"waves/__init__.py": {1: 1}}
 
 

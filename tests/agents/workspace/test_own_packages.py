@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.agents.workspace.own_packages import own_names, package_roots
+from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,18 @@ def test_a_folder_inside_a_package_can_hide_a_package_of_its_name() -> None:
     assert own == {"autograd", "scipy", "linalg", "__init__", "examples", "show"}
     assert nested == {"scipy"}
     assert own_names([*paths, "scipy/fake.py"])[1] == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "named"),
+    [
+        ("pyproject.toml", '[project]\nname = "sea-waves"\nversion = "0.3.1"\n', "sea_waves-0.3.1"),
+        ("pyproject.toml", '[project]\nname = "waves"\ndynamic = ["version"]\n', "waves-0"),
+        ("code/setup.py", "setup(name='waves', version=find())\n", "waves-0"),
+        ("setup.py", "setup(\n    name='../waves',\n)\n", None),
+        ("README.md", "name = 'waves'\n", None),
+    ],
+)
+def test_metadata_that_an_installation_would_leave(path: str, text: str, named: str | None) -> None:
+    expected = [f"{named}.dist-info/METADATA"] if named else []
+    assert list(own_metadata({path: text.encode()})) == expected

@@ -15,14 +15,14 @@ from pydantic import ConfigDict
 from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
-from xkg.agents.workspace.own_packages import own_names, package_roots
+from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
-from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, interpreter, python_files
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PACKAGES, PYTHON, SITE, interpreter, python_files
 from xkg.sandbox.isolation.gpus import Gpu
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
@@ -135,13 +135,15 @@ class Commands:
             if path in workspace.files and path.endswith(".py")
         }
         site = self.environment.site.resolve() if self.environment.site else None
+        metadata = own_metadata({path: file.content for path, file in workspace.files.items()})
+        installed = {f"{PACKAGES}/{path}": text for path, text in metadata.items()}
         own = [f"{_TREE}/{root}" for root in package_roots(workspace.files)]
         module_path = (*own, *((site,) if site else ()), *module_folders(self._data))
         request = {
             "command": words,
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, module_path))),
+            "python": python_files("\n".join(map(str, module_path))) | installed,
             "interpreter": str(interpreter()),
             "traced": traced,
             "wanted": list(wanted),

@@ -1,10 +1,16 @@
 """The packages of the repository itself: scripts import them as if they were installed (`pip install -e .`)."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 _INIT = "__init__.py"
 _PROJECT_FILES = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
 _MOST_PROJECTS = 20
+_MOST_CHARACTERS = 100_000
+_NAME = re.compile(
+    r"""^[ \t]{0,40}+(?:setup\([ \t]{0,8}+)?name[ \t]{0,8}+=[ \t]{0,8}+["']([A-Za-z0-9][\w.-]{0,99}+)["']""", re.M
+)
+_VERSION = re.compile(r"""^[ \t]{0,40}+version[ \t]{0,8}+=[ \t]{0,8}+["'](\d[\w.!+-]{0,59}+)["']""", re.M)
 
 
 def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
@@ -19,6 +25,21 @@ def package_roots(paths: Iterable[str]) -> tuple[str, ...]:
         source = f"{project}/src" if project else "src"
         found += [root for root in (source, project) if root in holders]
     return tuple(found)
+
+
+def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
+    """What an installation would leave for `importlib.metadata`, as path in the folder of packages → text: the name and
+    the version of each project in `files` (path → content), version 0 where its file states none."""
+    found: dict[str, str] = {}
+    projects = sorted((p for p in files if p.rpartition("/")[2] in _PROJECT_FILES), key=lambda p: (p.count("/"), p))
+    for path in projects[:_MOST_PROJECTS]:
+        text = files[path][:_MOST_CHARACTERS].decode("utf-8", "replace")
+        if not (name := _NAME.search(text)):
+            continue
+        version = match[1] if (match := _VERSION.search(text)) else "0"
+        folder = f"{re.sub(r'[-_.]+', '_', name[1])}-{version}.dist-info"
+        found.setdefault(f"{folder}/METADATA", f"Metadata-Version: 2.1\nName: {name[1]}\nVersion: {version}\n")
+    return found
 
 
 def own_names(paths: Iterable[str]) -> tuple[set[str], set[str]]:

@@ -23,6 +23,8 @@ from xkg.sandbox.runner import Limits
 HOME = "/tmp/job"
 SITE = "/site"
 PYTHON = "/python"
+PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+"""The folder of packages in a run's own environment."""
 NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
@@ -94,12 +96,11 @@ def python_files(packages: str | None) -> dict[str, str]:
 
     Packages beside the interpreter cannot be imported, and no code of a package runs before a job imports it: an own
     `sitecustomize` precedes theirs, and `.pth` files are read in its own folder alone."""
-    folder = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     return {
         "pyvenv.cfg": f"home = {interpreter().parent}\ninclude-system-site-packages = false\n",
-        f"{folder}/packages.pth": f"{packages}\n" if packages else "",
-        f"{folder}/sitecustomize.py": "",
-        f"{folder}/usercustomize.py": "",
+        f"{PACKAGES}/packages.pth": f"{packages}\n" if packages else "",
+        f"{PACKAGES}/sitecustomize.py": "",
+        f"{PACKAGES}/usercustomize.py": "",
     }
 
 

@@ -205,6 +205,35 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert "+fakelib>1.0" in repair.diff
 
 
+def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import fakelib, waves\nfakelib.rate()\n" + TRAIN)
+    commit(world.repository)
+    given = tmp_path / "given"
+    (given / "waves").mkdir(parents=True)
+    (given / "waves" / "__init__.py").write_text("HIGH = 2\n")
+    for place in (tmp_path, given, given / "waves"):
+        place.chmod(0o755)
+    asked: list[list[str]] = []
+
+    class Listed(Dated):
+        def make(
+            self,
+            imports: Sequence[str] | Mapping[str, Sequence[str]],
+            requirements: Sequence[str] = (),
+            written: str | None = None,  # noqa: ARG002
+        ) -> Environment:
+            asked.append(sorted(imports))
+            return super().make(imports, requirements, "2020-01-01")
+
+    values = {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]}
+    task = read_task(None, {**values, "data": {"libs": str(given)}})
+    folder = tmp_path / "listed"
+    folder.mkdir()
+    maker = Listed(tmp_path / "sites")
+    run_campaign(Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker))
+    assert asked == [["fakelib"]]
+
+
 def commit(folder: Path, day: str | None = None) -> None:
     git(folder, "add", ".")
     dates = {"GIT_COMMITTER_DATE": day, "GIT_AUTHOR_DATE": day} if day else {}
