@@ -1,8 +1,9 @@
 """How well the lines of techniques are located: `python -m evaluation.places GOLD…` (evaluation/gold/places).
 
 A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
-{reader, file, start, end} by two readers apart from each other; all of them are right. Each technique is located alone,
-as `xkg locate` does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.35 is undoubted).
+{reader, file, start, end}; all of them are right. `open` and `closed` are by two readers apart from each other, in
+`first_seen` one reader labelled nine repositories before any output. Each technique is located alone, as `xkg locate`
+does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.35 is undoubted).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
 same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from xkg import operating_system
 
 
@@ -70,3 +72,17 @@ def test_a_file_of_ones_own_or_of_root_is_trusted(tmp_path: Path) -> None:
 
 def test_at_least_one_processor_may_be_used() -> None:
     assert operating_system.processors() >= 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc alone has a heap for each thread")
+def test_threads_that_allocate_share_one_heap() -> None:
+    program = (
+        "import ctypes, threading\nfrom xkg.operating_system import share_one_heap\nshare_one_heap()\n"
+        "hold, found = threading.Barrier(9), []\n"
+        "def work():\n    library = ctypes.CDLL(None)\n    library.malloc.restype = ctypes.c_void_p\n"
+        "    found.append(library.malloc(5000))\n    hold.wait()\n"
+        "[threading.Thread(target=work).start() for _ in range(8)]\nhold.wait()\n"
+        "print(max(found) - min(found))"
+    )
+    spread = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert int(spread) < 32 * 2**20  # heaps of threads lie 64 MB apart

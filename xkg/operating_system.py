@@ -35,6 +35,8 @@ _LOCK_HELD = 33
 _STILL_ACTIVE = 259
 _QUERY_LIMITED = 0x1000
 
+_ARENA_MAX = -8  # M_ARENA_MAX of malloc.h
+
 
 def lock(descriptor: int, *, shared: bool, wait: bool) -> bool:
     """Locks an open file until it is closed, in all processes that have inherited it; False where another holds it and
@@ -120,6 +122,14 @@ def files_allowed(wanted: int) -> int | None:
         soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     return None if soft == resource.RLIM_INFINITY else soft
+
+
+def share_one_heap() -> None:
+    """Lets all threads of this process allocate from one heap, where it is glibc's: by default each has its own, which
+    keeps what that thread once needed."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def processors() -> int:

@@ -19,6 +19,7 @@ from uvicorn.supervisors import Multiprocess
 
 from xkg.config import Settings
 from xkg.errors import ConfigError
+from xkg.operating_system import share_one_heap
 from xkg.serve.allowed_folders import open_roots
 from xkg.serve.http import logs
 from xkg.serve.http.dns_rebinding import is_loopback, reached_by_others
@@ -144,6 +145,7 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+    share_one_heap()
     return _Process(make_app(settings, host, url), logs.start())
 
 
