@@ -205,7 +205,7 @@ class KnowledgeGraph:
         >>> with xkg.open("storage/default", llm={"model": "none"}) as kg:
         ...     plan = kg.ablations("arxiv:1608.04471", k=1)
         >>> plan.ablations[0].action
-        'REMOVE'
+        'REPLACE'
         """
         from xkg.agents.planning.ablations import plan_ablations
 

@@ -42,8 +42,12 @@ def test_the_examples_of_the_agent_work(
         "\\documentclass{article}\\begin{document}\\section{Method}\\label{sec:method}" + METHOD + "\\end{document}"
     )
     (tmp_path / "cifar").mkdir()
+    (tmp_path / "attention").mkdir()
+    (tmp_path / "attention" / "heads.py").write_text("heads = 8\n")
     task = next(block.text for block in found if block.language == "yaml")
-    (tmp_path / "implement.yaml").write_text(task.replace("/datasets/cifar", str(tmp_path / "cifar")))
+    for place in ("/datasets/cifar", "../attention"):
+        task = task.replace(place, str(tmp_path / Path(place).name))
+    (tmp_path / "implement.yaml").write_text(task)
     called = calls("".join(block.text for block in found if block.language == "sh"), tmp_path)
     assert len(called) == 6
     answers: list[dict[str, Any]] = [

@@ -141,6 +141,7 @@ def step(action: str, **given: Any) -> dict[str, Any]:
     nothing = dict.fromkeys(ActionInput.model_fields)
     chosen = ActionInput.model_validate({**nothing, **given})
     return Step(
+        last_step_summary="",
         reflection="r",
         plan_and_status="p",
         fact_check="f",

@@ -29,7 +29,9 @@ def loss(a, b, weight=0.5):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--beta", type=float, default=0.9)
-print("error", loss(1.0, 2.0))
+beta = parser.parse_args().beta
+dropout = float(dict(line.split(": ") for line in open("conf.yaml"))["dropout"])
+print("error", loss(1.0, 2.0 * dropout, beta))
 """
 METRIC = parse_metric("error ([0-9.]+):min")
 SETTING = Setting(path="conf.yaml", line=1, name="dropout", value="0.2")

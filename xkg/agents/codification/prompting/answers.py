@@ -55,10 +55,9 @@ class ActionInput(AnswerType):
 
 
 class Step(AnswerType):
-    """The planner's answer. `last_step_summary` is what the step before came to, for the log; empty for the first one,
-    and in runs that began before there was one."""
+    """The planner's answer. `last_step_summary` is what the step before came to, for the log; empty for the first one."""
 
-    last_step_summary: str = ""
+    last_step_summary: str
     reflection: str
     plan_and_status: str
     fact_check: str

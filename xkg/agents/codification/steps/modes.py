@@ -156,6 +156,7 @@ def _final(checked: Checked) -> Step:
 
 def _step(action: Action, **given: object) -> Step:
     return Step(
+        last_step_summary="",
         reflection="",
         plan_and_status="",
         fact_check="",
