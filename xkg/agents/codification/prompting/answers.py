@@ -55,7 +55,7 @@ class ActionInput(AnswerType):
 
 
 class Step(AnswerType):
-    """The planner's answer. `last_step_summary` is what the step before came to, for the log; empty for the first one."""
+    """The planner's answer. `last_step_summary` is what the step before came to, for the log; first it is empty."""
 
     last_step_summary: str
     reflection: str
