@@ -184,7 +184,7 @@ class _Judge:
 
     def _quoted(self, entry: Entry, quotes: Sequence[str]) -> tuple[LineRange, ...]:
         symbol = entry.source.symbol
-        if entry.kind not in ("function", "method") or self.codebase.module(symbol).language != "python":
+        if entry.kind not in ("function", "method", "module") or self.codebase.module(symbol).language != "python":
             return ()
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
