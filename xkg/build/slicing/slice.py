@@ -124,13 +124,15 @@ class _Slicer:
                 return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} is not Python 3 that this Python can read")
-            found = self._seeds(symbol, lines.get(identity, ()))
+            within = lines.get(identity, ())
+            found = self._seeds(symbol, within)
             if not found:
                 return Slice(
                     source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
                 )
             for place in found:
-                wanted = self._wanted(place, symbol, lines.get(identity, ()))
+                # Of a module, its functions and classes stay whole.
+                wanted = self._wanted(place, symbol, () if symbol.kind == "module" else within)
                 whole = not wanted or (place in seeds and not seeds[place])
                 seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)

@@ -288,6 +288,12 @@ def test_lines_of_a_whole_file_narrow_it_too(tmp_path: Path) -> None:
     assert [(at.start_line, at.end_line) for at in lines] == [(4, 4)]
 
 
+def test_a_line_quoted_whole_is_no_longer_line_that_begins_alike() -> None:
+    source = "resid = y - x @ theta\nresid = y - x @ theta_opt\n"
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x @ theta"])] == [(7, 7)]
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x"])] == [(7, 8)]
+
+
 @given(st.lists(st.sampled_from(["a = b", "  c(1)", "", "if a:", "    a = b"]), max_size=8), st.integers(1, 50))
 def test_quoted_lines_are_lines_of_the_source(lines: list[str], first: int) -> None:
     for quote in ("a=b", " c(", "if  a"):
