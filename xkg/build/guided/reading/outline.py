@@ -34,7 +34,7 @@ _REFERRED = 0.9  # what the method refers to, at most
 _FARTHEST = 3.5  # sentences beyond are omitted even where there is room
 # Conditions, definitions and theorems define quantities of the method, also late in a part called "Results".
 _STATED = 3.4
-_PROOF = re.compile(r"\s*(?:Proof|Sketch)\b", re.IGNORECASE)
+_PROOF = re.compile(r"\s*+(?:Proof|Sketch)\b", re.IGNORECASE)
 _APART: Mapping[Kind, float] = {
     "text": 0.0, "algorithm": -0.5, "statement": 0.6, "caption": 0.8, "footnote": 1.0, "float": 1.0, "listing": 1.4,
     "table": 1.4,
