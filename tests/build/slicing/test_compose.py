@@ -108,6 +108,15 @@ def test_one_name_for_two_definitions_is_renamed() -> None:
     assert names["kernel__component_other"](2) == 6
 
 
+def test_of_two_packages_with_one_alias_the_second_has_its_own_name() -> None:
+    first = part("First", "import cmath as m\n\ndef root(x):\n    return m.sqrt(x)\n")
+    second = part("Second", "import math as m\n\ndef up(x):\n    return m.ceil(x)\n")
+    found = compose("import cmath as m\n\ndef go(x):\n    return root(x) + m.exp(0) + up(x)\n", [first, second])
+    assert "import cmath as m\nimport math\n" in found.source
+    assert "return math.ceil(x)" in found.source
+    assert run(found.source)["go"](4) == 7
+
+
 def test_what_new_code_defines_itself_is_its_own() -> None:
     found = compose("def squared(x):\n    return x\n\ndef go(x):\n    return squared(x) + kernel(x, 0.0)\n", [KERNEL])
     assert run(found.source)["go"](3.0) == pytest.approx(3.0001234, rel=1e-5)

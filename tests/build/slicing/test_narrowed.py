@@ -102,6 +102,35 @@ def test_what_lines_that_only_set_a_value_call_is_not_followed() -> None:
     assert "def check" not in narrowed
 
 
+def of_notebook(*beginnings: str) -> str:
+    text = (
+        "import numpy as np\nimport matplotlib.pyplot as plt\n\ndef solve(w, x):\n    return np.linalg.solve(w, x)\n\n"
+        "def show(x):\n    plt.plot(x)\n\nnum = 3\nw = np.eye(num)\nshow(w)\nfit = solve(w, w)\nerrors = []\n"
+        "for n in range(num):\n    errors.append(fit[n])\n    show(errors)\ntimes = show(fit)\n"
+    )
+    numbers = [i for i, line in enumerate(text.split("\n"), 1) if any(line.startswith(b) for b in beginnings)]
+    whole = "local:made@0123456789:demo.py"
+    ranges = {whole: [LineRange(start_line=n, end_line=n) for n in numbers]}
+    return slice_symbols(codebase_of({"demo.py": text}), [whole], lines=ranges).source
+
+
+def test_some_lines_of_a_whole_file_come_with_what_they_need() -> None:
+    source = of_notebook("fit = solve")
+    assert source.startswith("import numpy as np\n")
+    for line in ("def solve(w, x):", "num = 3", "w = np.eye(num)", "fit = solve(w, w)"):
+        assert line in source
+    assert "plt" not in source
+    assert "errors" not in source
+    assert "times" not in source
+    function = of_notebook("def solve")
+    assert "return np.linalg.solve(w, x)" in function
+    assert "fit" not in function
+    loop = of_notebook("for n in range")
+    assert "errors.append(fit[n])" in loop
+    assert "times" not in loop
+    assert of_notebook() == of_notebook("import numpy")
+
+
 def test_lines_that_do_not_hold_a_statement_narrow_nothing() -> None:
     assert sliced("area", lines={"area": "else:"}).source.count("size") == sliced("area").source.count("size")
 

@@ -65,3 +65,9 @@ class Draft(Value):
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines
         return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls)
+
+    @property
+    def origins(self) -> str:
+        """Code whose names the documentation may have though the module leaves them out: the source lines, and the
+        components that it could call."""
+        return "\n".join([self.excerpt, *(component.implementation for component in self.ready)])

@@ -20,7 +20,8 @@ NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name of each included definition: its own where it is unique, else with its module's name appended."""
+    """The name of each included definition: its own where it is unique, else a package's own instead of its
+    alias, or with its module's name appended."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
@@ -33,7 +34,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
         claimed |= {r.target.name for r in references if isinstance(r.target, Star)}
     flat: dict[Target, str] = {}
 
-    def claim(target: Target, preferred: str, module: str) -> None:
+    def claim(target: Target, preferred: str, module: str, second: Sequence[str] = ()) -> None:
         if target in flat:
             return
         name = preferred
@@ -41,7 +42,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
             stems = [
                 re.sub(r"\W", "_", s) for s in module.removesuffix("/__init__.py").removesuffix(".py").split("/") if s
             ]
-            options = [f"{preferred}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1)]
+            options = [*second, *(f"{preferred}__{'_'.join(stems[-n:])}" for n in range(1, len(stems) + 1))]
             options += [f"{preferred}__{n}" for n in range(2, len(claimed) + len(identifiers) + 3)]
             name = next(o for o in options if o not in claimed and o not in identifiers and o not in BUILTINS)
         flat[target] = name
@@ -55,8 +56,11 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
                 claim(Definition(place.path, name), name, place.path)
 
     claim_all(seeds)
+    aliases = {external.alias for external in need.externals}
     for external, path in need.externals.items():
-        claim(external, external.alias, path)
+        # Of two packages with one alias (`numpy` and `jax.numpy`), the second has its own name.
+        own = external.module.replace(".", "_")
+        claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))
     for definition in (*need.cut, *sorted(need.ready, key=lambda each: (each.path, each.name))):
         claim(definition, definition.name, definition.path)

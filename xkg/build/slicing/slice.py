@@ -70,9 +70,10 @@ def slice_symbols(
     """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
     it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`; of a
     function around a requested one what that depends on. The most distant dependencies are cut where it would be longer
-    than `max_lines`; the statements of the symbols themselves never are. Of a function that `lines` has by its id, only
-    the statements on these lines and what they depend on are in it. What is only used of functions and methods that are
-    `ready` elsewhere is left out. Raises `UnknownIdError` for an id that the codebase does not have."""
+    than `max_lines`; the statements of the symbols themselves never are. Of a function or module that `lines` has by
+    its id, only the statements on these lines and what they depend on are in it. What is only used of functions and
+    methods that are `ready` elsewhere is left out. Raises `UnknownIdError` for an id that the codebase does not have.
+    """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
         if identity not in known:
@@ -123,13 +124,15 @@ class _Slicer:
                 return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
             if self.program.scope(symbol.path) is None:
                 return Slice(source="", refused=f"{symbol.path} is not Python 3 that this Python can read")
-            found = self._seeds(symbol)
+            within = lines.get(identity, ())
+            found = self._seeds(symbol, within)
             if not found:
                 return Slice(
                     source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
                 )
             for place in found:
-                wanted = self._wanted(place, symbol, lines.get(identity, ()))
+                # Of a module, its functions and classes stay whole.
+                wanted = self._wanted(place, symbol, () if symbol.kind == "module" else within)
                 whole = not wanted or (place in seeds and not seeds[place])
                 seeds[place] = [] if whole else [*seeds.get(place, ()), *wanted]
         self.need.grow(seeds)
@@ -158,10 +161,18 @@ class _Slicer:
             notes=self._notes(),
         )
 
-    def _seeds(self, symbol: Symbol) -> list[Place]:
+    def _seeds(self, symbol: Symbol, lines: Sequence[LineRange] = ()) -> list[Place]:
+        """The statements of a symbol; of a module those on `lines`, if any are."""
         scope = self.need.scope(symbol.path)
         if symbol.kind == "module":
-            return [
+            chosen = [
+                Place(symbol.path, s.index)
+                for s in scope.statements
+                if not s.guarded
+                and not s.is_import
+                and any(s.first_line <= at.end_line and at.start_line <= s.last_line for at in lines)
+            ]
+            return chosen or [
                 Place(symbol.path, s.index)
                 for s in scope.statements
                 if not s.guarded and not s.is_import and s.binds and not s.binds <= MODULE_NAMES | {"__all__"}

@@ -233,7 +233,7 @@ def _proven(code: Code) -> str:
     if last.mutation_score is not None:
         summary += f"; {_noticed(last)}"
     if last.fidelity is not None:
-        summary += f"; {last.fidelity.share:.0%} of its statements are in the sources"
+        summary += f"; {last.fidelity.share:.1%} of its statements are in the sources"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
         summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")

@@ -189,7 +189,26 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
     assert (done.draft, done.level) == (cubed(), Level.TESTED)
     assert done.evidence[-1].reason is not None
     assert "cubes the weights" in done.evidence[-1].reason
+    assert "a revision was not used, since it was no better (" in done.evidence[-1].reason
     assert (done.rounds, requested_prompts(ask).count("fidelity")) == (2, 1)
+
+
+def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
+    start = GOOD.model_copy(update={"excerpt": LINES.replace("1.0 / sum(x ** 2 for x in n)", "n")})
+    worse = MODULE.replace("    return [v / total", "    count = len(values) ** 3 - 1\n    return [v / total")
+    done = checked(start, FakeModel({"revise": [edit("", worse)]}))
+    assert done.draft == start
+    own, other = share(MODULE, start.excerpt), share(worse, start.excerpt)
+    assert other < own < 0.7
+    reason = done.evidence[-1].reason or ""
+    assert reason.startswith(f"not faithful: {own:.1%} of its statements")
+    assert f"no better (not faithful: {other:.1%} of its statements" in reason
+
+
+def test_a_share_just_below_the_threshold_does_not_read_as_if_it_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.guided.checking.judge.share", lambda *_: 0.697)
+    done = checked(GOOD, FakeModel({"revise": [{"cause": "nothing", "edits": []}]}))
+    assert (done.evidence[-1].reason or "").startswith("not faithful: 69.7% of")
 
 
 def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None:

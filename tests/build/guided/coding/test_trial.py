@@ -134,11 +134,11 @@ def test_what_decides_a_run_is_run_anew(tmp_path: Path, change: str) -> None:
 
 
 def test_packages_are_those_of_the_paper_with_the_draft_s_own_and_its_test_s(tmp_path: Path) -> None:
-    place = Place(failing=[0])
+    place = Place()
     implementation = "import math\nimport jax.numpy as jnp\nfrom torch import nn, optim\n\ndef f(x):\n    return x\n"
     test = "from implementation import f\nimport scipy\n\nassert f(1) == 1\n"
     place.trials(tmp_path, base={"numpy": (), "torch": ("Tensor",)})(draft(implementation, test))
-    imports, requirements, day = place.requests[0]
+    imports, requirements, day = next(request for request in place.requests if "jax" in request[0])
     assert sorted(imports) == ["jax", "numpy", "scipy", "torch"]
     assert set(imports["torch"]) == {"Tensor", "nn", "optim"}
     assert (requirements, day) == (["flax==0.7"], DAY)
@@ -166,6 +166,19 @@ def test_where_a_package_fails_other_versions_are_tried(tmp_path: Path) -> None:
     proof = place.trials(tmp_path)(draft())
     assert [request[1:] for request in place.requests] == [(["flax==0.7"], DAY), (["flax"], DAY), (["flax"], None)]
     assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h2")
+
+
+def test_what_prompts_say_is_installed_imports_and_is_what_runs(tmp_path: Path) -> None:
+    place = Place(failing=[0])
+    trials = place.trials(tmp_path, base={"numpy": ()})
+    assert trials.installed().hash == "h1"
+    proof = trials(draft())  # it imports no package that fails, and runs with what was named all the same
+    assert (proof.evidence.level, proof.evidence.environment) == (Level.TESTED, "h1")
+
+
+def test_versions_that_import_no_more_than_the_repository_s_do_not_replace_them(tmp_path: Path) -> None:
+    place = Place(failing=[0, 1, 2])
+    assert place.trials(tmp_path, base={"numpy": ()}).installed().hash == "h0"
 
 
 def test_the_best_of_several_versions_counts_and_then_the_first(tmp_path: Path) -> None:

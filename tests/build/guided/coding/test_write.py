@@ -105,6 +105,17 @@ def test_a_composite_has_its_components_code_in_front() -> None:
     assert proven(draft) is Level.TESTED
 
 
+def test_the_documentation_may_name_what_only_a_component_has() -> None:
+    source = f"{FILES['rates.py']}\ndef floor_of(rates):\n    return min(rates)\n"
+    other = component().model_copy(update={"implementation": source})
+    answer = {**SCHEDULE, "documentation": f"{DOCUMENTATION} The lowest rate, `floor_of`, is left to its component."}
+    model = FakeModel({"modularize": [answer]})
+    draft = written(model, other, technique=WHOLE)
+    assert isinstance(draft, Draft)
+    assert "floor_of" not in draft.implementation
+    assert len(model.requests) == 1
+
+
 def test_what_a_component_was_made_from_counts_only_where_it_is_used() -> None:
     other = Component(
         name="Other",

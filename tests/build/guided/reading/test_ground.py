@@ -271,6 +271,29 @@ def test_the_lines_that_do_a_technique_are_taken_from_what_the_model_quotes(code
         assert located(codebase, FakeModel({"ground": answer(quotes)}), [CONTRAST]).lines == {}
 
 
+def test_lines_of_a_whole_file_narrow_it_too(tmp_path: Path) -> None:
+    text = "import numpy as np\n\nspectra = np.eye(3)\nechoes = np.fft.fft(spectra)\nprint(echoes)\n"
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "echoes.py").write_text(text)
+    technique = Technique(id="p#echo", name="Echoes", definition="Echoes are the Fourier transform of spectra.")
+
+    def answer(inputs: Mapping[str, str]) -> Any:
+        chosen = int(re.findall(r"\[(\d+)\] echoes\.py:\S+ the whole file", inputs["candidates"])[0])
+        place = {"symbol": chosen, "sure": "high", "lines": ["echoes = np.fft"]}
+        return {"techniques": [{"technique": 1, "why": "because", "places": [place], "lacking": ""}]}
+
+    codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
+    found = located(codebase, FakeModel({"ground": answer}), [technique])
+    [lines] = found.lines[technique.id].values()
+    assert [(at.start_line, at.end_line) for at in lines] == [(4, 4)]
+
+
+def test_a_line_quoted_whole_is_no_longer_line_that_begins_alike() -> None:
+    source = "resid = y - x @ theta\nresid = y - x @ theta_opt\n"
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x @ theta"])] == [(7, 7)]
+    assert [(at.start_line, at.end_line) for at in quoted_lines(source, 7, ["resid = y - x"])] == [(7, 8)]
+
+
 @given(st.lists(st.sampled_from(["a = b", "  c(1)", "", "if a:", "    a = b"]), max_size=8), st.integers(1, 50))
 def test_quoted_lines_are_lines_of_the_source(lines: list[str], first: int) -> None:
     for quote in ("a=b", " c(", "if  a"):

@@ -65,3 +65,27 @@ def test_an_equation_is_found_by_its_number_whatever_macro_sets_its_label(tmp_pa
     targets = [found[n].text for place in referenced([method], found) for n in place]
     assert any("pull the water" in text for text in targets)
     assert any(r"\cos(x_i)^2" in text for text in targets)
+
+
+def test_conditions_late_in_a_part_of_results_are_read_where_there_is_room_and_proofs_are_not(tmp_path: Path) -> None:
+    stated = (
+        "\\section{Assumptions and Results}\n"
+        + FILLER * 12
+        + "\\begin{condition}[Set complexity]There is a constant $\\kappa$ that bounds the tide of every harbour."
+        + "\\end{condition}\n\n"
+        + "\\begin{proof}The moon pulls every harbour alike, as sailors have known for a long time.\\end{proof}\n\n"
+    )
+    appendix = "\\appendix\\section{Lemmas}\n\\begin{lemma}The water falls again when the moon has set.\\end{lemma}\n"
+    source = PAPER.replace(
+        "\\usepackage{algorithm",
+        "\\newtheorem{condition}{Condition}\\newtheorem{lemma}{Lemma}\\usepackage{amsthm,algorithm",
+    )
+    source = source.replace("\\section{Experiments}", f"{stated}\\section{{Experiments}}")
+    path = tmp_path / "p.tex"
+    path.write_text(source.replace("\\end{document}", f"{appendix}\\end{{document}}"))
+    found = read_passages(parse_paper(path))
+    text = condensed(found, 30_000)
+    assert r"constant $\kappa$ that bounds" in text
+    assert "The moon pulls every harbour" not in text
+    assert "The water falls again" not in text
+    assert r"\kappa" not in condensed(found, 3_000)

@@ -335,6 +335,31 @@ def test_foreign_logic_may_be_removed_on_request_but_no_public_result_faked() ->
     assert complaint(fat, changed((RETURN, "return 0.0")), may_remove=True) is not None
 
 
+def test_a_function_without_counterpart_may_go_with_the_assertions_about_it_alone() -> None:
+    source = "def draw(n):\n    w = np.random.multinomial(n, np.full(n, 1 / n))\n    return w\n"
+    extra = "\ndef differences(refit, weights):\n    return [refit(w) - refit(np.ones(len(w))) for w in weights]\n"
+    about = "assert np.sum(w) == 4\n"
+    more = "d = differences(sum, [[3, 0], [1, 2]])\nassert d[0] == 1.0\n"
+    test = f"import numpy as np\nfrom implementation import draw, differences\nw = draw(4)\n{about}{more}"
+    before = DRAFT.model_copy(update={"implementation": f"import numpy as np\n\n{source}{extra}", "test": test})
+    before = before.model_copy(update={"excerpt": source})
+    less = before.model_copy(
+        update={
+            "implementation": before.implementation.replace(extra, ""),
+            "test": test.replace(more, "").replace(", differences", ""),
+        }
+    )
+    assert complaint(before, less, may_remove=True) is None
+    assert "differences is gone" in str(complaint(before, less))
+    blunt = less.model_copy(update={"test": less.test.replace(about, "assert w is not None\n")})
+    assert "np.sum(w) == 4" in str(complaint(before, blunt, may_remove=True))
+    # What the sources have stays, and so do the assertions that look at both.
+    source_gone = before.model_copy(update={"excerpt": source + extra})
+    assert "d[0] == 1.0" in str(complaint(source_gone, less, may_remove=True))
+    both = before.model_copy(update={"test": test + "assert d[0] == np.sum(w) - 3\n"})
+    assert "np.sum(w) - 3" in str(complaint(both, less, may_remove=True))
+
+
 LINES = st.sampled_from(
     [
         "assert f(1) == 2",

@@ -141,8 +141,8 @@ def ask_for_repair(
 
 def _outdated_documentation(before: Draft, after: Draft) -> str | None:
     """What is wrong with a change that takes away names which the documentation has; None where it takes none."""
-    known = unknown_names(before.documentation, before.implementation, before.excerpt)
-    names = [n for n in unknown_names(after.documentation, after.implementation, after.excerpt) if n not in known]
+    known = unknown_names(before.documentation, before.implementation, before.origins)
+    names = [n for n in unknown_names(after.documentation, after.implementation, after.origins) if n not in known]
     if not names:
         return None
     return (

@@ -41,7 +41,7 @@ def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds
 
     Without a usable answer of the model, the level so far stays. Raises `ModelUnavailableError` and `BudgetError` as
     `ask` does, and what `trial` raises."""
-    state = debugged
+    state, unused = debugged, ""
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
     fidelity, failed = _judge(state, definition, ask)
@@ -53,9 +53,18 @@ def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds
             again, failed = _judge(after, definition, ask)
             best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
+            unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
-    return _checked(state, fidelity, state.failed or failed)
+    return _checked(state, fidelity, state.failed or failed, unused)
+
+
+def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
+    """Why a revision is no better than what it revises."""
+    evidence = after.proof.evidence
+    if evidence.level.rank < Level.TESTED.rank:
+        return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
+    return _why_not_faithful(fidelity, "it was not compared")
 
 
 def revise(
@@ -112,14 +121,14 @@ def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
     if fidelity.share < FAITHFUL_SHARE:
         findings += [
-            f"Only {fidelity.share:.0%} of the statements have a counterpart in the repository's lines"
+            f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"
             f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
             listed_unmatched(draft),
         ]
     return "\n".join(findings)
 
 
-def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> Checked:
+def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unused: str = "") -> Checked:
     evidence = state.proof.evidence
     update: dict[str, object] = {"fidelity": fidelity, "repairs": state.repairs}
     if evidence.level is Level.TESTED:
@@ -127,6 +136,8 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None) -> 
             update |= {"level": Level.FAITHFUL, "reason": None}
         else:
             update["reason"] = _why_not_faithful(fidelity, failed)
+            if unused:
+                update["reason"] = f"{update['reason']}; a revision was not used, since it was no better ({unused})"
     elif failed is not None:
         update["reason"] = f"{evidence.reason or evidence.level.value}; no further, since {failed}"
     elif state.stopped is not None and not state.passed:
@@ -149,5 +160,5 @@ def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
     if fidelity.share < FAITHFUL_SHARE:
-        return f"not faithful: {fidelity.share:.0%} of its statements have a counterpart in the source lines"
+        return f"not faithful: {fidelity.share:.1%} of its statements have a counterpart in the source lines"
     return f"fidelity not told: {failed}"

@@ -44,9 +44,9 @@ def material(
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
     """The located symbols, best first, with what they depend on, nearest first; at most 52,100 bytes. What there is no
-    room for is named at the end of the code, dependencies with their signatures. Of a located function only `lines` and
-    what these depend on, where they are given. What is `ready` in a component (id → its name) is left out. Raises
-    `UnknownIdError` for a symbol that the codebase does not have."""
+    room for is named at the end of the code, dependencies with their signatures. Of a located function or file only
+    `lines` and what these depend on, where they are given. What is `ready` in a component (id → its name) is left out.
+    Raises `UnknownIdError` for a symbol that the codebase does not have."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)

@@ -274,7 +274,7 @@ def _coded(
     checked = check(debugged, definition, context.trials, context.ask)
     final = checked.draft
     site = context.trials.installed().site
-    documentation = with_remark(final.documentation, final.implementation, final.excerpt, site)
+    documentation = with_remark(final.documentation, final.implementation, final.origins, site)
     if names := only_defaults(final):
         documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
     coded = _result(final.model_copy(update={"documentation": documentation}), checked.evidence)

@@ -9,12 +9,14 @@ from xkg.build.guided.draft import Draft
 from xkg.build.package_versions import Make, failed_in_package, other_versions
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stage_cache import StageCache
-from xkg.model import Code, code_id
+from xkg.model import Code, Level, code_id
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
+
+_Versions = tuple[Sequence[str], str | None]
 
 
 class Trials:
@@ -22,9 +24,11 @@ class Trials:
     the same proof, in this run or a later one.
 
     Packages are those that `make` finds for the imports of code and test, together with `base`, the imports of the
-    paper's code, so that most drafts share an environment. Where a run fails inside a package, other versions are
-    tried. `final` becomes False where another run may reach more (a registry was down). Raises what runner and `make`
-    raise, and `StoreError` where `folder` cannot be written. Thread-safe."""
+    paper's code, so that most drafts share an environment. Of the versions that the repository names and the others,
+    the first in which most of `base` imports come first: what `installed` gives is what drafts run with. Where a run
+    fails inside a package all the same, the others are tried. `final` becomes False where another run may reach more (a
+    registry was down). Raises what runner and `make` raise, and `StoreError` where `folder` cannot be written.
+    Thread-safe."""
 
     def __init__(
         self,
@@ -49,6 +53,8 @@ class Trials:
         self._written = written
         self._base = base
         self._making = threading.Lock()
+        self._choosing = threading.Lock()
+        self._ordered: list[_Versions] | None = None
 
     def __call__(self, draft: Draft) -> Proof:
         """The proof of the highest level that a draft reaches."""
@@ -67,8 +73,46 @@ class Trials:
 
     def installed(self) -> Environment:
         """The environment of the paper's code, in which most drafts run."""
+        lines, day = self._versions()[0]
         with self._making:
-            return self._make(self._base, self._requirements, self._written)
+            return self._make(self._base, lines, day)
+
+    def _versions(self) -> list[_Versions]:
+        """Requirement lines with their date, in the order in which drafts run with them."""
+        with self._choosing:
+            if self._ordered is None:
+                self._ordered = self._by_imports()
+            return self._ordered
+
+    def _by_imports(self) -> list[_Versions]:
+        others = other_versions(self._requirements, self._written)
+        versions: list[_Versions] = [(self._requirements, self._written), *((lines, day) for lines, day, _ in others)]
+        if not self._base or len(versions) == 1:
+            return versions
+        best, fewest = 0, len(self._base) + 1
+        for i, (lines, day) in enumerate(versions):
+            with self._making:
+                environment = self._make(self._base, lines, day)
+            if environment.site is None:
+                if i:
+                    continue
+                break
+            broken = [name for name in self._base if name in environment.provided]
+            broken = (
+                [] if self._import(broken, environment) else [n for n in broken if not self._import([n], environment)]
+            )
+            unusable = len(broken) + sum(name not in environment.provided for name in self._base)
+            if unusable < fewest:
+                best, fewest = i, unusable
+            if not broken or environment.incomplete:
+                break
+        return [versions[best], *versions[:best], *versions[best + 1 :]]
+
+    def _import(self, packages: Sequence[str], environment: Environment) -> bool:
+        """Whether these import together."""
+        source = "".join(f"import {name}\n" for name in packages)
+        code = Code(id=code_id("", source, ""), technique="", implementation=source, test="", documentation="")
+        return self._cached_proof(code, (), environment).evidence.level.rank >= Level.IMPORTED.rank
 
     def _with_distributions(self, proof: Proof, code: Code) -> Proof:
         environment = self.environments.get(proof.evidence.environment or "")
@@ -78,9 +122,8 @@ class Trials:
         return proof.model_copy(update={"evidence": evidence})
 
     def _environments(self, code: Code) -> Iterator[Environment]:
-        others = other_versions(self._requirements, self._written)
         tried: set[str] = set()
-        for lines, day, _ in [(self._requirements, self._written, ""), *others]:
+        for lines, day in self._versions():
             with self._making:
                 environment = self._make(self._imports(code), lines, day)
                 self.environments[environment.hash] = environment

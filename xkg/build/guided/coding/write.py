@@ -202,11 +202,13 @@ def plan_faults(answer: Written, definition: str) -> list[str]:
 
 
 def _misnamed(answer: Written, parts: Sequence[Part], source: str, site: Path | None) -> list[str]:
-    """The fault of a documentation that names what does not exist; none where all does."""
+    """The fault of a documentation that names what does not exist; none where all does, in the module, the source or a
+    component."""
     composed = compose(answer.implementation, parts)
     if answer.declined is not None or composed.problem:
         return []
-    names = unknown_names(answer.documentation, composed.source, source, site)
+    origins = "\n".join([source, *(part.source for part in parts)])
+    names = unknown_names(answer.documentation, composed.source, origins, site)
     return [_NO_SUCH_NAME.format(", ".join(names))] if names else []
 
 

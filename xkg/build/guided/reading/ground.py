@@ -184,7 +184,7 @@ class _Judge:
 
     def _quoted(self, entry: Entry, quotes: Sequence[str]) -> tuple[LineRange, ...]:
         symbol = entry.source.symbol
-        if entry.kind not in ("function", "method") or self.codebase.module(symbol).language != "python":
+        if entry.kind not in ("function", "method", "module") or self.codebase.module(symbol).language != "python":
             return ()
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
@@ -246,12 +246,13 @@ class _Judge:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """The lines of a source that begin with one of the quotes, whatever their blanks, numbered from `first`; none where
-    one of the quotes is not in it."""
+    """The lines of a source that are one of the quotes, or else begin with it, whatever their blanks, numbered from
+    `first`; none where one of the quotes is not in it."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
-        places = {number for number, text in texts.items() if quote and text.startswith(quote)}
+        places = {number for number, text in texts.items() if quote and text == quote}
+        places = places or {number for number, text in texts.items() if quote and text.startswith(quote)}
         if not places:
             return ()
         found |= places

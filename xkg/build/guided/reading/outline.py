@@ -3,6 +3,7 @@
 Sentences are selected by the role of their part and by their position in the paragraph, until the room is full;
 omissions are marked."""
 
+import re
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
@@ -31,6 +32,9 @@ _DISTANCE = {
 }
 _REFERRED = 0.9  # what the method refers to, at most
 _FARTHEST = 3.5  # sentences beyond are omitted even where there is room
+# Conditions, definitions and theorems define quantities of the method, also late in a part called "Results".
+_STATED = 3.4
+_PROOF = re.compile(r"\s*+(?:Proof|Sketch)\b", re.IGNORECASE)
 _APART: Mapping[Kind, float] = {
     "text": 0.0, "algorithm": -0.5, "statement": 0.6, "caption": 0.8, "footnote": 1.0, "float": 1.0, "listing": 1.4,
     "table": 1.4,
@@ -115,6 +119,8 @@ def _by_distance(passages: Passages) -> list[tuple[Passage, int]]:
         first += _APART[passage.kind] + (0.0 if passage.role in (Role.ABSTRACT, Role.METHOD) else 0.1 * nth)
         if passage.number in named:
             first, step = min(first, _REFERRED), 0.0
+        if passage.kind == "statement" and passage.role is not Role.BACK and not _PROOF.match(passage.text):
+            first, step = min(first, _STATED), 0.0
         if passage.kind == "table":  # results last, settings before them
             first = _FARTHEST - (0.5 if passage.settings else 0.0)
         ranked += [(first + step * i, passage.number, i) for i in range(len(passage.pieces))]

@@ -8,13 +8,13 @@ check do. It prevents the cheap ways around them.
 import ast
 import difflib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.draft import Draft
 from xkg.build.guided.repair_guard.assertion_strength import ROUNDING, Strength
 from xkg.build.guided.repair_guard.assertions import Assertion, assertions
-from xkg.build.guided.repair_guard.hollowing import hollowed
+from xkg.build.guided.repair_guard.hollowing import hollowed, removed
 from xkg.build.guided.repair_guard.loopholes import swallowed, tricks
 from xkg.build.guided.repair_guard.names import public_names, short
 from xkg.sandbox.evidence.python_ast import syntax_tree
@@ -27,7 +27,8 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
     """The faults of a repair, in words for the model; None where there are none.
 
     With `may_remove` the repair may remove logic that is foreign to the sources from the implementation, but not all
-    that a public function does."""
+    that a public function does; with a whole function that has no counterpart there go the assertions about it alone.
+    """
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -39,12 +40,13 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
     code, test = trees
     old_code, old_test = parse_ast(before.implementation), parse_ast(before.test)
     try:
+        gone = removed(old_code, code, before.excerpt) if may_remove and old_code is not None else set()
         found = [
             *tricks("implementation", old_code or _EMPTY, code),
             *tricks("test", old_test or _EMPTY, test),
             *swallowed("implementation", old_code or _EMPTY, code),
             *swallowed("test", old_test or _EMPTY, test),
-            *_test_faults(before, old_code, old_test, code, test),
+            *_test_faults(before, old_code, old_test, code, test, gone),
             *(hollowed(old_code, code, test, before.excerpt, may_remove=may_remove) if old_code is not None else ()),
         ]
     except RecursionError:
@@ -56,7 +58,12 @@ def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str |
 
 
 def _test_faults(
-    before: Draft, old_code: ast.Module | None, old_test: ast.Module | None, code: ast.Module, test: ast.Module
+    before: Draft,
+    old_code: ast.Module | None,
+    old_test: ast.Module | None,
+    code: ast.Module,
+    test: ast.Module,
+    gone: Set[str],
 ) -> Iterator[str]:
     names = public_names(code)
     old_names = public_names(old_code) if old_code is not None else names
@@ -69,7 +76,14 @@ def _test_faults(
         if len(current) < previous_count:
             yield f"the test had {previous_count} assertions and has {len(current)} that can fail; keep every one"
         return
-    yield from _weaker(assertions(old_test, old_names), current)
+    excused = _only_about(old_test, gone, old_names) if gone else set()
+    yield from _weaker([a for a in assertions(old_test, old_names) if (a.line, a.text) not in excused], current)
+
+
+def _only_about(test: ast.Module, gone: Set[str], names: Set[str]) -> set[tuple[int, str]]:
+    """The assertions, by line and text, that look at what functions of `gone` give and at none of the other `names`."""
+    about, others = ({(a.line, a.text) for a in assertions(test, each) if a.looks} for each in (gone, names - gone))
+    return about - others
 
 
 def _weaker(old: Sequence[Assertion], new: Sequence[Assertion]) -> Iterator[str]:

@@ -43,6 +43,21 @@ def hollowed(old: ast.Module, new: ast.Module, test: ast.Module, excerpt: str, *
         yield f"the implementation now holds {listed}, which the test expects: compute it"
 
 
+def removed(old: ast.Module, new: ast.Module, excerpt: str) -> set[str]:
+    """The public functions of `old` that `new` has under no name, as far as little of them is in the source lines."""
+    new_functions = _functions(new)
+    old_functions = _functions(old)
+    fresh = {name: f for name, f in new_functions.items() if name not in old_functions}
+    return {
+        name
+        for name, function in old_functions.items()
+        if "." not in name
+        and name not in new_functions
+        and _renamed(function, fresh) is None
+        and share(ast.unparse(function), excerpt) < _LEAST_SHARE
+    }
+
+
 def _hollowing_faults(
     name: str,
     before: tuple[Function, Mapping[str, Function]],
