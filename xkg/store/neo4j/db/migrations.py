@@ -35,6 +35,7 @@ _RECORD = (
     "ON CREATE SET m.graph = $graph, m.generation = 0, m.model = '', m.connected = 0, m.forgotten = 0, m.schema = 0 "
     "WITH m SET m.schema = CASE WHEN m.schema < $schema THEN $schema ELSE m.schema END"
 )
+_NOT_ONLINE = "SHOW INDEXES YIELD name, state WHERE state <> 'ONLINE' RETURN name + ': ' + toLower(state)"
 _ANY_PAPER = "MATCH (b:XkgBundle|Bundle) RETURN b LIMIT 1"
 _OCCUPIED = f"MATCH (n:{'|'.join((*NODES, 'XkgBundle'))}) RETURN n.id AS id LIMIT 1"
 
@@ -108,7 +109,7 @@ def migrate(connection: Connection, folder: Path | None = None) -> list[str]:
         if migration.number <= state.schema:
             continue
         _apply(connection, migration)
-        connection.read(lambda transaction: transaction.run("CALL db.awaitIndexes($s)", s=_AWAIT_SECONDS).consume())
+        _await_indexes(connection)
         values = {"graph": uuid.uuid4().hex, "schema": migration.number}
         connection.write(lambda transaction, v=values: transaction.run(_RECORD, v).consume())  # type: ignore[misc]
         applied.append(migration.name)
@@ -153,6 +154,18 @@ def _apply(connection: Connection, migration: Migration) -> None:
                 raise
         time.sleep(0.1)
     return None
+
+
+def _await_indexes(connection: Connection) -> None:
+    """Waits until all indexes are online, by short looks: `db.awaitIndexes` holds locks while it waits, which another
+    process that creates the next index waits for in a transaction that in turn keeps an index from coming online.
+
+    Raises `StoreError` where one failed, and after ten minutes."""
+    end = time.monotonic() + _AWAIT_SECONDS
+    while waiting := connection.read(lambda transaction: transaction.run(_NOT_ONLINE).value()):
+        if time.monotonic() > end or any(each.endswith(": failed") for each in waiting):
+            raise StoreError(f"indexes at {connection.address} did not come online: {', '.join(waiting)}")
+        time.sleep(0.05)
 
 
 def _require_empty(connection: Connection) -> None:
