@@ -22,6 +22,7 @@ class Halves:
 
     unusable: str = ""
     name: str = "halves"
+    gpus: int = 0
 
     @property
     def services(self) -> Mapping[str, Callable[[], object]]:

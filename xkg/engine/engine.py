@@ -63,7 +63,7 @@ class Work(Protocol[Item_contra, Result_co]):
     """What is done with each item. Work, items, results and events are pickled, and hold no key: a machine reads its
     own.
 
-    `gpus`, where it has that, is how many GPUs of a cluster an item needs. `services` are opened once, on the machine
+    `gpus` is how many GPUs of a cluster an item needs. `services` are opened once, on the machine
     that started the work, for workers elsewhere (`Home.call`); `places` are limits of the whole cluster
     (`Home.turn`)."""
 
@@ -71,6 +71,9 @@ class Work(Protocol[Item_contra, Result_co]):
     def name(self) -> str:
         """A name for the folder that other machines have for it."""
         ...
+
+    @property
+    def gpus(self) -> int: ...
 
     @property
     def services(self) -> Mapping[str, Callable[[], object]]: ...

@@ -79,10 +79,9 @@ class RayEngine:
         self._check_nodes(job)
         ray = _ray()
         shared = ray.put(job)
-        needed = int(getattr(work, "gpus", 0))
-        if needed and not ray.cluster_resources().get("GPU", 0):
+        if work.gpus and not ray.cluster_resources().get("GPU", 0):
             raise NoWorkerError("no node of the Ray cluster offers a GPU: start nodes with --num-gpus")
-        return [RayWorker(job, shared, needed) for _ in range(count)]
+        return [RayWorker(job, shared, work.gpus) for _ in range(count)]
 
     def _connect(self, ray: Any, address: str) -> None:
         try:

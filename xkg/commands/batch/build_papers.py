@@ -53,6 +53,10 @@ class BuildPapers:
         return hashlib.sha256(graph.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
     @property
+    def gpus(self) -> int:
+        return 0
+
+    @property
     def services(self) -> Mapping[str, Callable[[], object]]:
         settings = self.settings.model_copy(update={"kg": self.settings.kg.absolute()})
         services: dict[str, Callable[[], object]] = {

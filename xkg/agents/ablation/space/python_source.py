@@ -94,3 +94,10 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
             found.add(f".{child.slice.value!s}" if isinstance(child.slice.value, str) else "")
     return found
+
+
+def last_name(node: ast.AST) -> str:
+    """`c` of `a.b.c`, `c` of `c`, '' for anything else."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""

@@ -6,7 +6,7 @@ what it returns; where nothing else reads them, they belong to the metric."""
 import ast
 from collections.abc import Iterator, Sequence, Set
 
-from xkg.agents.ablation.space.python_source import Function, PythonSource
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 
 _FORMATS = frozenset(
     "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
@@ -22,7 +22,7 @@ def reported_names(statement: ast.stmt) -> set[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.add(node.id)
         elif isinstance(node, ast.Call):
-            if _name_of(node.func) in _FORMATS:
+            if last_name(node.func) in _FORMATS:
                 waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
                 waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
         else:
@@ -33,7 +33,7 @@ def reported_names(statement: ast.stmt) -> set[str]:
 def returned_to(body: Sequence[ast.stmt], names: Set[str]) -> set[str]:
     """The functions whose result these statements give one of the names."""
     return {
-        _name_of(statement.value.func)
+        last_name(statement.value.func)
         for statement in body
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
         if names & {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
@@ -77,7 +77,7 @@ def _sets(statement: ast.stmt, name: str) -> bool:
 
 def _prints(statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and _name_of(call.func) in _FORMATS
+    return isinstance(call, ast.Call) and last_name(call.func) in _FORMATS
 
 
 def _trained_on(sources: Sequence[PythonSource]) -> set[str]:
@@ -102,7 +102,7 @@ def _handed_on(sources: Sequence[PythonSource]) -> set[str]:
         called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
         for node in ast.walk(source.tree):
             if id(node) not in called and isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-                found.add(_name_of(node))
+                found.add(last_name(node))
     return found
 
 
@@ -120,9 +120,3 @@ def _loaded_itself(statement: ast.stmt) -> set[str]:
             found.add(node.id)
         waiting += (child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt))
     return found
-
-
-def _name_of(function: ast.AST) -> str:
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else ""

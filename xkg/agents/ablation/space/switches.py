@@ -8,7 +8,7 @@ from typing import Literal
 
 from xkg.agents.ablation.candidates import Place, Replacement
 from xkg.agents.ablation.space.exclusions import beside_the_method, splits_data
-from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.python_source import PythonSource, last_name
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
@@ -49,7 +49,7 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
         if isinstance(node, ast.Call):
             yield from (
                 _option(source, node)
-                if _called(node) == "add_argument"
+                if last_name(node.func) == "add_argument"
                 else _arguments(source, node, parameters, beside)
             )
         elif isinstance(node, ast.Dict) and id(node) not in tables:
@@ -162,7 +162,7 @@ def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
         declared = {
             id(inner)
             for node in ast.walk(source.tree)
-            if isinstance(node, ast.Call) and _called(node) == "add_argument"
+            if isinstance(node, ast.Call) and last_name(node.func) == "add_argument"
             for inner in ast.walk(node)
         }
         for node in ast.walk(source.tree):
@@ -179,7 +179,7 @@ def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
-    function = _called(call)
+    function = last_name(call.func)
     if splits_data(function) or _root(call.func) in beside:
         return
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
@@ -226,12 +226,6 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _called(call: ast.Call) -> str:
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else ""
 
 
 def _is_configuration(node: ast.ClassDef) -> bool:

@@ -108,10 +108,10 @@ def ask_for_repair(
     """The state with the answers that the guard refused counted, and the answer to the prompt of this name, whose edits
     fit the draft and pass the guard; without one, None and `failed`. `tried` maps code and test of earlier runs to
     their failure; with `test_alone` only the test may change; `may_remove` as in `complaint`."""
-    draft, refused, told = state.draft, 0, False
+    draft, refused, asked_to_mend = state.draft, 0, False
 
     def check(answer: Repair) -> str | None:
-        nonlocal refused, told
+        nonlocal refused, asked_to_mend
         if test_alone and any(edit.file != "test" for edit in answer.edits):
             return "only the test may change; give edits of the file test alone"
         if not answer.edits:
@@ -125,9 +125,9 @@ def ask_for_repair(
             return f"this was run already and failed with: {known}; change something else"
         fault = complaint(draft, changed, may_remove=may_remove)
         refused += fault is not None
-        if fault is None and not told:
+        if fault is None and not asked_to_mend:
             fault = _outdated_documentation(draft, changed)
-            told = fault is not None
+            asked_to_mend = fault is not None
         return fault
 
     files = {"implementation": draft.implementation, "test": draft.test}
