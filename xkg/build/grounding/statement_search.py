@@ -1,0 +1,136 @@
+"""Finds the lines of a repository that are nearest to single statements of a definition, wherever they stand."""
+
+import re
+import textwrap
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.siblings import siblings
+from xkg.build.grounding.block_search import BlockSearch
+from xkg.build.grounding.index.block_index import BlockIndex, IndexedBlock
+from xkg.build.grounding.index.symbol_index import SymbolIndex
+from xkg.build.grounding.query import technique_queries
+from xkg.build.grounding.symbol_search import SymbolSearch
+from xkg.embeddings.base import Embedder
+from xkg.model import Technique
+from xkg.value import Value
+
+MOST_CHARACTERS = 8_000
+_EACH = 5  # symbols for a statement with its technique's name
+_PLAIN = 2  # beside these, for the statement alone
+_NEAR = 15
+# A function up to this is shown whole; of longer ones, and of scripts, the block with some lines around it.
+_SHORT = 40
+_AROUND = 10
+_LONGEST = 1_800
+_SEEN = 0.8
+_IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
+
+
+class FoundLines(Value):
+    """Lines of a file (of a notebook: of its code cells together), the innermost symbol that holds them, and their text
+    without a common margin."""
+
+    symbol: str
+    path: str
+    first: int
+    last: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+class StatementSearch:
+    """The search over one codebase, which is indexed when it is first asked. May be shared by threads."""
+
+    def __init__(self, codebase: Codebase, embedder: Embedder) -> None:
+        self._codebase = codebase
+        self._embedder = embedder
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _index(self) -> BlockIndex:
+        return BlockIndex(SymbolIndex(self._codebase))
+
+    def __call__(
+        self, name: str, statements: Sequence[str], shown: str, made_from: Sequence[str]
+    ) -> tuple[FoundLines, ...]:
+        """The lines that rank best for each of the statements of technique `name`, in about 8,000 characters, without
+        what is in `shown`. What has the name of a symbol of `made_from` but for digits comes first. Raises
+        `EmbeddingError`, and `UnknownIdError` as `Codebase` does."""
+        with self._lock:
+            index = self._index
+        seen = {"".join(line.split()) for line in shown.split("\n")}
+        beside = siblings(self._codebase, made_from)
+        known = self._codebase.symbols()
+        spans = [(i, known[i].symbol.path, known[i].symbol.start_line, known[i].symbol.end_line) for i in beside]
+        ranked = [self._spans(blocks, index) for blocks in self._ranked(index, name, statements)]
+        found: list[FoundLines] = []
+        room = MOST_CHARACTERS
+        for symbol, path, first, last in [*spans, *_in_turns(ranked)]:
+            lines = self._lines(path, first, last)
+            text = textwrap.dedent("\n".join(lines)).strip("\n")[:_LONGEST]
+            again = any(f.path == path and f.first <= last and first <= f.last for f in found)
+            if again or len(text) > room or _is_known(lines, seen):
+                continue
+            room -= len(text)
+            found.append(FoundLines(symbol=symbol, path=path, first=first, last=last, text=text))
+        return tuple(found)
+
+    def _ranked(self, index: BlockIndex, name: str, statements: Sequence[str]) -> list[list[IndexedBlock]]:
+        """For each statement the best blocks, of each symbol one."""
+        asked = [Technique(id=f"{n}", name=name, definition=text) for n, text in enumerate(statements)]
+        asked += [Technique(id=f"{n} alone", name=text[:60], definition=text) for n, text in enumerate(statements)]
+        queries = technique_queries(asked, None)
+        vectors = self._embedder.embed([query.text for query in queries])
+        symbols = SymbolSearch(index.symbols, queries, vectors, self._embedder)
+        near = [symbols.fused(i, _NEAR) for i in range(len(queries))]
+        search = BlockSearch(index, queries, vectors, self._embedder, near)
+
+        def best(i: int, most: int) -> Iterator[IndexedBlock]:
+            taken: set[str] = set()
+            for identity in search.scores[i]:
+                block = index.blocks[identity]
+                if block.symbol not in taken and not _is_preamble(block.text):
+                    taken.add(block.symbol)
+                    yield block
+                if len(taken) >= most:
+                    return
+
+        count = len(statements)
+        return [[*best(i, _EACH), *best(count + i, _PLAIN)] for i in range(count)]
+
+    def _spans(self, blocks: Iterable[IndexedBlock], index: BlockIndex) -> list[tuple[str, str, int, int]]:
+        found: list[tuple[str, str, int, int]] = []
+        for block in blocks:
+            symbol = index.symbols.entries[block.symbol].source.symbol
+            if symbol.kind != "module" and symbol.end_line - symbol.start_line < _SHORT:
+                found.append((block.symbol, block.path, symbol.start_line, symbol.end_line))
+            else:
+                first = max(symbol.start_line, block.lines.first - _AROUND)
+                last = min(symbol.end_line, block.lines.last + _AROUND)
+                found.append((block.symbol, block.path, first, last))
+        return found
+
+    def _lines(self, path: str, first: int, last: int) -> list[str]:
+        module = next(module for module in self._codebase.modules if module.path == path)
+        return module.text.split("\n")[first - 1 : last]
+
+
+def _in_turns(lists: Sequence[Sequence[tuple[str, str, int, int]]]) -> Iterator[tuple[str, str, int, int]]:
+    for rank in range(max(map(len, lists), default=0)):
+        yield from (each[rank] for each in lists if rank < len(each))
+
+
+def _is_preamble(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return sum(_IMPORT.match(line) is not None for line in lines) * 2 > len(lines)
+
+
+def _is_known(lines: Sequence[str], seen: set[str]) -> bool:
+    written = ["".join(line.split()) for line in lines if line.strip()]
+    return sum(line in seen for line in written) >= _SEEN * len(written)
