@@ -30,7 +30,8 @@ _AROUND = 10
 _LONGEST = 1_800
 _MOST_READ = 20_000
 _SEEN = 0.7
-_DOCSTRING = re.compile(r"^[ \t]*+[rRuU]?+(\"\"\"|''')(?:(?!\1)[^\n])*+\n(?s:(?!\1).)*+\1", re.MULTILINE)
+_DOCSTRING = re.compile(r"^([ \t]*+)[rRuU]?+(\"\"\"|''')((?:(?!\2)[^\n])*+\n(?s:(?!\2).)*+)\2", re.MULTILINE)
+_HEAD = re.compile(r"\A(?:[ \t]*+(?:#[^\n]*+)?\n){4,}+")
 _TEST = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
 _IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
 
@@ -149,8 +150,13 @@ def _is_preamble(text: str) -> bool:
 
 
 def _shortened(text: str) -> str:
-    """Lines with the beginning of each docstring alone, without a common margin."""
-    brief = _DOCSTRING.sub(lambda match: match[0].partition("\n")[0] + match[1], text)
+    """Lines with the first words of each docstring alone, without a long comment at their head and a common margin."""
+
+    def first_words(docstring: re.Match[str]) -> str:
+        words = next((line.strip() for line in docstring[3].split("\n") if line.strip()), "")
+        return f"{docstring[1]}{docstring[2]}{words}{docstring[2]}"
+
+    brief = _DOCSTRING.sub(first_words, _HEAD.sub("", text, count=1))
     return textwrap.dedent(re.sub(r"\n{2,}", "\n", brief)).strip("\n")[:_LONGEST]
 
 
