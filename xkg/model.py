@@ -130,20 +130,25 @@ class Fault(Node):
 
 
 class Departure(Node):
-    """A statement of a definition that the code, or its source, does not follow: the repository does it in another way,
-    and so does the code (`differs`); neither does it (`absent`); the code does it as the definition says, and the
-    repository does not (`added`)."""
+    """A statement of a definition that the code, or the lines that it was made from, do not follow: the lines do it in
+    another way, and so does the code (`differs`); neither does it (`absent`); the code does it as the definition says,
+    and the lines do not (`added`); other lines of the repository do it, which the remark names, and the code does not
+    (`elsewhere`). `searched` is whether other lines of the repository were looked at before."""
 
-    kind: Literal["differs", "absent", "added"]
+    kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
     remark: str
+    searched: bool = False
 
     @property
     def kind_in_words(self) -> str:
+        lines = "what was found in the repository" if self.searched else "the lines that were compared"
+        verb = "does" if self.searched else "do"
         return {
-            "differs": "the repository and this code do it in another way",
-            "absent": "neither the repository nor this code does it",
-            "added": "this code does it, the repository does not",
+            "differs": f"{lines} {verb} it in another way, and so does this code",
+            "absent": f"neither {lines} nor this code does it",
+            "added": f"this code does it, {lines} {verb} not",
+            "elsewhere": "the repository does it in other lines than this code was made from, this code does not",
         }[self.kind]
 
 
@@ -151,9 +156,11 @@ class Fidelity(Node):
     """How an implementation stands to what it was made from: the share of its statements with a counterpart in the
     source lines, and the faults that a language model found, None where it was not asked. `statements` are those of the
     definition that it compared with code and source lines, None where it did not; `departures` those of them where
-    paper and repository part."""
+    paper and repository part. `by_definition` is the share of the implementation's statements that have no counterpart
+    since the definition asks for them and the source lines lack them, where the model agreed with that; else 0."""
 
     share: float
+    by_definition: float = 0.0
     faults: tuple[Fault, ...] | None = None
     statements: int | None = None
     departures: tuple[Departure, ...] = ()

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from xkg.embeddings.base import EncodedText
 from xkg.model import (
     Code,
+    Departure,
     Derivation,
+    Evidence,
+    Fidelity,
     Finding,
     Level,
     Location,
@@ -27,6 +30,13 @@ from xkg.model import (
 )
 from xkg.store.local.store import EmbeddedStore
 
+FIDELITY = Fidelity(
+    share=0.6,
+    by_definition=0.2,
+    faults=(),
+    statements=2,
+    departures=(Departure(kind="elsewhere", statement="It is scaled.", remark="in train.py:3-9", searched=True),),
+)
 REPOSITORY = Repository(id="github.com/o/r@c0ffee", url="https://github.com/o/r", commit="c0ffee", license="MIT")
 
 
@@ -79,6 +89,7 @@ def a_paper(number: int = 1, *, note: str = "") -> PaperBundle:
         documentation="Scales activations to unit variance",
         packages=("numpy",),
         level=Level.PARSED,
+        evidence=(Evidence(level=Level.PARSED, fidelity=FIDELITY),),
         claims={"pass_exec": None},
     )
     symbol = Symbol(

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
+from xkg.model import Code, Departure, Evidence, Fidelity, Level
 from xkg.serve.answer_text import text
-from xkg.serve.answers.lookup import code_answer, paper_answer, technique_answer
+from xkg.serve.answers.lookup import _proven, code_answer, paper_answer, technique_answer
 from xkg.serve.answers.references import paper_id
 from xkg.serve.answers.types import uri
 from xkg.store.graph_store import Snapshot
@@ -95,6 +97,27 @@ def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -
     assert "made from:\nIn https://github.com/baker/oven at abc:\n- oven/steam.py:3-9 pour\n" in text(short)
     with pytest.raises(UnknownIdError, match="has no code"):
         code_answer(snapshot, "title:bread/ovens#baking/score")
+
+
+def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
+    def said(**fidelity: Any) -> str:
+        evidence = Evidence(level=Level.TESTED, fidelity=Fidelity(share=0.632, **fidelity))
+        return _proven(Code(id="c", technique="t", implementation="x", level=Level.TESTED, evidence=(evidence,)))
+
+    assert "; not compared with the statements of its definition" in said()
+    assert "agree in the 2 statements of its definition" in said(faults=(), statements=2)
+    followed = said(faults=(), statements=2, by_definition=0.2)
+    assert (
+        "63.2% of its statements are in the sources, 20.0% follow the definition where these have nothing" in followed
+    )
+    lines = Departure(kind="absent", statement="It is scaled.", remark="no factor")
+    assert "neither the lines that were compared nor this code does it, no factor" in said(
+        faults=(), statements=2, departures=(lines,)
+    )
+    searched = lines.model_copy(update={"searched": True})
+    assert "neither what was found in the repository nor this code does it" in said(
+        faults=(), statements=2, departures=(searched,)
+    )
 
 
 def test_ids_are_percent_encoded_in_uris() -> None:

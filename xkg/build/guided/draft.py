@@ -1,7 +1,10 @@
 """Drafts of code, and the prompts of the guided stages."""
 
+import ast
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
@@ -38,7 +41,10 @@ class Draft(Value):
     which a check of the module is shown beside the excerpt.
 
     `definition` is the technique's, without its name; `declared` is what the module's author says of the statements of
-    it that the module does not simply take over from its source lines, one per entry."""
+    it that the module does not simply take over from its source lines, one per entry. `by_definition` maps functions
+    and classes that the author wrote from the definition alone, since the source lines have nothing of the kind, to the
+    numbers of its statements. `second_places` are the ids of symbols whose lines were added to the excerpt since the
+    model found in them what a check had missed."""
 
     technique: str
     name: str
@@ -57,6 +63,8 @@ class Draft(Value):
     beside: str = ""
     definition: str = ""
     declared: tuple[str, ...] = ()
+    by_definition: Mapping[str, tuple[int, ...]] = {}
+    second_places: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Scope:
@@ -64,7 +72,18 @@ class Draft(Value):
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines
-        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls)
+        written = self._lines_of(self.by_definition) & lines
+        return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls, written)
+
+    def _lines_of(self, names: Collection[str]) -> frozenset[int]:
+        """The lines of the module's functions and classes of these names."""
+        tree = parse_ast(self.implementation) if names else None
+        return frozenset(
+            line
+            for node in (tree.body if tree is not None else ())
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name in names
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        )
 
     @property
     def origins(self) -> str:

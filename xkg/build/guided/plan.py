@@ -28,7 +28,8 @@ A = TypeVar("A", bound=AnswerType)
 
 # Measured on seven builds (6 to 13 techniques, 6 to 11 of them with code, 17 to 33 calls): tokens of an answer; the
 # techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
-# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
+# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt (that
+# of the search for departures: of two builds and the example).
 _OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 700, "overview": 600, "ground": 400, "modularize": 2000}
 _USUAL_TECHNIQUES = 9
 # Of more headings and terms some are parts of one technique: a model is asked for 5 to 12.
@@ -36,7 +37,7 @@ _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 _UNKNOWN_PROMPT = 5_000
-_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.15, 0.85, 200)}
+_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.8, 0.7, 200)}
 # Of these stages a question about several techniques that has no answer is asked again about fewer.
 _BATCHED = frozenset({"enrich", "ground"})
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, Stopped
 from xkg.build.grounding.ground import Grounding
+from xkg.build.grounding.statement_search import StatementSearch
 from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
@@ -190,6 +191,7 @@ class GuidedBuild:
             title=self._opened.document.title,
             why=self._why,
             lines=self._lines,
+            search=StatementSearch(codebase, self._context.embedder),
             # beside those that wait for the model, some run: the model is asked while tests are
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )

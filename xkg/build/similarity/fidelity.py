@@ -8,6 +8,9 @@ from xkg.build.similarity.statements import Statement, called_parameters, statem
 from xkg.model import Fidelity
 
 FAITHFUL_SHARE = 0.7
+# The least share of all statements where those written from the definition do not count: else whatever has no
+# counterpart could be called so.
+_LEAST_SHARE = 0.5
 _ALIKE = 0.6
 _NEIGHBOURS = 3
 _CANDIDATES = 6
@@ -26,11 +29,13 @@ class Scope(NamedTuple):
     """What of an implementation is compared with what of an excerpt: the statements that begin on these `lines`, with
     those of the first `excerpt_lines` lines. The rest of both only tells which names are functions of their own. What
     begins on a line of `calls` does nothing but call a component: the source, which has the component's statements in
-    that place, need not have a counterpart."""
+    that place, need not have a counterpart. Lines of `by_definition` were written from a definition, since the source
+    has nothing of the kind."""
 
     lines: Set[int]
     excerpt_lines: int
     calls: Set[int] = frozenset()
+    by_definition: Set[int] = frozenset()
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
@@ -45,6 +50,24 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
     if not whole:
         return 1.0 if calls else 0.0
     return round(sum(_contribution(own[i]) for i in matched) / whole, 3)
+
+
+def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
+    """The part of `share`'s whole that are statements without a counterpart on the lines of `scope.by_definition`,
+    0..1; 0 where no other statement has a counterpart."""
+    own, reference = _compared(implementation, excerpt, scope)
+    matched = _matched(own, reference)
+    if all(own[i].line in scope.by_definition for i in matched):
+        return 0.0
+    counted = [i for i in range(len(own)) if i in matched or own[i].line not in scope.calls]
+    outside = [i for i in counted if i not in matched and own[i].line in scope.by_definition]
+    return round(sum(_contribution(own[i]) for i in outside) / sum(_contribution(own[i]) for i in counted), 3)
+
+
+def is_enough(share: float, by_definition: float = 0.0) -> bool:
+    """Whether a share of statements with a counterpart is that of a faithful implementation: 0.7 of all, or of those
+    that were not written from the definition, which may not be most."""
+    return share >= FAITHFUL_SHARE or (share >= _LEAST_SHARE and share >= FAITHFUL_SHARE * (1.0 - by_definition))
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
@@ -151,4 +174,4 @@ def _alike(first: Statement, second: Statement) -> float:
 
 def is_met(fidelity: Fidelity) -> bool:
     """Whether an implementation is faithful: enough of it is in the sources, and a language model found no fault."""
-    return fidelity.share >= FAITHFUL_SHARE and fidelity.faults == ()
+    return is_enough(fidelity.share, fidelity.by_definition) and fidelity.faults == ()

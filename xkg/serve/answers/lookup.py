@@ -234,15 +234,17 @@ def _proven(code: Code) -> str:
         summary += f"; {_noticed(last)}"
     if last.fidelity is not None:
         summary += f"; {last.fidelity.share:.1%} of its statements are in the sources"
+        if last.fidelity.by_definition:
+            summary += f", {last.fidelity.by_definition:.1%} follow the definition where these have nothing"
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
         summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Where paper and repository part; that they do not, where that was compared; '' where it was not."""
+    """Where paper and repository part; that they do not, or that nobody compared them."""
     if fidelity.statements is None:
-        return ""
+        return "; not compared with the statements of its definition"
     if not fidelity.departures:
         return f"; paper and repository agree in the {plural(fidelity.statements, 'statement')} of its definition"
     parted = len({departure.statement for departure in fidelity.departures})

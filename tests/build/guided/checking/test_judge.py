@@ -458,3 +458,76 @@ def test_parameters_that_a_test_leaves_at_their_defaults_are_named() -> None:
     assert only_defaults(draft) == ["scaled(power)"]
     assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], 2.0)"})) == []
     assert only_defaults(draft.model_copy(update={"test": "assert scaled([1.0], power=2.0)"})) == []
+
+
+# --- what follows the definition where the lines have nothing
+
+ONE_LINE_MORE = '''\
+def effective_size(values):
+    """One over the sum of squares."""
+    return 1.0 / sum(w**2 for w in values)
+
+
+def is_small(size, values):
+    """Whether a size is below half of their number."""
+    return size * 2.0 < len(values) - 0.5
+'''
+SMALL = Draft(
+    technique="Effective sample size",
+    name="Effective sample size",
+    implementation=ONE_LINE_MORE,
+    test="assert effective_size([0.5, 0.5]) == 2.0\nassert abs(effective_size([0.25, 0.75]) - 1.6) < 1e-9\n"
+    "assert is_small(1.0, [1, 2, 3])\nassert not is_small(1.5, [1, 2, 3])\nassert not is_small(1.25, [1, 2, 3])\n"
+    "assert is_small(1.2, [1, 2, 3])\n",
+    documentation="",
+    sources=(),
+    excerpt="def ess(n):\n    return 1.0 / sum(x ** 2 for x in n)\n",
+    definition="One over the sum of the squared weights is the size. It is small below half of their number.",
+)
+
+
+def compared(second: str) -> dict[str, Any]:
+    statements = [
+        {"statement": 1, "verdict": "same", "remark": ""},
+        {"statement": 2, "verdict": second, "remark": "the lines compare nothing"},
+    ]
+    return {"compared": "", "statements": statements, "faults": []}
+
+
+def test_a_verbatim_copy_with_a_line_from_the_definition_is_faithful_if_the_review_agrees() -> None:
+    draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,)}})
+    strict = share(draft.implementation, draft.excerpt, draft.scope)
+    assert 0.5 <= strict < 0.7
+    ask = FakeModel({"fidelity": [compared("added")]})
+    done = checked(draft, ask)
+    assert (done.level, requested_prompts(ask)) == (Level.FAITHFUL, ["fidelity"])
+    fidelity = done.evidence[-1].fidelity
+    assert fidelity is not None
+    assert fidelity.share == strict
+    assert fidelity.by_definition == pytest.approx(1 - strict, abs=0.002)
+    assert [departure.kind for departure in fidelity.departures] == ["added"]
+
+
+def test_it_is_not_where_the_review_sees_it_otherwise() -> None:
+    draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,)}})
+    ask = FakeModel({"fidelity": [compared("same")], "revise": [{"cause": "none", "edits": []}]})
+    done = checked(draft, ask)
+    assert done.level is Level.TESTED
+    assert (done.evidence[-1].fidelity or pytest.fail("none")).by_definition == 0.0
+
+
+def test_declaring_all_of_it_gains_nothing() -> None:
+    draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,), "effective_size": (1,)}})
+    ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("added")]})
+    done = checked(draft.model_copy(update={"excerpt": OTHER_LINES}), ask)
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise", "fidelity"])
+
+
+def test_code_below_the_share_is_compared_with_its_definition_at_the_end() -> None:
+    ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("absent")]})
+    done = checked(SMALL, ask)
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise", "fidelity"])
+    fidelity = done.evidence[-1].fidelity
+    assert fidelity is not None
+    assert (fidelity.statements, [departure.kind for departure in fidelity.departures]) == (2, ["absent"])
+    assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")

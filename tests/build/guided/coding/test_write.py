@@ -4,7 +4,13 @@ import pytest
 
 from tests.build.guided.fake_model import FakeModel
 from tests.build.slicing.test_slice import codebase_of
-from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
+from xkg.build.guided.coding.write import (
+    Component,
+    Declined,
+    Written,
+    modularize_with_model,
+    written_from_definition,
+)
 from xkg.build.guided.draft import Draft
 from xkg.errors import AnswerError
 from xkg.model import Code, Level, Technique
@@ -268,3 +274,33 @@ def test_packages_are_those_that_are_installed_with_their_versions() -> None:
     [(_, _, inputs, _)] = model.requests
     assert inputs["packages"] == "numpy 2.1.0, ott-jax 0.2.6 (import ott)"
     assert inputs["remarks"] == "- gone cannot be imported here: no package gone in the registry"
+
+
+def test_functions_written_from_the_definition_alone_are_known() -> None:
+    planned = [
+        {"statement": 1, "origin": "lines", "note": "decay"},
+        {"statement": 2, "origin": "definition", "note": "`is_low` compares"},
+        {"statement": 3, "origin": "definition", "note": "decay, and is_low too"},
+    ]
+    more = f"{DECAY['implementation']}\n\ndef is_low(rate):\n    return rate < 0.5\n"
+    answer = Written.model_validate({**DECAY, "statements": planned, "implementation": more})
+    assert written_from_definition(answer) == {"is_low": (2, 3)}
+
+
+def test_what_stands_beside_a_place_by_its_name_is_shown_or_named() -> None:
+    second = (
+        FILES["rates.py"]
+        .partition("FLOOR = 1e-8\n")[2]
+        .replace("def decay(", "def decay2(")
+        .replace("-step", "-2 * step")
+    )
+    first = FILES["rates.py"].replace("def decay(", "def decay1(")
+    table = "\ndef constant(step):\n    return 1.0\n\nRATES = {'one': decay1, 'no': constant}\n"
+    codebase = codebase_of({"rates.py": first + second + table})
+    ask = FakeModel(
+        {"modularize": [{**DECAY, "declined": "no", "implementation": "", "test": "", "documentation": ""}]}
+    )
+    modularize_with_model(TECHNIQUE, [symbol("rates.py::decay1")], [], codebase, ask, "On rates")
+    inputs = ask.requests[0][2]
+    assert "def decay2(step):" in inputs["code"]
+    assert "`RATES` of its file lists `constant`" in inputs["remarks"]

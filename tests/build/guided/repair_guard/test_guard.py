@@ -360,6 +360,35 @@ def test_a_function_without_counterpart_may_go_with_the_assertions_about_it_alon
     assert "np.sum(w) - 3" in str(complaint(both, less, may_remove=True))
 
 
+def test_a_function_may_shrink_to_what_the_sources_have() -> None:
+    left = "    across = kernel(x, y, width).mean()\n    return within - 2 * across\n"
+    own = "".join(f"    x = x + np.cos(x) * {i} - np.sin(y) / {i + 1}\n" for i in range(60))
+    source = "def mmd(a, b, s, c):\n    d = kernel(a, b, s).mean()\n    return c - 2 * d\n"
+    head = "def difference(x, y, width, within):\n"
+    test = "from implementation import difference\nassert difference(1.0, 2.0, 3.0, 4.0) == 0.125\n"
+    fat = DRAFT.model_copy(update={"implementation": head + own + left, "test": test, "excerpt": source})
+    lean = fat.model_copy(update={"implementation": head + left})
+    assert "lost most" in str(complaint(fat, lean))
+    assert complaint(fat, lean, may_remove=True) is None
+    elsewhere = fat.model_copy(update={"excerpt": "def f(a):\n    return np.log(a) ** 3\n"})
+    assert "lost most" in str(complaint(elsewhere, lean, may_remove=True))
+
+
+def test_what_an_untouched_assertion_expects_may_be_drawn_before() -> None:
+    test = (
+        "import numpy as np\nfrom implementation import kernel\nr = np.random.RandomState(1)\n"
+        "k = kernel(1, 2)\nfor i in range(40):\n    x = 1.5 * r.randn(2)\n    assert np.allclose(k[i], x)\n"
+    )
+    before = DRAFT.model_copy(update={"test": test})
+    drawn = "drawn = [1.5 * r.randn(2) for _ in range(40)]\nfor i in range(40):\n    x = drawn[i]\n"
+    ahead = test.replace("for i in range(40):\n    x = 1.5 * r.randn(2)\n", drawn)
+    assert complaint(before, before.model_copy(update={"test": ahead})) is None
+    whole = test.replace("k[i], x", "k, x")
+    summary = whole.replace("kernel(1, 2)", "kernel(1, 2).mean()").replace("1.5 * r.randn(2)", "r.randn(2).mean()")
+    wide = before.model_copy(update={"test": whole})
+    assert "a part or a summary" in str(complaint(wide, wide.model_copy(update={"test": summary})))
+
+
 LINES = st.sampled_from(
     [
         "assert f(1) == 2",

@@ -9,7 +9,7 @@ from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.similarity.fidelity import FAITHFUL_SHARE, omitted, unmatched
+from xkg.build.similarity.fidelity import is_enough, omitted, unmatched, written_by_definition
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
@@ -43,10 +43,13 @@ class Verdict(AnswerType):
     faults: tuple[FaultFound, ...]
 
 
-def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, ask: Ask) -> Fidelity:
-    """The share, with the faults that the model finds. The model is asked only about a draft with a proven test and a
-    sufficient share; otherwise `faults` is None. Raises as `ask` does."""
-    if proof.evidence.level.rank < Level.TESTED.rank or share < FAITHFUL_SHARE:
+def judge_fidelity(
+    draft: Draft, definition: str, proof: Proof, share: float, ask: Ask, *, whatever_share: bool = False
+) -> Fidelity:
+    """The share, with the faults that the model finds. The model is asked only about a draft with a proven test and,
+    without `whatever_share`, a sufficient share; otherwise `faults` is None. Raises as `ask` does."""
+    outside = written_by_definition(draft.implementation, draft.excerpt, draft.scope) if draft.by_definition else 0.0
+    if proof.evidence.level.rank < Level.TESTED.rank or not (whatever_share or is_enough(share, outside)):
         return Fidelity(share=share)
     statements = statements_of(draft.definition)
     inputs = {
@@ -76,10 +79,20 @@ def judge_fidelity(draft: Draft, definition: str, proof: Proof, share: float, as
     faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
     return Fidelity(
         share=share,
+        by_definition=_accepted(draft, answer),
         faults=(*faults, *_left_out_components(draft, definition, faults)),
         statements=len(statements) if answer.statements else None,
         departures=tuple(_departures(answer, statements)),
     )
+
+
+def _accepted(draft: Draft, answer: Verdict) -> float:
+    """The share of statements that the definition asks for and the lines lack, as far as the comparison agrees with the
+    module's author: each statement of the definition that they were written for has the verdict "added"."""
+    added = {each.statement for each in answer.statements if each.verdict == "added"}
+    agreed = {name: numbers for name, numbers in draft.by_definition.items() if added.issuperset(numbers)}
+    scope = draft.model_copy(update={"by_definition": agreed}).scope
+    return written_by_definition(draft.implementation, draft.excerpt, scope) if agreed else 0.0
 
 
 def _departures(answer: Verdict, statements: Sequence[str]) -> Iterator[Departure]:
@@ -110,9 +123,12 @@ def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]
     return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 
-def listed_unmatched(draft: Draft) -> str:
-    """The statements of a draft's own without a counterpart in their source lines, one per line."""
-    found = unmatched(draft.implementation, draft.excerpt, draft.scope)
+def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
+    """The statements of a draft's own without a counterpart in their source lines, one per line; without
+    `by_definition` not those that its author wrote from the definition."""
+    scope = draft.scope
+    found = unmatched(draft.implementation, draft.excerpt, scope)
+    found = found if by_definition else [each for each in found if each.line not in scope.by_definition]
     lines = [f"- line {statement.line}: {statement.text[:_STATEMENT]}" for statement in found[:_MOST_STATEMENTS]]
     more = len(found) - _MOST_STATEMENTS
     return "\n".join([*lines, *([f"- and {more} more"] if more > 0 else [])])

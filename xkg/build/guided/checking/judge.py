@@ -3,11 +3,13 @@
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.checking.edits import applied
+from xkg.build.guided.checking.elsewhere import Elsewhere, Search
 from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
 from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
+from xkg.build.guided.definition_statements import statements_of
 from xkg.build.guided.draft import Draft
-from xkg.build.similarity.fidelity import FAITHFUL_SHARE, is_met, share
+from xkg.build.similarity.fidelity import FAITHFUL_SHARE, is_enough, is_met, share
 from xkg.build.similarity.statements import statements
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
@@ -35,27 +37,43 @@ class Checked(Value):
         return self.evidence[-1].level
 
 
-def check(debugged: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Checked:
+def check(
+    debugged: Debugged,
+    definition: str,
+    trial: Trial,
+    ask: Ask,
+    *,
+    search: Search | None = None,
+    rounds: int = ROUNDS,
+) -> Checked:
     """Checks a draft. A test that proves too little is strengthened once; the proven code is compared with its sources,
-    and revised once if it is not faithful. `rounds` limits all repairs together, including those in `debugged`.
+    and revised once if it is not faithful. What its sources are said not to do is looked for with `search` in the rest
+    of the repository. Proven code is compared with its definition at the end at the latest, however small its share.
+    `rounds` limits all repairs together, including those in `debugged`.
 
     Without a usable answer of the model, the level so far stays. Raises `ModelUnavailableError` and `BudgetError` as
     `ask` does, and what `trial` raises."""
     state, unused = debugged, ""
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
+    elsewhere = Elsewhere(search, ask)
     fidelity, failed = _judge(state, definition, ask)
+    state, fidelity = elsewhere.corrected(state, fidelity)
     if fidelity is not None and failed is None and _is_repairable(state, fidelity):
         after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
         if after.draft == state.draft:
             state = after
         else:
             again, failed = _judge(after, definition, ask)
+            after, again = elsewhere.corrected(after, again)
             best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
             unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
+    if failed is None and fidelity is not None and _is_uncompared(state, fidelity):
+        fidelity, failed = _judge(state, definition, ask, whatever_share=True)
+        state, fidelity = elsewhere.corrected(state, fidelity)
     return _checked(state, fidelity, state.failed or failed, unused)
 
 
@@ -74,7 +92,8 @@ def revise(
     a usable answer of the model, the draft is unchanged and `failed` is set."""
     draft = state.draft
     lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
-    removes = fidelity.share < FAITHFUL_SHARE or any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
+    foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
+    removes = foreign or not is_enough(fidelity.share, fidelity.by_definition)
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
@@ -90,14 +109,22 @@ def revise(
     return with_counts(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
 
 
-def _judge(state: Debugged, definition: str, ask: Ask) -> tuple[Fidelity | None, str | None]:
+def _is_uncompared(state: Debugged, fidelity: Fidelity) -> bool:
+    """Whether proven code was not compared with the statements of its definition, for its share."""
+    proven = state.proof.evidence.level.rank >= Level.TESTED.rank
+    return proven and fidelity.faults is None and bool(statements_of(state.draft.definition))
+
+
+def _judge(
+    state: Debugged, definition: str, ask: Ask, *, whatever_share: bool = False
+) -> tuple[Fidelity | None, str | None]:
     """Fidelity, and the reason why the model's part is missing. None where there are no source lines."""
     draft = state.draft
     if not statements(draft.own_excerpt or draft.excerpt):
         return None, None
     shared = share(draft.implementation, draft.excerpt, draft.scope)
     try:
-        return judge_fidelity(draft, definition, state.proof, shared, ask), None
+        return judge_fidelity(draft, definition, state.proof, shared, ask, whatever_share=whatever_share), None
     except AnswerError as error:
         return Fidelity(share=shared), str(error)
 
@@ -119,11 +146,11 @@ def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, 
 
 def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
-    if fidelity.share < FAITHFUL_SHARE:
+    if not is_enough(fidelity.share, fidelity.by_definition):
         findings += [
             f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"
             f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
-            listed_unmatched(draft),
+            listed_unmatched(draft, by_definition=False),
         ]
     return "\n".join(findings)
 
@@ -159,6 +186,6 @@ def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
         return "fidelity not told: there are no source lines in Python to compare with"
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
-    if fidelity.share < FAITHFUL_SHARE:
+    if not is_enough(fidelity.share, fidelity.by_definition):
         return f"not faithful: {fidelity.share:.1%} of its statements have a counterpart in the source lines"
     return f"fidelity not told: {failed}"

@@ -12,8 +12,10 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import in_dependency_order
 from xkg.build.guided.checking.debug import debug
 from xkg.build.guided.checking.documentation_names import with_remark
+from xkg.build.guided.checking.elsewhere import Search
 from xkg.build.guided.checking.judge import check
 from xkg.build.guided.checking.strengthen import only_defaults
+from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.trial import Trials, node
 from xkg.build.guided.coding.write import Component, Declined, modularize_with_model
 from xkg.build.guided.draft import Draft, prompt
@@ -26,7 +28,7 @@ from xkg.model import Code, Derivation, Evidence, Level, LineRange, Technique
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.value import Value
 
-PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise")
+PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "elsewhere", "revise")
 
 
 class Model(Protocol):
@@ -64,9 +66,9 @@ class Coded(Value):
 @dataclass(frozen=True)
 class CodingContext:
     """The context of all techniques, of which `jobs` are worked on at a time. `title` is the paper's, `why` maps
-    techniques to the reason for their location, `lines` to the lines that do them in symbols that do more; `runs` is
-    whether this machine can run code: without it, as in a plan, there are no `trials`, and the highest level is
-    `parsed`."""
+    techniques to the reason for their location, `lines` to the lines that do them in symbols that do more; `search`
+    finds lines of the repository for statements; `runs` is whether this machine can run code: without it, as in a plan,
+    there are no `trials`, and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -79,6 +81,7 @@ class CodingContext:
     why: Mapping[str, str]
     jobs: int
     lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = field(default_factory=dict)
+    search: Search | None = None
 
 
 def code_techniques(
@@ -271,8 +274,8 @@ def _coded(
         return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])
     definition = f"{technique.name}. {technique.definition}"
     debugged = debug(draft, definition, context.trials, context.ask)
-    checked = check(debugged, definition, context.trials, context.ask)
-    final = checked.draft
+    checked = check(debugged, definition, context.trials, context.ask, search=context.search)
+    final = _with_sources(checked.draft, context.codebase)
     site = context.trials.installed().site
     documentation = with_remark(final.documentation, final.implementation, final.origins, site)
     if names := only_defaults(final):
@@ -281,6 +284,12 @@ def _coded(
     return coded.model_copy(
         update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
     )
+
+
+def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
+    """The draft with those of its second places among its sources that a revision took lines from."""
+    used = made_from(draft.implementation, "", draft.second_places, codebase)
+    return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 
 
 def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
+from xkg.build.code.siblings import listed_beside, siblings
 from xkg.build.guided.checking.component_use import named, uncalled
 from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.suggested_sizes import suggested_sizes
@@ -33,11 +34,16 @@ from xkg.value import Value
 ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
+_NAME = re.compile(r"[^\W\d]\w*")
 # A part whose share of new lines is not larger is redundant.
 _REPEATED = 0.15
 # How often an answer is sent back for components that it neither calls nor names in its documentation, and for
 # statements of the definition that it says nothing of.
 _REMINDERS = 2
+# `Beta2` beside `Beta1`: shown with what is located, as far as there is room.
+_MOST_SIBLINGS = 3
+_MOST_LISTED = 8
+_LISTED = "Beside what was located, `{}` of its file lists {}: what the definition asks for may be there"
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
 # What a statement that is not simply taken over from the source lines is said to be.
 _DECLARED: Mapping[Origin, str] = {
@@ -116,12 +122,15 @@ def modularize_with_model(
 
     Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
     ready = ready_in_components(codebase, located, [(c.name, c.sources, c.implementation) for c in components])
+    beside = [each for each in siblings(codebase, located) if each not in ready]
+    located = [*located, *beside[:_MOST_SIBLINGS]]
     found = material(codebase, located, lines, ready)
     configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
     parts = [Part(component.name, component.implementation) for component in components]
     allowed, unavailable = _allowed(found, components, installed)
     pins = installed.provided if installed else {}
     remarks = [*found.remarks, *unavailable, *(f"{_NO_CODE}: {name}" for name in absent)]
+    remarks += [_LISTED.format(*names) for names in _listed(codebase, located)]
     reminders = 0
     shown, site = found.code, installed.site if installed else None
     inputs = {
@@ -175,6 +184,7 @@ def modularize_with_model(
         beside=other_places(codebase, located, found.used),
         definition=technique.definition,
         declared=tuple(_declared(answer)),
+        by_definition=written_from_definition(answer),
     )
 
 
@@ -190,7 +200,7 @@ def plan_faults(answer: Written, definition: str) -> list[str]:
     written = _names_in(answer.implementation)
     found = [gap] if gap else []
     for planned in answer.statements:
-        told = set(re.findall(r"[^\W\d]\w*", planned.note))
+        told = set(_NAME.findall(planned.note))
         if planned.origin in ("lines", "definition") and not told & written:
             found.append(
                 f"statements: of {planned.statement} ({planned.origin}) the note names no function, class or method of "
@@ -214,13 +224,28 @@ def _misnamed(answer: Written, parts: Sequence[Part], source: str, site: Path | 
 
 def _names_in(implementation: str) -> set[str]:
     """All names of a module's code: of what it defines and of what it calls."""
-    return set(re.findall(r"[^\W\d]\w*", implementation))
+    return set(_NAME.findall(implementation))
 
 
 def _declared(answer: Written) -> Iterable[str]:
     for planned in answer.statements:
         if planned.origin in _DECLARED:
             yield f"[{planned.statement}] {_DECLARED[planned.origin]}: {' '.join(planned.note.split())}"
+
+
+def written_from_definition(answer: Written) -> dict[str, tuple[int, ...]]:
+    """The functions and classes of an answer that its plan names for statements with the origin "definition" and for
+    none that the source lines have, each with the numbers of these statements."""
+    tree = parse_ast(answer.implementation)
+    named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
+    found: dict[str, tuple[int, ...]] = {}
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            planned = [each for each, names in named if node.name in names]
+            numbers = {each.statement for each in planned if each.origin == "definition"}
+            if numbers and not any(each.origin in ("lines", "differs") for each in planned):
+                found[node.name] = tuple(sorted(numbers))
+    return found
 
 
 def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> Iterable[str]:
@@ -309,6 +334,12 @@ def _allowed(
     missing = {name: why for name, why in (installed.missing if installed else {}).items() if name in wanted}
     remarks = [f"{name} cannot be imported here: {why}" for name, why in sorted(missing.items())]
     return sorted(wanted - missing.keys()), remarks
+
+
+def _listed(codebase: Codebase, located: Sequence[str]) -> list[tuple[str, str]]:
+    """Tables of the repository that list a located symbol, each with what else they list."""
+    found = listed_beside(codebase, located)
+    return [(table, ", ".join(f"`{name}`" for name in names[:_MOST_LISTED])) for table, names in found.items()]
 
 
 def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange]) -> str:

@@ -37,8 +37,8 @@ class Assertion:
     `text` is its source with variables replaced by their values; `alternatives` counts the operands of `or`;
     `tolerance` is the allowed difference (None: exact, infinite if unknown); `bound` a limit with its side; `values`
     the number of expected numbers and words, None where they are computed; `narrow` the number of sides that are an
-    element or a summary. `independent`: one side is not computed by the code under test; `looks` is 2 where the other
-    is, 1 where it was only passed to it."""
+    element or a summary, `narrow_results` of those among them that the code under test gives. `independent`: one side
+    is not computed by the code under test; `looks` is 2 where the other is, 1 where it was only passed to it."""
 
     line: int
     written: str
@@ -52,6 +52,7 @@ class Assertion:
     independent: bool = True
     looks: int = 2
     narrow: int = 0
+    narrow_results: int = 0
 
 
 def assertions(test: str | ast.Module, under_test: Set[str]) -> list[Assertion]:
@@ -153,6 +154,7 @@ class _Test:
                 bound=bound,
                 values=_expected(sides_of(tree)),
                 narrow=sum(summarised(side) for side in sides_of(tree)),
+                narrow_results=sum(summarised(side) and self._is_result(side) for side in sides_of(tree)),
                 independent=self._independent(sides_of(tree)),
                 looks=self._looks(test, tree),
             )
@@ -178,6 +180,9 @@ class _Test:
         if self._mentions(tree, self._under_test) or self._mentions(written, self._results):
             return 2
         return int(self._mentions(written, self._handed))
+
+    def _is_result(self, side: ast.expr) -> bool:
+        return self._mentions(side, self._under_test) or self._mentions(side, self._results)
 
     def _mentions(self, node: ast.AST, names: Set[str]) -> bool:
         return any(

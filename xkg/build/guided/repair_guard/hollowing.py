@@ -8,7 +8,7 @@ from itertools import chain
 from xkg.build.guided.repair_guard.assertion_strength import number
 from xkg.build.guided.repair_guard.names import short
 from xkg.build.guided.repair_guard.reachability import Function, own_expressions, reachable
-from xkg.build.similarity.fidelity import share
+from xkg.build.similarity.fidelity import FAITHFUL_SHARE, share
 
 _LEAST_SHARE = 0.4
 _RENAMED = 0.6
@@ -32,7 +32,9 @@ def hollowed(old: ast.Module, new: ast.Module, test: ast.Module, excerpt: str, *
             if (size >= _LEAST or "." not in name) and not may_remove:
                 yield f"{name} is gone: keep what the implementation offers"
             continue
-        yield from _hollowing_faults(name, (function, old_functions), (after, new_functions), may_remove)
+        yield from _hollowing_faults(
+            name, (function, old_functions), (after, new_functions), excerpt if may_remove else None
+        )
         marks = {ast.unparse(m) for m in after.decorator_list} - {ast.unparse(m) for m in function.decorator_list}
         if any(mark.partition("(")[0].partition(".")[0] in new_functions or "lambda" in mark for mark in marks):
             yield f"{name} is wrapped in a decorator of its own, which hides what it does"
@@ -62,8 +64,9 @@ def _hollowing_faults(
     name: str,
     before: tuple[Function, Mapping[str, Function]],
     after: tuple[Function, Mapping[str, Function]],
-    may_remove: bool,
+    sources: str | None,
 ) -> Iterator[str]:
+    """Complaints about one function; with `sources` it may lose what is foreign to these."""
     function, old_functions = before
     changed, new_functions = after
     if _is_empty(changed) and not _is_empty(function):
@@ -75,7 +78,7 @@ def _hollowing_faults(
     returns, returned = _returns(changed), _returns(function)
     if new_size == 0 or (_is_stub(changed) and not _is_stub(function)):
         yield f"{name} no longer computes anything: repair it, do not replace it by a stub"
-    elif old_size > _SMALL and new_size < old_size * (_LEAST_SHARE / 2 if may_remove else _LEAST_SHARE):
+    elif old_size > _SMALL and not _is_enough(changed, new_size, old_size, sources):
         yield f"{name} lost most of what it did: repair it, do not replace it by a stub"
     elif any(_is_computed(r) for r in returned) and returns and not any(_is_computed(r) for r in returns):
         yield f"{name} returns a fixed value or its own input: compute the result"
@@ -84,6 +87,15 @@ def _hollowing_faults(
         fixed = [r for r in returns if ast.dump(r) not in old and _is_fixed(r)]
         if fixed:
             yield f"{name} returns the fixed value `{short(ast.unparse(fixed[0]))}`: compute the result"
+
+
+def _is_enough(function: Function, size: int, before: int, sources: str | None) -> bool:
+    """Whether what is left of a function may be all of it; where it may lose what is foreign to `sources`, half as much
+    suffices, and however little where the rest is theirs."""
+    if sources is None or size >= before * _LEAST_SHARE:
+        return size >= before * _LEAST_SHARE
+    own = size >= _LEAST and share(ast.unparse(function), sources) >= FAITHFUL_SHARE
+    return own or size >= before * _LEAST_SHARE / 2
 
 
 def _functions(tree: ast.Module) -> dict[str, Function]:

@@ -1,0 +1,165 @@
+"""Finds the lines of a repository that are nearest to single statements of a definition, wherever they stand."""
+
+import itertools
+import re
+import textwrap
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import cached_property
+
+from xkg.build.code.codebase import Codebase
+from xkg.build.code.siblings import siblings
+from xkg.build.grounding.block_search import BlockSearch
+from xkg.build.grounding.index.block_index import BlockIndex, IndexedBlock
+from xkg.build.grounding.index.identifier_words import content_stems
+from xkg.build.grounding.index.symbol_index import SymbolIndex, strip_comments
+from xkg.build.grounding.query import technique_queries
+from xkg.build.grounding.symbol_search import SymbolSearch
+from xkg.embeddings.base import Embedder
+from xkg.model import Technique
+from xkg.value import Value
+
+MOST_CHARACTERS = 7_000
+_EACH = 3  # by a statement with its technique's name, and by the words of the statement alone
+_NEAR = 15
+_OF_A_SCRIPT = 2
+# A function up to this is shown whole; of longer ones, and of scripts, the block with some lines around it.
+_SHORT = 40
+_AROUND = 10
+_LONGEST = 1_800
+_MOST_READ = 20_000
+_SEEN = 0.7
+_DOCSTRING = re.compile(r"^([ \t]*+)[rRuU]?+(\"\"\"|''')((?:(?!\2)[^\n])*+\n(?s:(?!\2).)*+)\2", re.MULTILINE)
+_HEAD = re.compile(r"\A(?:[ \t]*+(?:#[^\n]*+)?\n){4,}+")
+_TEST = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
+_IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
+
+
+class FoundLines(Value):
+    """Lines of a file (of a notebook: of its code cells together), the innermost symbol that holds them, and their text
+    without a common margin."""
+
+    symbol: str
+    path: str
+    first: int
+    last: int
+    text: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+class StatementSearch:
+    """The search over one codebase, which is indexed when it is first asked. May be shared by threads."""
+
+    def __init__(self, codebase: Codebase, embedder: Embedder) -> None:
+        self._codebase = codebase
+        self._embedder = embedder
+        self._lock = threading.Lock()
+
+    @cached_property
+    def _index(self) -> BlockIndex:
+        return BlockIndex(SymbolIndex(self._codebase))
+
+    def __call__(
+        self, name: str, statements: Sequence[str], shown: str, made_from: Sequence[str]
+    ) -> tuple[FoundLines, ...]:
+        """The lines that rank best for each of the statements of technique `name`, tests aside, in about 7,000
+        characters, without what is in `shown`. What has the name of a symbol of `made_from` but for digits comes first.
+        Raises `EmbeddingError`, and `UnknownIdError` as `Codebase` does."""
+        with self._lock:
+            index = self._index
+        seen = {"".join(line.split()) for line in shown.split("\n")}
+        beside = siblings(self._codebase, made_from)
+        known = self._codebase.symbols()
+        spans = [(i, known[i].symbol.path, known[i].symbol.start_line, known[i].symbol.end_line) for i in beside]
+        ranked = [self._spans(blocks, index) for blocks in self._ranked(index, name, statements, seen)]
+        found: list[FoundLines] = []
+        room = MOST_CHARACTERS
+        for symbol, path, first, last in [*spans, *_in_turns(ranked)]:
+            text = _shortened("\n".join(self._lines(path, first, last))[:_MOST_READ])
+            again = any(f.path == path and f.first <= last and first <= f.last for f in found)
+            if again or len(text) > room or _is_known(text, seen):
+                continue
+            room -= len(text)
+            found.append(FoundLines(symbol=symbol, path=path, first=first, last=last, text=text))
+        return tuple(found)
+
+    def _ranked(
+        self, index: BlockIndex, name: str, statements: Sequence[str], seen: Set[str]
+    ) -> list[list[IndexedBlock]]:
+        """For each statement the best blocks that are not `seen`, one of each symbol, of a script or notebook a few."""
+        asked = [Technique(id=f"{n}", name=name, definition=text) for n, text in enumerate(statements)]
+        queries = technique_queries(asked, None)
+        vectors = self._embedder.embed([query.text for query in queries])
+        symbols = SymbolSearch(index.symbols, queries, vectors, self._embedder)
+        near = [symbols.fused(i, _NEAR) for i in range(len(queries))]
+        search = BlockSearch(index, queries, vectors, self._embedder, near)
+        found: list[list[IndexedBlock]] = []
+        for i, text in enumerate(statements):
+            # the technique's name outweighs what this statement alone speaks of
+            alone = index.words.search(dict.fromkeys(content_stems(text), 1.0))
+            both = itertools.zip_longest(_best(search.scores[i], index, seen), _best(alone, index, seen))
+            found.append([block for pair in both for block in pair if block is not None])
+        return found
+
+    def _spans(self, blocks: Iterable[IndexedBlock], index: BlockIndex) -> list[tuple[str, str, int, int]]:
+        found: list[tuple[str, str, int, int]] = []
+        for block in blocks:
+            symbol = index.symbols.entries[block.symbol].source.symbol
+            if symbol.kind != "module" and symbol.end_line - symbol.start_line < _SHORT:
+                found.append((block.symbol, block.path, symbol.start_line, symbol.end_line))
+            else:
+                first = max(symbol.start_line, block.lines.first - _AROUND)
+                last = min(symbol.end_line, block.lines.last + _AROUND)
+                found.append((block.symbol, block.path, first, last))
+        return found
+
+    def _lines(self, path: str, first: int, last: int) -> list[str]:
+        module = next(module for module in self._codebase.modules if module.path == path)
+        return module.text.split("\n")[first - 1 : last]
+
+
+def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[IndexedBlock]:
+    """The first blocks of a ranking that are not seen: one of a symbol, of a script or notebook two."""
+    taken: Counter[str] = Counter()
+    found: list[IndexedBlock] = []
+    for identity in ranking:
+        block = index.blocks[identity]
+        limit = _OF_A_SCRIPT if index.symbols.entries[block.symbol].kind == "module" else 1
+        if taken[block.symbol] >= limit or _TEST.search(block.path) or _is_preamble(block.text):
+            continue
+        if not _is_known(block.text, seen):
+            taken[block.symbol] += 1
+            found.append(block)
+        if len(found) >= _EACH:
+            break
+    return found
+
+
+def _in_turns(lists: Sequence[Sequence[tuple[str, str, int, int]]]) -> Iterator[tuple[str, str, int, int]]:
+    for rank in range(max(map(len, lists), default=0)):
+        yield from (each[rank] for each in lists if rank < len(each))
+
+
+def _is_preamble(text: str) -> bool:
+    lines = [line for line in text.split("\n") if line.strip()]
+    return sum(_IMPORT.match(line) is not None for line in lines) * 2 > len(lines)
+
+
+def _shortened(text: str) -> str:
+    """Lines with the first words of each docstring alone, without a long comment at their head and a common margin."""
+
+    def first_words(docstring: re.Match[str]) -> str:
+        words = next((line.strip() for line in docstring[3].split("\n") if line.strip()), "")
+        return f"{docstring[1]}{docstring[2]}{words}{docstring[2]}"
+
+    brief = _DOCSTRING.sub(first_words, _HEAD.sub("", text, count=1))
+    return textwrap.dedent(re.sub(r"\n{2,}", "\n", brief)).strip("\n")[:_LONGEST]
+
+
+def _is_known(text: str, seen: Set[str]) -> bool:
+    written = ["".join(line.split()) for line in strip_comments(text).split("\n") if line.strip()]
+    return sum(line in seen for line in written) >= _SEEN * len(written)
