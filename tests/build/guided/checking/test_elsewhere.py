@@ -18,7 +18,7 @@ from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.grounding.statement_search import FoundLines
 from xkg.build.guided.checking.judge import Checked, check
-from xkg.errors import AnswerError
+from xkg.errors import AnswerError, EmbeddingError
 from xkg.model import Level
 
 DRAFT = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
@@ -121,6 +121,14 @@ def test_no_usable_answer_leaves_the_words_about_the_lines_compared() -> None:
     done = searched(FakeModel({"fidelity": [PARTED], "elsewhere": [AnswerError("none")]}))
     [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
     assert (done.level, departure.searched) == (Level.FAITHFUL, False)
+
+
+def test_a_search_that_fails_costs_no_build() -> None:
+    def broken(*_: object) -> Sequence[FoundLines]:
+        raise EmbeddingError("down")
+
+    done = check(ready(DRAFT), DEFINITION, quickly, FakeModel({"fidelity": [PARTED]}), search=broken)
+    assert (done.level, done.failed) == (Level.FAITHFUL, None)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from xkg.build.grounding.statement_search import FoundLines
 from xkg.build.guided.checking.debug import Debugged
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.similarity.fidelity import share
-from xkg.errors import AnswerError
+from xkg.errors import AnswerError, EmbeddingError
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity
 from xkg.value import Value
@@ -41,8 +41,8 @@ class _Known(Value):
 
 
 class Elsewhere:
-    """Corrects the departures of one technique's drafts, with one question for all of them. Without a `search`, or
-    without a usable answer, departures stay as they are: found in the lines that were compared."""
+    """Corrects the departures of one technique's drafts, with one question for all of them. Without a `search`
+    that works, or without a usable answer, departures stay as they are: found in the lines that were compared."""
 
     def __init__(self, search: Search | None, ask: Ask) -> None:
         self._search = search
@@ -52,7 +52,7 @@ class Elsewhere:
     def corrected(self, state: Debugged, fidelity: Fidelity | None) -> tuple[Debugged, Fidelity | None]:
         """The draft with lines that do what was missed, and fidelity without departures that do not hold. What the
         repository does and the module should do, too, is a fault (`missing`). Raises `ModelUnavailableError` and
-        `BudgetError` as `ask` does, and what the search raises."""
+        `BudgetError` as `ask` does."""
         if fidelity is None or not fidelity.departures:
             return state, fidelity
         if self._known is None:
@@ -93,7 +93,10 @@ class Elsewhere:
             return {}
         statements = tuple(dict.fromkeys(each.statement for each in asked))
         shown = f"{draft.own_excerpt or draft.excerpt}\n{draft.beside}"
-        lines = tuple(self._search(draft.name, statements, shown, draft.sources))
+        try:
+            lines = tuple(self._search(draft.name, statements, shown, draft.sources))
+        except EmbeddingError:
+            return {}
         none = Found(statement=0, verdict="not", lines=(), belongs=False, remark="")
         if not lines:
             return {(each.statement, each.kind): _Known(found=none, lines=()) for each in asked}
