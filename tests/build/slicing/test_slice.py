@@ -119,7 +119,6 @@ def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
             assert not result.missing, identity
             assert undefined(result.source) == [], identity
     assert refused == {
-        "scripts/old.py",
         "scripts/cut.py",
         "scripts/tool.c",
         "src/tangled/__init__.py",
@@ -227,10 +226,17 @@ def test_the_limit_cuts_what_lies_furthest() -> None:
     assert "def far" not in result.source
 
 
-def test_python_2_is_refused_with_the_reason(tangled: Codebase) -> None:
+def test_python_2_comes_in_python_3_s_syntax_with_a_note(tangled: Codebase) -> None:
     result = slice_symbols(tangled, [f"{tangled.repository.id}:scripts/old.py::shout"])
+    assert 'print("loud", text)' in result.source
+    assert "except ValueError as error:\n        return repr(error)" in result.source
+    assert any("scripts/old.py is Python 2" in note for note in result.notes)
+
+
+def test_what_this_python_cannot_read_is_refused_with_the_reason() -> None:
+    result = sliced({"m.py": "def f((a, b)):\n    print a\n"}, "m.py::f")
     assert result.source == ""
-    assert "scripts/old.py" in result.refused
+    assert "m.py" in result.refused
 
 
 def test_an_unknown_symbol_is_named(tangled: Codebase) -> None:
