@@ -182,6 +182,13 @@ def test_settings_of_a_used_package_come_along() -> None:
     assert "shuffle" not in source
 
 
+def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
+    text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
+    source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
+    assert "def f" in source
+    assert "argparse" not in source
+
+
 def test_module_state_that_is_set_through_the_module() -> None:
     files = {
         "state.py": "level = 0\n",

@@ -19,6 +19,7 @@ from xkg.build.code.languages.python2 import as_python3
         ("print a,", 'print(a, end=" ")'),
         ("print `a`", "print(repr(a))"),
         ("for i in xrange(3): print i; print unicode(i)", "for i in range(3): print(i); print(str(i))"),
+        ("for i in xrange(3): print(i)", "for i in range(3): print(i)"),
         ('exec "x = 1" in d', 'exec("x = 1", d)'),
         ('raise ValueError, "bad"', 'raise ValueError("bad")'),
         ('raise ValueError, "bad", trace', 'raise ValueError("bad").with_traceback(trace)'),
@@ -35,7 +36,8 @@ def test_python_2_in_python_3_s_form(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["print('a')\nxrange(3)\n", "def f(:\n", "print a ! b\n", "def f(a, (b, c)):\n    print a\n"]
+    "text",
+    ["print('a')\nxrange = range\nxrange(3)\n", "def f(:\n", "print a ! b\n", "def f(a, (b, c)):\n    print a\n"],
 )
 def test_what_parses_and_what_cannot_be_mended_stays(text: str) -> None:
     assert as_python3(text) == text

@@ -19,16 +19,18 @@ _PREFIX = re.compile(rb"[uU][rR]")
 _RENAMED = {b"xrange": b"range", b"raw_input": b"input", b"unicode": b"str", b"unichr": b"chr"}
 _METHODS = {b"iteritems": b"items", b"itervalues": b"values", b"iterkeys": b"keys"}
 
+_OTHER_XRANGE = re.compile(r"\bxrange\b(?!\s*+\()")
+
 _Change = tuple[int, int, bytes]  # first byte, end, and what stands there instead
 
 
 @lru_cache(maxsize=256)
 def as_python3(text: str) -> str:
-    """The text as it is where this Python can parse it; else the same lines with prints, handlers, raised errors,
-    numbers, operators and renamed built-in functions of Python 2 in Python 3's form, and tabs before statements as
-    blanks. What still cannot be parsed is returned unchanged. `/` is left as it is: of two integers it floors in
-    Python 2, and nothing tells their types. Never raises for what the text contains."""
-    if parse_ast(text) is not None:
+    """The text as it is where this Python can parse it and it calls no `xrange`; else the same lines with prints,
+    handlers, raised errors, numbers, operators and renamed built-in functions of Python 2 in Python 3's form, and tabs
+    before statements as blanks. What still cannot be parsed is returned unchanged. `/` is left as it is: of two
+    integers it floors in Python 2, and nothing tells their types. Never raises for what the text contains."""
+    if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
     source = spaced.encode("utf-8", "surrogatepass")
@@ -44,6 +46,11 @@ def as_python3(text: str) -> str:
     parts.append(source[at:])
     changed = b"".join(parts).decode("utf-8", "surrogatepass")
     return changed if parse_ast(changed) is not None else text
+
+
+def uses_xrange(text: str) -> bool:
+    """Whether `xrange` is called and nowhere imported or set, as some do who write for both."""
+    return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 
 def _changes(root: Node, source: bytes) -> Iterator[_Change]:
