@@ -293,7 +293,9 @@ def components(asked: Question) -> dict[str, Any]:
 
 
 def nothing_missing(asked: Question) -> dict[str, Any]:
-    numbers = [int(n) for n in re.findall(r"^(\d+)\. ", f"{asked.inputs['passages']}\n{asked.inputs['code']}", re.M)]
+    numbers = [
+        int(n) for n in re.findall(r"^(\d+)\. ", "\n".join(asked.inputs.get(k, "") for k in ("passages", "code")), re.M)
+    ]
     usual = {"verdict": "none", "of": 0, "name": "", "text": ""}
     return {"items": [{"candidate": n, **usual} for n in numbers]}
 
