@@ -293,9 +293,11 @@ def components(asked: Question) -> dict[str, Any]:
 
 
 def nothing_missing(asked: Question) -> dict[str, Any]:
-    numbers = [int(n) for n in re.findall(r"^\[(\d+)\]", asked.inputs["passages"], re.M)]
-    usual = {"verdict": "outside", "of": 0, "name": "", "text": "an example"}
-    return {"items": [{"passage": n, **usual} for n in numbers]}
+    numbers = [
+        int(n) for n in re.findall(r"^(\d+)\. ", "\n".join(asked.inputs.get(k, "") for k in ("passages", "code")), re.M)
+    ]
+    usual = {"verdict": "none", "of": 0, "name": "", "text": ""}
+    return {"items": [{"candidate": n, **usual} for n in numbers]}
 
 
 def definitions(asked: Question) -> dict[str, Any]:

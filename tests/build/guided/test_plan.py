@@ -67,7 +67,7 @@ def test_after_a_build_nothing_is_left(build: Builder) -> None:
     ("prompt", "left"),
     [
         ("extract", BEFORE),
-        ("enrich", ["enrich", "sweep", *BEFORE[2:]]),
+        ("enrich", BEFORE[1:]),
         ("overview", BEFORE[2:]),
         ("ground", BEFORE[3:]),
         ("modularize", BEFORE[4:]),

@@ -34,7 +34,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Runner
 
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "sweep", "overview", "ground", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "sweep", "code", "prune"]
 
 
 class Model:

@@ -32,7 +32,7 @@ from tern.rates import decay
 def schedule(steps):
     return np.array([decay(s) for s in range(steps)])
 """,
-    "old.py": "def speak(x):\n    print x\n",
+    "old.py": "def speak((x, y)):\n    print x\n",
 }
 
 
@@ -65,7 +65,7 @@ def test_the_docstring_of_the_symbol_is_its_documentation() -> None:
 
 def test_what_cannot_be_sliced_comes_as_its_own_lines() -> None:
     node, sources = code_node("p#t", "local:tern@1:old.py::speak", parsed(FILES))
-    assert node.implementation == "# --- old.py:1-2 @ 0123456789ab\ndef speak(x):\n    print x\n"
+    assert node.implementation == "# --- old.py:1-2 @ 0123456789ab\ndef speak((x, y)):\n    print x\n"
     assert sources == ("local:tern@1:old.py::speak",)
     assert "Its own lines alone, without what it needs: old.py is not Python 3" in node.documentation
 

@@ -119,7 +119,6 @@ def test_every_symbol_of_the_tangled_package_slices(tangled: Codebase) -> None:
             assert not result.missing, identity
             assert undefined(result.source) == [], identity
     assert refused == {
-        "scripts/old.py",
         "scripts/cut.py",
         "scripts/tool.c",
         "src/tangled/__init__.py",
@@ -183,6 +182,13 @@ def test_settings_of_a_used_package_come_along() -> None:
     assert "shuffle" not in source
 
 
+def test_a_seed_from_the_command_line_is_no_part_of_what_it_seeds() -> None:
+    text = "import argparse, random\nopt = argparse.ArgumentParser().parse_args()\nrandom.seed(opt.seed)\n"
+    source = sliced({"m.py": f"{text}def f():\n    return random.random()\n"}, "m.py::f").source
+    assert "def f" in source
+    assert "argparse" not in source
+
+
 def test_module_state_that_is_set_through_the_module() -> None:
     files = {
         "state.py": "level = 0\n",
@@ -227,10 +233,17 @@ def test_the_limit_cuts_what_lies_furthest() -> None:
     assert "def far" not in result.source
 
 
-def test_python_2_is_refused_with_the_reason(tangled: Codebase) -> None:
+def test_python_2_comes_in_python_3_s_syntax_with_a_note(tangled: Codebase) -> None:
     result = slice_symbols(tangled, [f"{tangled.repository.id}:scripts/old.py::shout"])
+    assert 'print("loud", text)' in result.source
+    assert "except ValueError as error:\n        return repr(error)" in result.source
+    assert any("scripts/old.py is Python 2" in note for note in result.notes)
+
+
+def test_what_this_python_cannot_read_is_refused_with_the_reason() -> None:
+    result = sliced({"m.py": "def f((a, b)):\n    print a\n"}, "m.py::f")
     assert result.source == ""
-    assert "scripts/old.py" in result.refused
+    assert "m.py" in result.refused
 
 
 def test_an_unknown_symbol_is_named(tangled: Codebase) -> None:

@@ -30,7 +30,7 @@ A = TypeVar("A", bound=AnswerType)
 # techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
 # technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt (that
 # of the search for departures: of two builds and the example).
-_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 700, "overview": 600, "ground": 400, "modularize": 2000}
+_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 1200, "overview": 600, "ground": 400, "modularize": 2000}
 _USUAL_TECHNIQUES = 9
 # Of more headings and terms some are parts of one technique: a model is asked for 5 to 12.
 _MOST_TECHNIQUES = 12
@@ -63,13 +63,15 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
         build.techniques = extract(opened.document, opened.identity).techniques
         estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
     build.enrich()
-    build.sweep()
+    if opened.codebase is None or not build.techniques:
+        build.sweep()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if estimator.planned_calls.get("ground"):
             places = ground(build.techniques, opened.codebase, context.embedder, opened.document)
             build.located = {t.id: [p.symbol for p in found] for t in build.techniques if (found := places.of(t.id))}
             estimator.expect_code(len(build.techniques))
+        build.sweep()
         build.code(opened.codebase)
     return estimator.planned()
 

@@ -11,6 +11,7 @@ from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
+from xkg.build.guided.reading.added_places import merged, with_places
 from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
@@ -47,9 +48,10 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
         raise type(error)(str(Stopped("extract", error))) from error
     try:
         work.enrich()
-        work.sweep()
         if opened.codebase is not None and work.techniques:
             work.ground(opened.codebase)
+        work.sweep()
+        if opened.codebase is not None and work.techniques:
             work.code(opened.codebase)
     except LanguageModelError as error:
         work.stop(error)
@@ -115,24 +117,6 @@ class GuidedBuild:
         self.techniques = enriched.techniques
         self._record_failures(enriched.failed)
 
-    def sweep(self) -> None:
-        try:
-            swept = self._cache.stage(
-                "sweep",
-                {
-                    **self._paper_key(),
-                    **self._prompts_key("sweep"),
-                    "techniques": [t.model_dump(mode="json") for t in self.techniques],
-                },
-                Sweep,
-                lambda: sweep_with_model(self.techniques, self._opened.document, self._ask),
-                lambda s: f"{s.passages} passages asked about, {len(s.techniques)} techniques, {s.parts} completed",
-            )
-        except AnswerError as error:
-            self._incomplete.append(str(error))
-            return
-        self.techniques, self._outside = swept.techniques, swept.outside
-
     def ground(self, codebase: Codebase) -> None:
         self._stage = "ground"
         about = {"repository": codebase.repository.id}
@@ -147,17 +131,20 @@ class GuidedBuild:
         except AnswerError as error:
             self._overview = static_overview(codebase)
             self._incomplete.append(str(error))
+        self._ground(codebase, self.techniques)
+
+    def _ground(self, codebase: Codebase, techniques: Sequence[Technique]) -> None:
         grounded = self._cache.stage(
             "ground",
             {
                 **self._opened.source,
                 **self._prompts_key("overview", "ground"),
                 "overview": self._overview,
-                "techniques": [t.model_dump(mode="json") for t in self.techniques],
+                "techniques": [t.model_dump(mode="json") for t in techniques],
             },
             GuidedGrounding,
             lambda: ground_with_model(
-                self.techniques,
+                techniques,
                 codebase,
                 self._context.embedder,
                 self._opened.document,
@@ -165,17 +152,51 @@ class GuidedBuild:
                 self._ask,
                 self._jobs,
             ),
-            lambda g: f"{len(g.grounding.primaries)} of {len(self.techniques)} techniques located",
+            lambda g: f"{len(g.grounding.primaries)} of {len(techniques)} techniques located",
             keep=lambda g: not g.failed,
         )
-        self._grounding = grounded.grounding
-        places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
-        self.located = {technique: symbols for technique, symbols in places.items() if symbols}
+        self._grounding = merged([self._grounding, grounded.grounding], self.techniques)
         self._record_failures(grounded.failed)
-        self._why, self._lines = grounded.why, grounded.lines
-        nowhere = (t.id for t in self.techniques if t.id not in self.located and t.id in grounded.why)
+        self._why, self._lines = {**self._why, **grounded.why}, {**self._lines, **grounded.lines}
+        self._locate()
+        nowhere = (t.id for t in techniques if t.id not in self.located and t.id in grounded.why)
         self._reasons |= {t: f"no code in the repository was found for it: {grounded.why[t]}" for t in nowhere}
         self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
+
+    def _locate(self) -> None:
+        places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
+        self.located = {technique: symbols for technique, symbols in places.items() if symbols}
+        self._reasons = {t: why for t, why in self._reasons.items() if t not in self.located}
+
+    def sweep(self) -> None:
+        """What the paper and its repository have beside the techniques; new ones are located."""
+        self._stage, codebase = "sweep", self._opened.codebase
+        try:
+            swept = self._cache.stage(
+                "sweep",
+                {
+                    **self._paper_key(),
+                    **self._prompts_key("sweep"),
+                    "techniques": [t.model_dump(mode="json") for t in self.techniques],
+                    "repository": codebase.repository.id if codebase is not None else None,
+                    "located": {technique: list(symbols) for technique, symbols in self.located.items()},
+                },
+                Sweep,
+                lambda: sweep_with_model(self.techniques, self._opened.document, self._ask, codebase, self.located),
+                _describe_sweep,
+            )
+        except AnswerError as error:
+            self._incomplete.append(str(error))
+            return
+        known = {t.id for t in self.techniques}
+        self.techniques, self._outside = swept.techniques, swept.outside
+        if codebase is None:
+            return
+        self._grounding = with_places(self._grounding, self.techniques, swept.places)
+        self._locate()
+        new = [t for t in self.techniques if t.id not in known and t.id not in self.located]
+        if new:
+            self._ground(codebase, new)
 
     def code(self, codebase: Codebase) -> None:
         self._stage = "code"
@@ -221,7 +242,7 @@ class GuidedBuild:
         self._incomplete.append(str(self._stopped))
 
     def contents(self) -> Contents:
-        if self._stopped is not None and self._stage in ("enrich", "ground"):
+        if self._stopped is not None and self._stage in ("enrich", "ground", "sweep"):
             why = f"its code was not looked for yet: the build stopped in stage {self._stage}"
             self._reasons = {t.id: why for t in self.techniques}
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
@@ -267,6 +288,12 @@ class GuidedBuild:
             self._opened.written,
             base,
         )
+
+
+def _describe_sweep(sweep: Sweep) -> str:
+    asked = f"{sweep.passages} passages and {sweep.code} functions asked about"
+    left = f", {len(sweep.outside)} left out with a reason" if sweep.outside else ""
+    return f"{asked}, {len(sweep.techniques)} techniques, {sweep.parts} completed{left}"
 
 
 def _summary(coded: Collection[Coded]) -> str:

@@ -36,6 +36,10 @@ from xkg.model import LineRange, Symbol, symbol_id
 from xkg.value import Value
 
 MAX_LINES = 1500
+_PYTHON_2 = (
+    "is Python 2, given in Python 3's syntax: there `/` of two integers floors (`//`), and range, map, filter, zip and "
+    "keys() give lists"
+)
 
 
 class Slice(Value):
@@ -453,4 +457,5 @@ class _Slicer:
         notes += [
             f"{path} is a namespace here: later assignments in it have no effect" for path in self.need.namespaces
         ]
+        notes += [f"{path} {_PYTHON_2}" for path in sorted({p.path for p in self.need.included} & self.program.python2)]
         return tuple(dict.fromkeys(notes))

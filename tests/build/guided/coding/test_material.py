@@ -26,7 +26,7 @@ def alone():
     return 1
 ''',
     "old.py": "import os, scipy\nfrom rates import decay\n\n"
-    "def speak(x):\n    print x\n\ndef shout(x):\n    print x, '!'\n",
+    "def speak((x, y)):\n    print x\n\ndef shout(x):\n    print x, '!'\n",
     "fast.cpp": "int add(int a, int b) {\n  return a + b;\n}\n",
     "long.py": "\n".join(
         ["def main():", "    return " + " + ".join(f"part{i}()" for i in range(60)), ""]

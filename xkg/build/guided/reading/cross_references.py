@@ -8,7 +8,9 @@ from xkg.build.paper.document import Document, Section
 
 # Mathpix writes "Lemma B. 3"; LaTeX leaves a tie between the two.
 _NUMBER = r"([A-Z](?:\.[ ]?\d{1,3}){0,3}|\d{1,3}(?:\.[ ]?\d{1,3}){0,3})(?![\w.]{0,20}\d)"
-_STATEMENT = re.compile(rf"\b(Lemma|Theorem|Proposition|Corollary|Definition|Algorithm|Procedure)[ ~]{{1,3}}{_NUMBER}")
+_STATEMENT = re.compile(
+    rf"\b(Lemma|Theorem|Proposition|Corollary|Definition|Assumption|Condition|Algorithm|Procedure)[ ~]{{1,3}}{_NUMBER}"
+)
 _APPENDIX = re.compile(rf"\b(?:Appendix|Appendices|App\.|Supplement|Section|Sec\.|§)[ ~]{{0,3}}{_NUMBER}")
 _EQUATION = re.compile(
     r"\b(?:Equations?|Eqs?\.|Eqn\.)[ ~]{0,3}\(?(\d{1,3})\)?(?:(?:,| and| or|–|-)[ ~]{0,3}\(?(\d{1,3})\)?)?"

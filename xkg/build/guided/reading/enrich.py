@@ -203,7 +203,12 @@ class _Enrichment:
         return fitted
 
     def _union(self, batch: Sequence[Technique], top: int) -> _Selection:
-        pieces = sorted({piece for t in batch for chunk in self.chunks[t.id][:top] for piece in chunk.pieces})
+        found = {piece for t in batch for chunk in self.chunks[t.id][:top] for piece in chunk.pieces}
+        # A chunk may end inside a condition or an algorithm, and half of one is another one.
+        blocks = [
+            self.passages[n] for n in {n for n, _ in found} if self.passages[n].kind in ("statement", "algorithm")
+        ]
+        pieces = sorted(found | {(each.number, i) for each in blocks for i in range(len(each.pieces))})
         return {number: frozenset(i for _, i in group) for number, group in groupby(pieces, key=lambda p: p[0])}
 
     def _size(self, selection: _Selection) -> int:

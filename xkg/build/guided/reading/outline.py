@@ -50,7 +50,13 @@ def condensed(passages: Passages, room: int) -> str:
     remaining = room - sum(map(len, head))
     chosen: dict[int, set[int]] = {}
     headed: set[int] = set()
+    whole: set[int] = set()
     for passage, i in _by_distance(passages):
+        if passage.kind == "statement":  # whole, or not at all: half of a condition is another one
+            if i == 0 and len(passage.text) + 10 <= remaining:
+                whole.add(passage.number)
+            if passage.number not in whole:
+                continue
         above = [p for p in _path(passage.part) if id(p) not in headed]
         cost = len(passage.pieces[i].text) + 1 + (0 if passage.number in chosen else 10)
         cost += sum(len(p.title) + 6 for p in above)
@@ -121,6 +127,8 @@ def _by_distance(passages: Passages) -> list[tuple[Passage, int]]:
             first, step = min(first, _REFERRED), 0.0
         if passage.kind == "statement" and passage.role is not Role.BACK and not _PROOF.match(passage.text):
             first, step = min(first, _STATED), 0.0
+        elif passage.kind == "statement":
+            step = 0.0
         if passage.kind == "table":  # results last, settings before them
             first = _FARTHEST - (0.5 if passage.settings else 0.0)
         ranked += [(first + step * i, passage.number, i) for i in range(len(passage.pieces))]

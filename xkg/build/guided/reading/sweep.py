@@ -1,17 +1,23 @@
-"""Asks once about what the definitions of a paper's techniques leave out, so that nothing is missing without a word."""
+"""Asks once about what the techniques of a paper leave out, in its text and in its repository, so that no component is
+missing without a word."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import Field
+
+from xkg.build.code.codebase import Codebase
 from xkg.build.guided.draft import prompt
 from xkg.build.guided.reading.definition_check import mangled, pointer
 from xkg.build.guided.reading.passages import Passages, read_passages
 from xkg.build.guided.reading.symbols_in_text import unsupported_numbers
-from xkg.build.guided.reading.uncovered import Uncovered, uncovered
+from xkg.build.guided.reading.uncovered import uncovered
+from xkg.build.guided.reading.untouched import untouched
 from xkg.build.paper.document import Document
 from xkg.build.techniques.names import words
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Technique, unique_slugs
+from xkg.model import Excerpt, Symbol, Technique, unique_slugs
 from xkg.value import Value
 
 _MOST_NEW = 5
@@ -20,8 +26,8 @@ _LONGEST_REASON = 200
 
 
 class Item(AnswerType):
-    passage: int
-    verdict: Literal["technique", "part", "outside"]
+    candidate: int
+    verdict: Literal["technique", "part", "outside", "none"]
     of: int
     name: str
     text: str
@@ -34,23 +40,46 @@ class Swept(AnswerType):
 class Sweep(Value):
     """The techniques of a paper with those that were missing, parents first; `outside` are procedures of the paper
     that are said to be no part of its method, hidden with the reason; `parts` counts the definitions that were
-    completed, `passages` those that were asked about."""
+    completed, `passages` and `code` the candidates that were asked about. `places` maps techniques to functions and
+    classes (ids) that do them or a part of them."""
 
     techniques: tuple[Technique, ...]
     outside: tuple[Technique, ...] = ()
     parts: int = 0
     passages: int = 0
+    code: int = 0
+    places: Mapping[str, tuple[str, ...]] = Field(default={})
 
 
-def sweep_with_model(techniques: Sequence[Technique], document: Document, ask: Ask) -> Sweep:
-    """One question, or none where the definitions cover the method. Raises as `ask` does."""
+@dataclass(frozen=True)
+class _Candidate:
+    text: str
+    passage: int | None
+    symbol: Symbol | None = None
+
+
+def sweep_with_model(
+    techniques: Sequence[Technique],
+    document: Document,
+    ask: Ask,
+    codebase: Codebase | None = None,
+    located: Mapping[str, Sequence[str]] | None = None,
+) -> Sweep:
+    """One question, or none where definitions and located code cover paper and repository. `located` maps techniques to
+    the symbols that do them. Raises as `ask` does."""
     passages = read_passages(document)
-    found = uncovered(passages, techniques)
+    found = [_Candidate(each.text, each.passage) for each in uncovered(passages, techniques)]
+    count = len(found)
+    if codebase is not None:
+        places = [symbol for symbols in (located or {}).values() for symbol in symbols]
+        found += [_Candidate(each.text, each.passage, each.symbol) for each in untouched(codebase, places, passages)]
     if not found:
         return Sweep(techniques=tuple(techniques))
+    numbered = [f"{n}. {each.text}" for n, each in enumerate(found, start=1)]
     inputs = {
         "techniques": "\n".join(f"{n}. {t.name}: {_beginning(t)}" for n, t in enumerate(techniques, start=1)),
-        "passages": "\n".join(f"[{each.passage}] {each.text}" for each in found),
+        "passages": "\n".join(numbered[:count]),
+        "code": "\n".join(numbered[count:]),
     }
     answer = ask(
         prompt("sweep"),
@@ -59,7 +88,10 @@ def sweep_with_model(techniques: Sequence[Technique], document: Document, ask: A
         about=document.title,
         check=lambda swept: _complaint(swept, found, len(techniques), passages),
     )
-    return _applied(answer, techniques, passages, len(found))
+    swept = _Applied(techniques, passages)
+    for item in answer.items:
+        swept.add(item, found[item.candidate - 1])
+    return swept.result(count, len(found) - count)
 
 
 def _beginning(technique: Technique) -> str:
@@ -67,66 +99,107 @@ def _beginning(technique: Technique) -> str:
     return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING]}…"
 
 
-def _complaint(answer: Swept, found: Sequence[Uncovered], techniques: int, passages: Passages) -> str | None:
+def _complaint(answer: Swept, found: Sequence[_Candidate], techniques: int, passages: Passages) -> str | None:
     """What is wrong with an answer, in words for the model; None where nothing is."""
-    asked = [each.passage for each in found]
-    if sorted(item.passage for item in answer.items) != asked:
-        return f"items: answer for each of the passages {', '.join(map(str, asked))} once"
+    if sorted(item.candidate for item in answer.items) != list(range(1, len(found) + 1)):
+        return f"items: answer for each of the candidates 1 to {len(found)} once"
     document = passages.document
     for item in answer.items:
-        of = f"the item of passage {item.passage}"
+        of = f"the item of candidate {item.candidate}"
         if item.verdict == "part" and not 1 <= item.of <= techniques:
             return f"{of}: give the number of the technique that it is a part of, 1 to {techniques}"
         if item.verdict == "technique" and not (item.text.strip() and words(item.name)):
             return f"{of}: a technique has a name and a definition"
-        if item.verdict == "outside" and not item.text.strip():
-            return f"{of}: say in a few words why it is not of the method"
-        if item.verdict == "outside":
+        if item.verdict == "outside" and not (item.text.strip() and words(item.name)):
+            return (
+                f"{of}: give its name, and say in a few words why it is not of the method; what is no procedure is none"
+            )
+        if item.verdict in ("outside", "none"):
             continue
         if place := mangled(f"{item.name} {item.text}"):
             return f"{of} lost a backslash before {place!r}: in JSON each is written twice"
         if place := pointer(item.text):
             return f"{of} points to {place!r}: say it in its own words"
-        if odd := unsupported_numbers(item.text, [document.title, document.abstract, document.text], document.macros):
+        sources = [document.title, document.abstract, document.text, found[item.candidate - 1].text]
+        if odd := unsupported_numbers(item.text, sources, document.macros):
             return f"{of} has {', '.join(odd)}, which stands nowhere in the paper"
     return None
 
 
-def _applied(answer: Swept, techniques: Sequence[Technique], passages: Passages, count: int) -> Sweep:
-    changed: dict[str, Technique] = {t.id: t for t in techniques}
-    ids = [t.id for t in techniques]
-    known = {tuple(words(name)) for t in techniques for name in (t.name, *t.aliases)}
-    new: list[Technique] = []
-    outside: list[Technique] = []
-    parts = 0
-    for item in answer.items:
-        excerpts = passages.excerpts([item.passage])
-        above = changed[ids[item.of - 1]] if 1 <= item.of <= len(ids) else None
+class _Applied:
+    """The techniques after the items of an answer, in order; several candidates may be one technique."""
+
+    def __init__(self, techniques: Sequence[Technique], passages: Passages) -> None:
+        self._passages = passages
+        self._ids = [t.id for t in techniques]
+        self._changed = {t.id: t for t in techniques}
+        self._known = {tuple(words(name)): t.id for t in techniques for name in (t.name, *t.aliases)}
+        self._new: dict[tuple[str, ...], Technique] = {}
+        self._places: dict[tuple[str, ...], list[str]] = {}
+        self._parts = 0
+
+    def add(self, item: Item, candidate: _Candidate) -> None:
+        excerpts = self._passages.excerpts([candidate.passage]) if candidate.passage and not candidate.symbol else ()
         name = " ".join(item.name.split())
-        if item.verdict == "part" and above is not None:
-            text = " ".join(item.text.split())
-            parts += bool(text)
-            both = sorted(dict.fromkeys([*above.excerpts, *excerpts]), key=lambda e: e.start)
-            definition = f"{above.definition} {text}".strip()
-            changed[above.id] = above.model_copy(update={"definition": definition, "excerpts": tuple(both)})
-        elif words(name) and tuple(words(name)) not in known and item.verdict != "part":
-            known.add(tuple(words(name)))
-            parent = above if item.verdict == "technique" else None
-            made = Technique(
+        key = tuple(words(name))
+        text = " ".join(item.text.split())
+        above = self._changed[self._ids[item.of - 1]] if 1 <= item.of <= len(self._ids) else None
+        if item.verdict == "part" or (item.verdict == "technique" and key in self._known):
+            identity = self._known.get(key) or (above.id if above else None)
+            if identity is not None:
+                self._complete(self._changed[identity], text if item.verdict == "part" else "", excerpts)
+                self._place((identity,), candidate)
+        elif item.verdict in ("technique", "outside") and key and key not in self._known:
+            self._place(key, candidate)
+            if (before := self._new.get(key)) is not None:
+                both = sorted({*before.excerpts, *excerpts}, key=lambda e: e.start)
+                self._new[key] = before.model_copy(update={"excerpts": tuple(both)})
+                return
+            if candidate.symbol is not None and candidate.passage:
+                excerpts = self._passages.excerpts([candidate.passage])
+            is_new = item.verdict == "technique"
+            if is_new and sum(t.hidden is None for t in self._new.values()) >= _MOST_NEW:
+                is_new, text = False, "a technique beside the ones that there was room for"
+            self._new[key] = Technique(
                 id="",
                 name=name,
-                parent=parent.id if parent else ids[0],
-                definition=" ".join(item.text.split()) if item.verdict == "technique" else "",
+                parent=above.id if is_new and above else self._ids[0],
+                definition=text if is_new else "",
                 excerpts=excerpts,
+                hidden=None if is_new else f"not part of the paper's method: {text[:_LONGEST_REASON]}",
             )
-            if item.verdict == "technique" and len(new) < _MOST_NEW:
-                new.append(made)
-            elif item.verdict == "outside":
-                why = " ".join(item.text.split())[:_LONGEST_REASON]
-                outside.append(made.model_copy(update={"hidden": f"not part of the paper's method: {why}"}))
-    every = _placed(list(changed.values()), [*new, *outside])
-    shown = [t for t in every if t.hidden is None]
-    return Sweep(techniques=tuple(shown), outside=tuple(t for t in every if t.hidden), parts=parts, passages=count)
+
+    def result(self, passages: int, code: int) -> Sweep:
+        added = [self._with_place(key, t) for key, t in self._new.items()]
+        every = _placed(list(self._changed.values()), added)
+        ids = {tuple(words(t.name)): t.id for t in every if t.id not in self._changed}
+        places = {ids.get(key, key[0]): tuple(dict.fromkeys(symbols)) for key, symbols in self._places.items()}
+        shown = tuple(t for t in every if t.hidden is None)
+        return Sweep(
+            techniques=shown,
+            outside=tuple(t for t in every if t.hidden),
+            parts=self._parts,
+            passages=passages,
+            code=code,
+            places={each.id: places[each.id] for each in shown if each.id in places},
+        )
+
+    def _complete(self, technique: Technique, text: str, excerpts: Sequence[Excerpt]) -> None:
+        self._parts += bool(text)
+        both = sorted(dict.fromkeys([*technique.excerpts, *excerpts]), key=lambda e: e.start)
+        definition = f"{technique.definition} {text}".strip()
+        self._changed[technique.id] = technique.model_copy(update={"definition": definition, "excerpts": tuple(both)})
+
+    def _place(self, key: tuple[str, ...], candidate: _Candidate) -> None:
+        if candidate.symbol is not None:
+            self._places.setdefault(key, []).append(candidate.symbol.id)
+
+    def _with_place(self, key: tuple[str, ...], technique: Technique) -> Technique:
+        """What is left out, with the places where the repository has it."""
+        if technique.hidden is None or not (symbols := self._places.get(key)):
+            return technique
+        places = ", ".join(symbol.partition(":")[2].partition(":")[2] for symbol in symbols)
+        return technique.model_copy(update={"hidden": f"{technique.hidden} (in the repository: {places})"})
 
 
 def _placed(techniques: Sequence[Technique], added: Sequence[Technique]) -> list[Technique]:

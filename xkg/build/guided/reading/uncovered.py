@@ -1,5 +1,5 @@
-"""Passages of a paper's method that no definition of its techniques covers: formulas with a named left side, run-in
-heads, and sentences in which the authors say what they do."""
+"""Passages of a paper that name a procedure and that no definition of its techniques covers: formulas with a named left
+side, statements, heads, and sentences in which the authors say what they do, in the method or to judge it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -7,23 +7,29 @@ from dataclasses import dataclass
 
 from xkg.build.grounding.index.identifier_words import stems
 from xkg.build.guided.reading.passages import Passage, Passages
-from xkg.build.techniques.section_roles import Role
+from xkg.build.techniques.section_roles import Role, role_of_title
 from xkg.model import Technique
 
-MOST = 12
+MOST = 14
 _LONGEST = 350
 _LONGEST_LEFT_SIDE = 40
 # The share of a sentence's words that one definition has, or of a head's that a name or definition has.
 _COVERED = 0.45
 _ROLES = frozenset({Role.METHOD, Role.APPLICATION, Role.DETAILS})
-_STEP = re.compile(
-    r"\b[Ww]e\s(?:(?:also|then|first|further|instead|finally|additionally|therefore|next|now)\s)?"
-    r"(?:use|adopt|employ|apply|follow|propose|introduce|define|compute|estimate|initiali[sz]e|select|choose|search|"
-    r"optimi[sz]e|refine|combine|tune|approximate|generali[sz]e|replace|restrict|penali[sz]e|normali[sz]e)\b"
-    r"|\b(?:grid search|line search|early stopping|burn-in|stopping (?:rule|criterion)|convergence criterion|"
-    r"first stage|second stage|two-stage|"
-    r"(?:is|are) (?:then )?(?:initiali[sz]ed|optimi[sz]ed|refined|selected|computed))\b"
+# Parts with older algorithms, bounds, baselines and measures of quality.
+_BESIDE = frozenset({Role.BACKGROUND, Role.THEORY, Role.EXPERIMENTS})
+_DONE = (
+    r"use|adopt|employ|apply|follow|propose|introduce|define|compute|calculate|estimate|initiali[sz]e|select|choose|search|"
+    r"optimi[sz]e|refine|combine|tune|approximate|generali[sz]e|replace|restrict|penali[sz]e|normali[sz]e|fit|regress|"
+    r"cluster|transform|simulate|generate|split|measure|test|quantify|inspect|evaluate|compare"
 )
+_STEP = re.compile(
+    rf"\b[Ww]e\s(?:(?:also|then|first|further|instead|finally|additionally|therefore|next|now|can)\s)?(?:{_DONE})\b"
+    r"|\b(?:grid search|line search|early stopping|burn-in|stopping (?:rule|criterion)|convergence criterion|"
+    r"first stage|second stage|two[- ]stages?|baselines?|(?:error|upper|lower) bounds?|"
+    r"(?:is|are) (?:then )?(?:initiali[sz]ed|optimi[sz]ed|refined|selected|computed|clustered|measured))\b"
+)
+_PROOF = re.compile(r"\s*+(?:Proof|Sketch|Remark|Example)\b", re.IGNORECASE)
 _RELATION = re.compile(
     r"\\(?:equiv|coloneqq|triangleq|doteq|leftarrow|gets|propto|approx|sim|le|leq|ge|geq)(?![A-Za-z])|:?="
 )
@@ -47,34 +53,59 @@ class Uncovered:
 
 
 def uncovered(passages: Passages, techniques: Sequence[Technique]) -> list[Uncovered]:
-    """At most twelve, formulas before heads before sentences where there are more, in reading order."""
+    """At most fourteen in reading order, none that a technique cites; where there are more, formulas and statements
+    come before heads, these before steps of the method, these before sentences of other parts, and of each those with
+    the least in common with a definition."""
     described = [frozenset(stems(f"{t.name} {' '.join(t.aliases)} {t.definition}")) for t in techniques]
     formulas = _normal(" ".join(t.definition for t in techniques))
-    found: dict[int, tuple[int, list[str]]] = {}
-    for rank, number, text in [
+    cited = set(passages.at([excerpt for t in techniques for excerpt in t.excerpts]))
+    found: dict[int, tuple[int, float, list[str]]] = {}
+    for rank, shared, number, text in [
         *_equations(passages, formulas),
-        *_heads(passages, described),
+        *_statements(passages, described),
+        *_heads(passages, described, [frozenset(stems(" ".join((t.name, *t.aliases)))) for t in techniques]),
         *_steps(passages, described),
     ]:
-        _, texts = found.setdefault(number, (rank, []))
-        if text not in texts and sum(map(len, texts)) + len(text) <= _LONGEST:
+        if number in cited:
+            continue
+        _, _, texts = found.setdefault(number, (rank, shared, []))
+        if text not in texts and sum(map(len, texts)) + len(text) <= _LONGEST + 100:
             texts.append(text)
-    best = sorted(found, key=lambda number: (found[number][0], number))[:MOST]
-    return [Uncovered(number, " […] ".join(found[number][1])) for number in sorted(best) if found[number][1]]
+    best = sorted(found, key=lambda number: (*found[number][:2], number))[:MOST]
+    return [Uncovered(number, " […] ".join(found[number][2])) for number in sorted(best) if found[number][2]]
 
 
-def _equations(passages: Passages, formulas: str) -> Iterator[tuple[int, int, str]]:
-    """Numbered equations of the method whose left side no definition has."""
+_Found = Iterator[tuple[int, float, int, str]]  # rank, share of its words that a definition has, passage, text
+
+
+def _equations(passages: Passages, formulas: str) -> _Found:
+    """Numbered equations whose left side no definition has."""
     for equation in passages.document.equations:
         left = left_side(equation.latex) if equation.numbers else ""
         if not left or left in formulas:
             continue
         place = _passage_at(passages, equation.start)
-        if place is not None and place.role in (*_ROLES, Role.BACKGROUND):
-            body = " ".join(equation.latex.split())[: _LONGEST // 2]
+        if place is not None and place.role in (*_ROLES, *_BESIDE) and not _PROOF.match(place.text):
+            body = " ".join(equation.latex.split())
+            body = f"${body}$" if len(body) <= _LONGEST // 2 else f"a formula for ${left_latex(equation.latex)}$"
             before = next((p.text for p in place.pieces if p.spans[0][0] <= equation.start < p.spans[-1][1]), "")
             words = before.partition("$")[0].strip()[-_LONGEST // 3 :]
-            yield 0, place.number, f"{words} ${body}$".strip()
+            yield 0, 0.0, place.number, f"{words} {body}".strip()
+
+
+def _statements(passages: Passages, described: Sequence[frozenset[str]]) -> _Found:
+    """Definitions, conditions, theorems."""
+    for passage in passages.listed:
+        if passage.kind == "statement" and passage.role is not Role.BACK and not _PROOF.match(passage.text):
+            shared = _shared(passage.text, described)
+            if shared < _COVERED:
+                yield 0, shared, passage.number, _cut(passage.text)
+
+
+def _shared(text: str, described: Sequence[frozenset[str]]) -> float:
+    """The largest share of a text's words that one definition has; 1 for a text without words."""
+    words = frozenset(stems(text))
+    return max((len(words & each) for each in described), default=0) / len(words) if words else 1.0
 
 
 def _passage_at(passages: Passages, offset: int) -> Passage | None:
@@ -82,31 +113,45 @@ def _passage_at(passages: Passages, offset: int) -> Passage | None:
     return around[0] if around else None
 
 
-def _heads(passages: Passages, described: Sequence[frozenset[str]]) -> Iterator[tuple[int, int, str]]:
-    """Run-in heads of the method, with the sentence that follows."""
+def _heads(passages: Passages, described: Sequence[frozenset[str]], named: Sequence[frozenset[str]]) -> _Found:
+    """Heads with what follows: run-in heads and deep ones of the method with words that no definition has, and of any
+    part those that do not say what kind of part it is and have words that no name has."""
     everything = frozenset().union(*described)
     seen: set[int] = set()
     for passage in passages.listed:
         part = passage.part
-        if part is None or id(part) in seen or not (part.run_in or part.level >= 4) or part.role not in _ROLES:
+        if part is None or id(part) in seen:
             continue
         seen.add(id(part))
-        words = frozenset(stems(part.title))
-        if words and len(words & everything) < len(words):
-            yield 1, passage.number, f"{part.title}: {_cut(passage.pieces[0].text)}"
+        is_step = part.role in _ROLES and (part.run_in or part.level >= 4)
+        names = part.parent is not None and part.role in (*_BESIDE, *_ROLES, Role.RELATED)
+        if is_step or (names and role_of_title(part.title) is None):
+            words = frozenset(stems(part.title))
+            covered = everything if is_step else max(named, key=lambda each: len(words & each), default=frozenset())
+            if words - covered:
+                shared = len(words & covered) / len(words)
+                text = passage.pieces[0].text if is_step else passage.text
+                yield 1, shared, passage.number, _cut(f"{part.title}: {text}")
 
 
-def _steps(passages: Passages, described: Sequence[frozenset[str]]) -> Iterator[tuple[int, int, str]]:
+def _steps(passages: Passages, described: Sequence[frozenset[str]]) -> _Found:
     """Sentences that say what the authors do."""
     for passage in passages.listed:
-        if passage.role not in _ROLES or passage.kind not in ("text", "statement", "footnote"):
+        if passage.role not in (*_ROLES, *_BESIDE) or passage.kind not in ("text", "statement", "footnote"):
             continue
-        for piece in passage.pieces:
-            words = frozenset(stems(piece.text))
-            if _STEP.search(piece.text) and words:
-                shared = max((len(words & each) for each in described), default=0)
-                if shared < _COVERED * len(words):
-                    yield 2, passage.number, _cut(piece.text)
+        for i, piece in enumerate(passage.pieces):
+            if _STEP.search(piece.text) and not _PROOF.match(passage.text):
+                shared = _shared(piece.text, described)
+                if shared < _COVERED:
+                    follow = "" if passage.role in _ROLES else " ".join(p.text for p in passage.pieces[i + 1 :])
+                    text = _cut(f"{piece.text} {follow}".rstrip())
+                    yield 2 if passage.role in _ROLES else 3, shared, passage.number, text
+
+
+def left_latex(latex: str) -> str:
+    """What stands before the relation of an equation, as the paper writes it."""
+    match = _RELATION.search(latex)
+    return " ".join(latex[: match.start()].split()) if match else ""
 
 
 def left_side(latex: str) -> str:
@@ -126,4 +171,10 @@ def _normal(latex: str) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    """The beginning of a text, up to a whole word, and to the last whole formula."""
+    if len(text) <= _LONGEST:
+        return text
+    start = text[:_LONGEST].rpartition(" ")[0]
+    if start.count("$") % 2:
+        start = start.rpartition("$")[0].rstrip()
+    return f"{start} …"

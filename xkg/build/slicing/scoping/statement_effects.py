@@ -11,6 +11,7 @@ from xkg.build.slicing.scoping.name_resolution import External
 _SETS_UP = re.compile(
     r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
 )
+_SEEDS = re.compile(r"^seed|_seed(?:_all)?$")
 
 
 def is_type_checking(node: ast.stmt) -> bool:
@@ -89,6 +90,12 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
+    """Whether a statement configures a package. A seed that is computed from other names is no part of what it seeds,
+    and would bring the command line along that it comes from."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
+        if _SEEDS.search(node.value.func.attr) and any(
+            isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)
+        ):
+            return False
         return _SETS_UP.match(node.value.func.attr) is not None
     return isinstance(node, ast.Assign | ast.AugAssign)

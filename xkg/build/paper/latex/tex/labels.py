@@ -27,6 +27,11 @@ _THEOREM = re.compile(
     r"\{(?P<name>[a-zA-Z@]{1,40}\*?)\}"
     r"(?:\s*+\[(?P<shared>[a-zA-Z]{1,40})\])?(?:\s*+\{(?P<title>[^{}]{0,80})\})?(?:\s*+\[(?P<within>[a-zA-Z]{1,40})\])?"
 )
+# What a title such as `\protect\theoremname`, which editors write, stands for.
+_WORD = re.compile(
+    r"\\(?:providecommand|newcommand|renewcommand)\*?\s*+(?:\{\\([a-zA-Z]{1,40})\}|\\([a-zA-Z]{1,40}))"
+    r"\s*+\{([^{}\\]{1,60})\}"
+)
 _EVENT = re.compile(
     r"\\(?P<heading>chapter|section|subsection|subsubsection)(?P<star>\*?)(?![a-zA-Z@])|\\(?P<appendix>appendix|appendices)"
     r"(?![a-zA-Z])|\\label\s*+\{(?P<label>[^{}]{1,200})\}|\\captionof\*?\s*+\{(?P<of>[a-z]{1,30})\}"
@@ -69,6 +74,7 @@ def theorems_in(text: str) -> dict[str, Theorem]:
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))
         found[name] = Theorem(plain.capitalize(), name, numbered=name not in _UNNUMBERED and not name.endswith("*"))
+    words = {match[1] or match[2]: match[3] for match in _WORD.finditer(text)}
     for match in _THEOREM.finditer(text):
         options = match["options"] or ""
         shared = re.search(r"(?:sibling|numberlike|sharenumber)\s*=\s*(\w+)", options)
@@ -76,8 +82,10 @@ def theorems_in(text: str) -> dict[str, Theorem]:
         named = re.search(r"(?:name|title)\s*=\s*\{?([^,{}]+)", options)
         title = match["title"] or (named[1] if named else "") or match["name"].capitalize()
         counter = match["shared"] or (shared[1] if shared else "") or match["name"]
+        printed_title = re.sub(r"\\([a-zA-Z]+)|[{}]", lambda macro: f" {words.get(macro[1] or '', '')} ", title)
+        plain = match["name"].rstrip("*")
         found[match["name"]] = Theorem(
-            " ".join(re.sub(r"\\[a-zA-Z]+|[{}]", " ", title).split()),
+            " ".join(printed_title.split()) or _SHORT.get(plain, plain).capitalize(),
             counter,
             match["within"] or (within[1] if within else ""),
             numbered=not match["star"] and "numbered=no" not in options.replace(" ", ""),
