@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import xkg
 from xkg.sandbox.evidence.python_ast import expression_tree, syntax_tree
 
 
@@ -64,3 +65,15 @@ def test_what_is_no_source_is_told() -> None:
         syntax_tree("def f(:")
     with pytest.raises(SyntaxError):
         expression_tree("x = 1")
+
+
+def test_nothing_else_in_this_process_makes_trees() -> None:
+    """Code that runs in a process of its own, inside the sandbox, may."""
+    package = Path(xkg.__file__).parent
+    alone = {"sandbox/evidence/python_ast.py", "sandbox/guest/run_test.py", "sandbox/packages/wheel_exports.py"}
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "ast.parse(" in path.read_text(encoding="utf-8")
+    }
+    assert found == alone

@@ -2,12 +2,12 @@
 
 import ast
 import textwrap
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from xkg.agents.workspace.starter import is_inside
 from xkg.llm.client import AnswerType
+from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -56,7 +56,7 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
 def syntax_error(text: str) -> str | None:
     """Where and why a text is no Python, None where it is."""
     try:
-        with warnings.catch_warnings(action="ignore"):
+        with silently():
             compile(text, "file", "exec", dont_inherit=True)
     except SyntaxError as error:
         line = (error.text or "").strip()[:120]
@@ -82,8 +82,8 @@ def _searched(text: str, edit: FileEdit, number: int) -> str:
 
 def _function(text: str, edit: FileEdit, number: int) -> str:
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError):
         raise EditError(f"edit {number}: {edit.file} does not parse, so no function of it is found") from None
     found = [node for name, node in definitions(tree) if name == edit.target]
     if len(found) != 1:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.metric import Metric, plain_text
+from xkg.sandbox.evidence.python_ast import syntax_tree
 
 _TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 _MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
@@ -88,8 +89,8 @@ def may_measure(path: str, protect: Sequence[str]) -> bool:
 def tree_or_none(text: str) -> ast.Module | None:
     """The tree of Python; None for text that is none."""
     try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return syntax_tree(text)
+    except (SyntaxError, ValueError, RecursionError):
         return None
 
 

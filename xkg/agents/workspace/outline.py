@@ -1,9 +1,9 @@
 """What can run in a Python file: its lines, and the functions of its module."""
 
 import ast
-import warnings
 
 from xkg.agents.workspace.edits import definitions
+from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 from xkg.value import Value
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -30,8 +30,8 @@ class Outline(Value):
 def outline(text: str) -> Outline:
     """The outline of Python; an empty one for text that is no Python."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(text)
+        tree = syntax_tree(text)
+        with silently():
             executable = _executable(text)
     except _NO_PYTHON:
         return Outline()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from xkg.build.code.languages.python import parse_ast
+from xkg.sandbox.evidence.python_ast import expression_tree
 
 _SPAN = re.compile(r"(?<!`)`([^`\n]{1,300})`(?!`)")
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -29,8 +30,8 @@ def unknown_names(documentation: str, implementation: str, source: str = "", sit
     found: dict[str, None] = {}
     for match in _SPAN.finditer(documentation):
         try:
-            span = ast.parse(match[1].strip(), mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            span = expression_tree(match[1].strip())
+        except (SyntaxError, ValueError, RecursionError):
             continue
         found |= dict.fromkeys(_unknown_in(span, module))
     return list(found)
