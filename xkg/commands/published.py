@@ -84,13 +84,14 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 class Unpublished:
     """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
     the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id; `since` as in
-    `Claims`."""
+    `Claims`; `size` is its bytes when pickled, 0 where nobody measured it."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
     keep_proven: bool = False
     chosen: bool = False
     since: int = 0
+    size: int = 0
 
     @property
     def id(self) -> str:

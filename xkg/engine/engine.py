@@ -63,9 +63,9 @@ class Work(Protocol[Item_contra, Result_co]):
     """What is done with each item. Work, items, results and events are pickled, and hold no key: a machine reads its
     own.
 
-    `gpus`, where it has that, is how many GPUs of a cluster an item needs. `services` are opened once, on the machine
-    that started the work, for workers elsewhere (`Home.call`); `places` are limits of the whole cluster
-    (`Home.turn`)."""
+    `gpus`, where it has that, is how many GPUs of a cluster an item needs; `imports`, where it has that, are the
+    modules that its processes import. `services` are opened once, on the machine that started the work, for workers
+    elsewhere (`Home.call`); `places` are limits of the whole cluster (`Home.turn`)."""
 
     @property
     def name(self) -> str:
