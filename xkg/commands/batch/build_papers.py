@@ -136,7 +136,7 @@ class BuildPapers:
         settings = self._settings_in(folder)
         require_folder(folder)
         runner_for(settings.sandbox)
-        pace.share(home.paced)
+        pace.share("cluster", home.paced)
         blacklist = None
         if self.blacklist is not None:
             blacklist = folder / "blacklist"
