@@ -98,11 +98,12 @@ class BuildPapers:
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:
 
             def publish(paper: Unpublished) -> BuildResult | Unpublished:
-                texts, encoded = builder.embed(paper.built.bundle)
-                if remote is not None:
-                    remote[0].call("embeddings", "put", texts, encoded)
+                embedded = builder.embed(paper.built.bundle)
                 if self.settings.store.url is None:
-                    return replace(paper, size=len(pickle.dumps(paper.built.bundle)))
+                    size = len(pickle.dumps(paper.built.bundle))
+                    return replace(paper, size=size, embedded=None if remote is None else embedded)
+                if remote is not None:
+                    remote[0].call("embeddings", "put", *embedded)
                 graph = (
                     OwnGraph(self.settings) if remote is None else NodeGraph(self._settings_in(remote[1]), remote[0])
                 )

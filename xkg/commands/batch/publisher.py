@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from xkg.commands.claims import OtherFormError, SamePaperError, known_as
-from xkg.commands.graph.open import open_store
+from xkg.commands.graph.open import embedder, open_store
 from xkg.commands.published import BuildResult, Unpublished, publish_together, stored_result
 from xkg.config import Settings
 from xkg.store.graph_store import GraphStore
@@ -111,6 +111,7 @@ class Publisher:
         """The outcome of each paper; edges between papers are drawn when this returns."""
         outcomes: list[Outcome] = []
         try:
+            self._store_embedded(papers)
             with open_store(self._settings) as store:
                 others = [self._other_form(store, paper) for paper in papers]
                 new = [paper for paper, other in zip(papers, others, strict=True) if other is None]
@@ -123,6 +124,14 @@ class Publisher:
                 return [error] * len(papers)
             self._problem = error
         return outcomes
+
+    def _store_embedded(self, papers: Sequence[Unpublished]) -> None:
+        """Puts what other machines have embedded into the cache of this one."""
+        if any(paper.embedded is not None for paper in papers):
+            with embedder(self._settings) as cache:
+                for paper in papers:
+                    if paper.embedded is not None:
+                        cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
         """The outcome where, since the paper was claimed, another form of it was published."""
