@@ -1,11 +1,11 @@
 """A Ray cluster with two slots beside the local engine with two jobs, on the same cores (needs the extra `ray`).
 
-    python -m evaluation.ray_batches [--papers 40] [--rounds 2]
+    python -m evaluation.ray_batches [--papers 40] [--rounds 2] [--kind short]
 
-The cluster is one node of this machine. Papers are generated and built without a model and without packages, one thread
-a job in all arms; arms take turns, each round begins with empty graphs. The start of an engine is timed apart: the rate
-is that of the papers after the first two. What counts is the ratio of one run on an idle machine: the load average is
-printed with it.
+The cluster is one node of this machine. Papers are generated (of two kinds: `evaluation.speed.batches`) and built
+without a model and without packages, one thread a job in all arms; arms take turns, each round begins with empty
+graphs. The start of an engine is timed apart: the rate is that of the papers after the first two. What counts is the
+ratio of one run on an idle machine: the load average is printed with it.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from evaluation.speed.batches import THREADS, write_list
+from evaluation.speed.batches import KINDS, THREADS, write_list
 from xkg.build.stage_cache import StageReport
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.run import run
@@ -128,6 +128,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--papers", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--kind", choices=KINDS, default="short")
     chosen = parser.parse_args()
     if importlib.util.find_spec("ray") is None:
         raise SystemExit("Ray is missing: uv pip install --constraint constraints.txt --editable '.[all,curation,ray]'")
@@ -137,7 +138,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="xkg-ray-", dir="/tmp") as name:
         folder = Path(name)
         (folder / "papers").mkdir()
-        papers = read_list(write_list(folder / "papers", chosen.papers))
+        papers = read_list(write_list(folder / "papers", chosen.papers, chosen.kind))
         began = time.monotonic()
         with cluster(folder) as address:
             console.print(f"the cluster's own start: {time.monotonic() - began:.1f} s")
@@ -154,7 +155,7 @@ def main() -> None:
     console.print(table)
     local, ray = (sum(arm.hourly for arm in found[name]) for name in ("local", "ray"))
     spent = [sum(arm.processor for arm in found[name]) for name in ("local", "ray")]
-    console.print(f"Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
+    console.print(f"{chosen.kind}: Ray against local: {ray / local:.2f} x the papers an hour (floor 0.9)")
     console.print(f"processor seconds of a paper: {spent[1] / spent[0]:.2f} x")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 

@@ -79,9 +79,9 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
         "\\documentclass{article}\n\\newcommand{\\R}{\\mathbb{R}}\n\\title{Generated Networks of Many Parts}\n",
         "\\begin{document}\n\\maketitle\n\\begin{abstract}\nWe propose Generated Networks of Many Parts (GNMP), ",
         "which joins " + ", ".join(names[:4]) + ".\n\\end{abstract}\n",
-        "\\section{Introduction}\n" + _prose(rng, filler),
-        "\\section{Related Work}\n" + _prose(rng, filler),
-        "\\section{Method}\nGNMP consists of several parts. " + _prose(rng, 400),
+        "\\section{Introduction}\n" + prose(rng, filler),
+        "\\section{Related Work}\n" + prose(rng, filler),
+        "\\section{Method}\nGNMP consists of several parts. " + prose(rng, 400),
     ]
     for i, name in enumerate(names):
         parts.append(
@@ -90,14 +90,14 @@ def write_paper(folder: Path, techniques: int = 24, kilobytes: int = 100) -> Pat
             f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)} before the next step.\n"
             "\\begin{equation}\n"
             f" z_{{{i}}} = \\sum_j w_{{ij}} \\, \\phi(x_j), \\quad x \\in \\R^d\n\\end{{equation}}\n"
-            + _prose(rng, filler - 400)
+            + prose(rng, filler - 400)
         )
     parts += [
         "\\begin{algorithm}\n\\caption{GNMP training}\n\\begin{algorithmic}\n",
         "".join(f"\\STATE apply {name}\n" for name in names[:8]),
         "\\end{algorithmic}\n\\end{algorithm}\n",
-        "\\section{Experiments}\n" + _prose(rng, filler),
-        "\\section{Conclusion}\n" + _prose(rng, filler // 2) + "\n\\end{document}\n",
+        "\\section{Experiments}\n" + prose(rng, filler),
+        "\\section{Conclusion}\n" + prose(rng, filler // 2) + "\n\\end{document}\n",
     ]
     path = folder / "paper.tex"
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,8 @@ def write_repository(folder: Path, lines: int = 20_000, techniques: int = 24) ->
     return folder
 
 
-def _prose(rng: random.Random, characters: int) -> str:
+def prose(rng: random.Random, characters: int) -> str:
+    """Sentences of about so many characters."""
     out: list[str] = []
     length = 0
     while length < characters:

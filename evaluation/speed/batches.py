@@ -1,13 +1,18 @@
 """Batches of small papers: one process against two, a second run over an unchanged list, publishing into a large graph.
 
-    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20]
+    python -m evaluation.speed.batches [--papers 200] [--graph 1000] [--small 20] [--kinds sentence short]
 
-Papers are generated and built without a model and without packages, one thread a job in all arms; each arm begins with
-an empty graph. What counts are the ratios of one run on an idle machine: the load average is printed with them.
+Papers are of two kinds: of one sentence, without a repository, where what counts is what a batch itself costs; and
+short ones as batches have them (`evaluation.generated.short_papers`), with code that is imported in the sandbox. They
+are generated and built without a model and without packages, one thread a job in all arms; each arm begins with an
+empty graph. What counts are the ratios of one run on an idle machine: the load average is printed with them.
 """
 
 import argparse
+import contextlib
+import ctypes
 import os
+import random
 import resource
 import subprocess
 import sys
@@ -20,17 +25,21 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.graph import SeededVectors, bundle, bundles
+from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS
+from evaluation.generated.short_papers import write_short_paper
 from xkg.config import EmbeddingSettings, Settings
 from xkg.store.open import open_graph
 
 PAPER = r"""\documentclass{{article}}\title{{The {name} filter}}\begin{{document}}\maketitle
-\section{{Method}}\subsection{{{name} smoothing}}
-We propose {name} smoothing, which averages each window of a signal after it was sorted, so that spikes are lost.
+\section{{Method}}\subsection{{{name} {act}}}
+We propose {name} {act}, which {sentence}.
 \begin{{equation}} y_t = \frac{{1}}{{w}} \sum_i x_{{t-i}} \end{{equation}}
 \end{{document}}
 """
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XKG_EMBEDDING__THREADS")
 
+
+_SET_CHILD_SUBREAPER = 36
 
 PROGRAM = """
 import resource, sys
@@ -53,17 +62,29 @@ class Ran(NamedTuple):
     peak_mb: float
 
 
-def write_list(folder: Path, papers: int) -> Path:
+KINDS = ("sentence", "short")
+
+
+def write_list(folder: Path, papers: int, kind: str = "sentence") -> Path:
+    """Writes so many papers of a kind, and a list of them."""
+    listed = folder / "list.tsv"
+    if kind == "short":
+        pairs = (write_short_paper(folder / f"p{number}", number) for number in range(papers))
+        listed.write_text("".join(f"{paper}\t{code}\ttitle:p{n}\n" for n, (paper, code) in enumerate(pairs)))
+        return listed
     for number in range(papers):
         name = "".join(chr(65 + int(digit)) for digit in str(number)).capitalize() + "ton"
-        (folder / f"p{number}.tex").write_text(PAPER.format(name=name))
-    listed = folder / "list.tsv"
+        words = random.Random(number)
+        parts = [words.choice(kind) for kind in (VERBS, ADJECTIVES, NOUNS, ACTS, ADJECTIVES, NOUNS)]
+        sentence = "{} each {} {} by {} of the {} {}".format(*parts)
+        (folder / f"p{number}.tex").write_text(PAPER.format(name=name, act=words.choice(ACTS), sentence=sentence))
     listed.write_text("".join(f"p{number}.tex\t\ttitle:p{number}\n" for number in range(papers)))
     return listed
 
 
 def build(kg: Path, listed: Path, jobs: int) -> Ran:
-    """Runs the command in a child, so that what it and its processes took can be read when it is gone."""
+    """Runs the command in a child, so that what it and its processes took can be read when they are gone."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1)  # processes that outlive the command become children of this one
     limits = {"XKG_ENVIRONMENT__MAX_MB": "0", "XKG_PRUNE__MIN_LEVEL": "parsed", **dict.fromkeys(THREADS, "1")}
     command = ["build", "--papers", str(listed), "--jobs", str(jobs), "--llm", "none"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -76,6 +97,9 @@ def build(kg: Path, listed: Path, jobs: int) -> Ran:
         check=False,
     )
     seconds = time.monotonic() - started
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()  # the fork server ends a moment after who started it
     if done.returncode:
         raise SystemExit(done.stderr[-2000:] + done.stdout[-2000:])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -95,43 +119,58 @@ def publish_one(folder: Path, papers: int) -> tuple[float, float]:
     return taken
 
 
+class Arms(NamedTuple):
+    """What each arm took, of one kind of papers."""
+
+    small: Ran
+    one: Ran
+    two: Ran
+    again: Ran
+
+
+def measure(folder: Path, kind: str, small: int, papers: int) -> Arms:
+    for each in ("small", "large"):
+        (folder / each).mkdir(parents=True)
+    few, many = write_list(folder / "small", small, kind), write_list(folder / "large", papers, kind)
+    return Arms(
+        build(folder / "kg-small", few, 1),
+        build(folder / "kg1", many, 1),
+        build(folder / "kg2", many, 2),
+        build(folder / "kg2", many, 2),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--papers", type=int, default=200)
     parser.add_argument("--small", type=int, default=20)
     parser.add_argument("--graph", type=int, default=1000)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     chosen = parser.parse_args()
     console, table = Console(), Table()
     for column in ("what", "wall s", "processor s", "of it to start and publish", "peak MB", "papers an hour"):
         table.add_column(column)
-
-    def row(name: str, ran: Ran, papers: int) -> None:
-        hourly = f"{papers / ran.seconds * 3600:,.0f}"
-        own = f"{ran.own:.1f} ({ran.own / ran.processor:.0%})"
-        table.add_row(name, f"{ran.seconds:.1f}", f"{ran.processor:.1f}", own, f"{ran.peak_mb:.0f}", hourly)
-        console.print(f"{name}: {ran.seconds:.1f} s")
-
+    lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="xkg-batches-") as name:
-        folder = Path(name)
-        small_folder, large_folder = folder / "small", folder / "large"
-        for each in (small_folder, large_folder):
-            each.mkdir()
-        small = build(folder / "kg-small", write_list(small_folder, chosen.small), 1)
-        row(f"{chosen.small} papers, 1 job", small, chosen.small)
-        listed = write_list(large_folder, chosen.papers)
-        one = build(folder / "kg1", listed, 1)
-        row(f"{chosen.papers} papers, 1 job", one, chosen.papers)
-        two = build(folder / "kg2", listed, 2)
-        row(f"{chosen.papers} papers, 2 jobs", two, chosen.papers)
-        again = build(folder / "kg2", listed, 2)
-        row("again, unchanged", again, chosen.papers)
-        wall, processor = publish_one(folder / "graph", chosen.graph)
+        for kind in chosen.kinds:
+            arms = measure(Path(name) / kind, kind, chosen.small, chosen.papers)
+            counts = (chosen.small, *[chosen.papers] * 3)
+            for what, papers, ran in zip(("1 job", "1 job", "2 jobs", "again, unchanged"), counts, arms, strict=True):
+                cells = f"{ran.seconds:.1f}", f"{ran.processor:.1f}", f"{ran.own:.1f} ({ran.own / ran.processor:.0%})"
+                rate = f"{ran.peak_mb:.0f}", f"{papers / ran.seconds * 3600:,.0f}"
+                table.add_row(f"{papers} papers ({kind}), {what}", *cells, *rate)
+            small, one, two, again = arms
+            lines += [
+                f"{kind}: 2 jobs against 1: {one.seconds / two.seconds:.2f} x the papers an hour (floor 1.7), "
+                f"{two.processor / one.processor:.2f} x the processor's time",
+                f"{kind}: memory of {chosen.papers} against {chosen.small}: {two.peak_mb / small.peak_mb:.2f} x "
+                "(at most 1.5)",
+                f"{kind}: again: {again.seconds:.1f} s (at most 10)",
+            ]
+            console.print("\n".join(lines[-3:]))
+        wall, processor = publish_one(Path(name) / "graph", chosen.graph)
     console.print(table)
-    console.print(f"2 jobs against 1: {one.seconds / two.seconds:.2f} x the papers an hour (floor 1.7)")
-    console.print(
-        f"memory of {chosen.papers} against {chosen.small}: {two.peak_mb / small.peak_mb:.2f} x (at most 1.5)"
-    )
-    console.print(f"again: {again.seconds:.1f} s (at most 10)")
+    console.print("\n".join(lines))
     console.print(f"one paper into {chosen.graph:,}: {wall:.2f} s, {processor:.2f} s of processor (at most 3)")
     console.print(f"load average {', '.join(f'{value:.1f}' for value in os.getloadavg())} on {os.cpu_count()} cores")
 

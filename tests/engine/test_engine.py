@@ -23,6 +23,7 @@ class Halves:
     unusable: str = ""
     name: str = "halves"
     gpus: int = 0
+    imports: tuple[str, ...] = ()
 
     @property
     def services(self) -> Mapping[str, Callable[[], object]]:
@@ -46,6 +47,26 @@ class Halves:
             return number // 2, os.getpid()
 
         yield halve
+
+
+@dataclass(frozen=True)
+class Variables(Halves):
+    """Gives variables of the environment."""
+
+    @contextmanager
+    def open(self, _site: Site) -> Iterator[Callable[[str], str | None]]:  # type: ignore[override]
+        yield os.environ.get
+
+
+def test_a_process_has_the_environment_of_its_own_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a fork of a process that an earlier worker may have had started."""
+    found = []
+    for value in ("here", "there"):
+        monkeypatch.setenv("XKG_TEST_PLACE", value)
+        (worker,) = LocalEngine(1).workers(Variables(), 1)
+        found.append(worker.run("XKG_TEST_PLACE", lambda _: None))
+        worker.close()
+    assert found == ["here", "there"]
 
 
 def test_items_events_and_failures_come_back() -> None:

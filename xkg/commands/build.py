@@ -26,6 +26,7 @@ from xkg.commands.graph.open import (
     paper_sources,
     require_folder,
     runner_in_force,
+    share_pace,
 )
 from xkg.commands.published import BuildGraph, BuildResult, OwnGraph, Unpublished
 
@@ -108,6 +109,7 @@ class Builder(AbstractContextManager["Builder"]):
         require_folder(settings.kg)
         self._graph = graph or OwnGraph(settings)
         self._graph.require_writable()
+        share_pace(settings)
         with ExitStack() as opened:
             parsers = opened.enter_context(Parsers())
             parsers.start()  # it imports while the sandbox is tried and the model is loaded
@@ -258,6 +260,7 @@ def plan(settings: Settings, paper: str | Path, repository: str | None, *, paper
     if repository == AUTO:
         raise InputError("a plan needs the repository itself: name it with --repo; `xkg curate` finds those of others")
     require_folder(settings.kg)
+    share_pace(settings)
     with embedder(settings) as embed, Parsers() as parsers:
         sources = paper_sources(settings, parsers)
         context = BuildContext(settings, embed, runner_in_force(settings), None, sources=sources, parsers=parsers)

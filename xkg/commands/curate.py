@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder
+from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder, share_pace
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 
@@ -45,6 +45,7 @@ def curate(
     from xkg.model import paper_id as id_of
 
     require_folder(settings.kg)
+    share_pace(settings)
     indexes, host = _indexes(settings), _host(settings)
     notes: list[str] = []
 

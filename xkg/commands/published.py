@@ -16,6 +16,7 @@ from xkg.value import Value
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.context import Built
     from xkg.build.paper.document import Document
+    from xkg.embeddings.base import EncodedDocuments
     from xkg.model import Paper, PaperBundle
     from xkg.store.graph_store import GraphStore
 
@@ -84,13 +85,16 @@ _RECORDED = ("is_official", "stars", "archived", "default_branch")
 class Unpublished:
     """A paper that is built. `fences` are those of its lease; with `keep_proven` code of the stored paper stays where
     the new code has a lower level (`xkg.build.proven_code`); `chosen` where a person gave its id; `since` as in
-    `Claims`."""
+    `Claims`; `size` is its bytes when pickled, 0 where nobody measured it; `embedded` are the texts that
+    were embedded of it elsewhere, for the cache of this machine."""
 
     built: "Built"
     fences: Mapping[str, int] = field(default_factory=dict)
     keep_proven: bool = False
     chosen: bool = False
     since: int = 0
+    size: int = 0
+    embedded: "tuple[list[str], EncodedDocuments] | None" = None
 
     @property
     def id(self) -> str:

@@ -9,7 +9,7 @@ from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import row_of
 from xkg.commands.batch.side_by_side import Ended, Event, build_side_by_side
-from xkg.commands.graph.open import chosen_papers, open_store, stored_paper
+from xkg.commands.graph.open import chosen_papers, open_store, share_pace, stored_paper
 from xkg.commands.published import BuildResult
 from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
@@ -155,6 +155,7 @@ class _News:
         from xkg.build.sources.arxiv import ArxivSource
 
         self._settings = settings
+        share_pace(settings)
         self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url)
         self._commits: dict[tuple[str, str | None], str | XkgError] = {}
 

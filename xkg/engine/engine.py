@@ -63,9 +63,9 @@ class Work(Protocol[Item_contra, Result_co]):
     """What is done with each item. Work, items, results and events are pickled, and hold no key: a machine reads its
     own.
 
-    `gpus` is how many GPUs of a cluster an item needs. `services` are opened once, on the machine
-    that started the work, for workers elsewhere (`Home.call`); `places` are limits of the whole cluster
-    (`Home.turn`)."""
+    `gpus` is how many GPUs of a cluster an item needs, `imports` the modules that its processes import. `services` are
+    opened once, on the machine that started the work, for workers elsewhere (`Home.call`); `places` are limits of the
+    whole cluster (`Home.turn`)."""
 
     @property
     def name(self) -> str:
@@ -74,6 +74,9 @@ class Work(Protocol[Item_contra, Result_co]):
 
     @property
     def gpus(self) -> int: ...
+
+    @property
+    def imports(self) -> tuple[str, ...]: ...
 
     @property
     def services(self) -> Mapping[str, Callable[[], object]]: ...

@@ -39,7 +39,7 @@ def test_processes_keep_the_pause_together(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_a_turn_among_machines_surrounds_that_of_the_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(pace, "_shared", pace._shared)
+    monkeypatch.setattr(pace, "_shared", {})
     seen: list[object] = []
 
     @contextmanager
@@ -48,10 +48,13 @@ def test_a_turn_among_machines_surrounds_that_of_the_machine(monkeypatch: pytest
         yield
         seen.append("given back")
 
-    pace.share(turn)
+    pace.share("elsewhere", turn)
     with Pace("example.org:80", 3.0, seen.append).turn():
         seen.append("request")
     assert seen == [("example.org:80", 3.0), "request", "given back"]
+    pace.share("elsewhere", None)
+    with Pace("example.com:80", 3.0, seen.append).turn():
+        assert seen[-1] == "given back"
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -102,3 +102,21 @@ def test_a_repository_that_changed_since_the_list_began_comes_as_it_is(tmp_path:
     (tmp_path / "code" / "filter.py").write_text("# after")
     late = Carried(home, tmp_path / "late").place(str(tmp_path / "code"))  # type: ignore[arg-type]
     assert Path(late, "filter.py").read_text() == "# after"
+
+
+def test_papers_of_one_folder_are_packed_and_sent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    papers = [tmp_path / "list" / f"p{number}.tex" for number in range(5)]
+    papers[0].parent.mkdir()
+    for paper in papers:
+        paper.write_text(paper.stem)
+    packed: list[Path] = []
+
+    def counted(path: Path) -> carried_files.Packed:
+        packed.append(path)
+        return pack(path)
+
+    monkeypatch.setattr(carried_files, "pack", counted)
+    home = Home([ListedPaper(line=1, paper=str(paper)) for paper in papers])
+    node = Carried(home, tmp_path / "node")  # type: ignore[arg-type]
+    assert [Path(node.place(str(paper))).read_text() for paper in papers] == [paper.stem for paper in papers]
+    assert len(packed) == 2, "to know what it is, and to send it"

@@ -2,17 +2,21 @@
 
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evaluation.generated.graph import bundle
 from xkg.build.context import Built
+from xkg.commands.batch import publisher
 from xkg.commands.batch.publisher import Outcome, Publisher
 from xkg.commands.claims import OtherFormError
-from xkg.commands.graph.open import open_store
+from xkg.commands.graph.open import embedder, open_store
 from xkg.commands.published import BuildResult, Unpublished
 from xkg.config import LlmSettings, Settings
+from xkg.embeddings.base import EncodedDocuments
 from xkg.errors import InputError, StoreError
 from xkg.model import PaperBundle, Technique
 from xkg.store.graph_store import Recognise
@@ -50,18 +54,18 @@ class Batch:
 
         monkeypatch.setattr(EmbeddedStore, "publish", publish)
 
-    def publish(self, *ready: PaperBundle, chosen: bool = False) -> dict[int, Outcome]:
+    def publish(self, *ready: PaperBundle, chosen: bool = False, size: int = 0) -> dict[int, Outcome]:
         outcomes: dict[int, Outcome] = {}
-        publisher = Publisher(self.settings)
+        publishing = Publisher(self.settings)
         try:
             for number, each in enumerate(ready):
-                unpublished = Unpublished(Built(each, (), ()), chosen=chosen)
-                publisher.add(unpublished, lambda outcome, n=number: outcomes.__setitem__(n, outcome))
+                unpublished = Unpublished(Built(each, (), ()), chosen=chosen, size=size)
+                publishing.add(unpublished, lambda outcome, n=number: outcomes.__setitem__(n, outcome))
             self._all_are_ready.set()
-            assert publisher.finish() is None
+            assert publishing.finish() is None
         finally:
             self._all_are_ready.set()
-            publisher.close()
+            publishing.close()
         return outcomes
 
     def stored(self) -> dict[str, PaperBundle]:
@@ -88,6 +92,33 @@ def test_what_is_ready_is_published_in_few_steps_and_each_is_told_its_own(batch:
     assert batch.stored() == {each.paper.id: each for each in ready}
     with open_store(batch.settings) as store:
         assert store.check() == []
+
+
+def test_papers_wait_for_their_turn_until_they_are_large_together(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pause after a publish lasts an hour here."""
+    monkeypatch.setattr(publisher, "PAUSE", 1e9)
+    published = threading.Semaphore(0)
+    with closing(Publisher(settings)) as waiting:
+        for number, size in enumerate((0, publisher.TOGETHER - 1, 1, 0)):
+            each = Unpublished(Built(paper(f"title:p{number}", f"The paper of the number {number}"), (), ()), size=size)
+            waiting.add(each, lambda _: published.release())
+            if number in (0, 2):
+                for _ in range(1 + number // 2):
+                    assert published.acquire(timeout=60)
+        assert not published.acquire(blocking=False), "the last one waits"
+    assert published.acquire(blocking=False), "until there are no more"
+
+
+def test_what_was_embedded_elsewhere_is_known_here(settings: Settings) -> None:
+    each = paper("title:a", "The first of the papers")
+    text, vector = "a text that no other has", np.full((1, 384), 0.5, dtype=np.float32)
+    with closing(Publisher(settings)) as publishing:
+        encoded = EncodedDocuments(vector, [b""])
+        publishing.add(Unpublished(Built(each, (), ()), embedded=([text], encoded)), lambda _: None)
+    with embedder(settings) as cache:
+        assert np.allclose(cache.embed([text]), vector)
 
 
 def test_what_is_wrong_with_one_paper_keeps_no_other(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:

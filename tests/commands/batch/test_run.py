@@ -95,16 +95,23 @@ def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
         assert isinstance(tried[-1], Row)
 
 
+def _children(parent: int) -> list[int]:
+    return [int(pid) for file in Path(f"/proc/{parent}/task").glob("*/children") for pid in file.read_text().split()]
+
+
+def _is_fork_server(pid: int) -> bool:
+    return b"multiprocessing.forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 def test_a_process_that_is_killed_takes_only_its_paper(tmp_path: Path, corpus: Path) -> None:
     killed = threading.Event()
 
     def kill_once(event: Event) -> None:
         if isinstance(event[1], StageReport) and event[0].line == 1 and not killed.is_set():
             killed.set()
-            for child in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-                for pid in child.read_text().split():
-                    if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes():
-                        os.kill(int(pid), signal.SIGKILL)
+            [server] = [pid for pid in _children(os.getpid()) if _is_fork_server(pid)]
+            for pid in _children(server):
+                os.kill(pid, signal.SIGKILL)
 
     report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1), notify=kill_once)
     assert states(report) == {1: "failed", 2: "built", 3: "built", 4: "failed", 5: "failed"}

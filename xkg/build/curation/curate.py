@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xkg.build.curation.blacklist_guard import BlacklistGuard
 from xkg.build.curation.citations import mentions
 from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet, Mention
+from xkg.build.curation.field_terms import field_terms
 from xkg.build.curation.guide import Guide
 from xkg.build.curation.identify import identify
 from xkg.build.curation.ownership import PaperIdentity
@@ -47,7 +48,7 @@ class Sources:
 
 class Candidate(Value):
     """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 for one that a search
-    found."""
+    found, and `queries` what that was asked."""
 
     title: str
     reference: Reference | None = None
@@ -55,6 +56,7 @@ class Candidate(Value):
     identified: str = ""
     mentions: tuple[Mention, ...] = ()
     use: float = 0.0
+    queries: tuple[str, ...] = ()
 
 
 def curate(
@@ -184,29 +186,44 @@ def _searched(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """Papers that the indexes find for each technique, and for the target's title, which names its subject; without
-    those that are there already."""
+    """Papers that the indexes find for each technique, for the target's title, which names its subject, and for terms
+    of its field; without those that are there already."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
-    new: list[Candidate] = []
+    terms = field_terms([candidate.title for candidate in known], document.text)
+    queries = (
+        *(technique.name for technique in techniques),
+        document.title,
+        *terms,
+        *(" ".join(terms[:2]),) * bool(terms[1:]),
+    )
+    new: dict[str, Candidate] = {}
     answered = False
     for index in sorted(sources.indexes, key=lambda each: each.is_slow):
         if index.is_slow and answered:
             continue
         try:
-            for query in (*(technique.name for technique in techniques), document.title):
+            for query in queries:
                 for paper in index.search(query, _FOUND):
                     if paper.arxiv_id is None or paper.arxiv_id in ids:
                         continue
-                    if any(title_similarity(paper.title, title) >= _SAME for title in titles):
+                    before = new.get(paper.arxiv_id)
+                    if before is None and any(title_similarity(paper.title, title) >= _SAME for title in titles):
                         continue
-                    ids.add(paper.arxiv_id)
-                    how = f"{index.name} finds it for {query[:80]!r}"
-                    new.append(Candidate(title=paper.title, found=paper, identified=how))
+                    asked = before.queries if before is not None else ()
+                    if query not in asked:
+                        new[paper.arxiv_id] = _found(before, paper, index, (*asked, query))
             answered = True
         except InputError as error:
             note(f"{index.name} was not searched for all techniques: {error}")
-    return new
+    return list(new.values())
+
+
+def _found(before: Candidate | None, paper: FoundPaper, index: PaperIndex, queries: tuple[str, ...]) -> Candidate:
+    how = f"{index.name} finds it for {', '.join(repr(query[:80]) for query in queries)}"
+    if before is None:
+        return Candidate(title=paper.title, found=paper, identified=how, queries=queries)
+    return before.model_copy(update={"identified": how, "queries": queries})
 
 
 def _ranked(
@@ -295,10 +312,12 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
     """References first, and after every few of them a paper that a search found, as long as it is as near to the target
-    as half of the references are: a search always finds something. Those as near as a quarter of the references come
-    last, for the room that is left; others are too far."""
+    as half of the references are: a search always finds something. Of these, nearness times the number of queries that
+    found it decides (CombMNZ: Fox and Shaw, Combination of Multiple Searches, TREC 1994). Those as near as a quarter of
+    the references come last, for the room that is left; others are too far."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
+    found.sort(key=lambda pair: -pair[1].scores["nearness"] * len(pair[0].queries))
     nearness = sorted(paper.scores["nearness"] for _, paper in cited) or [0.0]
     middle, least = nearness[len(nearness) // 2], nearness[len(nearness) // 4]
     near = deque(pair for pair in found if pair[1].scores["nearness"] >= middle)

@@ -1,6 +1,7 @@
 """The pause between requests to one server, kept by all processes of a user together.
 
-Where several machines work together, what they work in gives them turns in common too (`share`).
+Where several machines work together, what they work in (a Ray cluster, a Neo4j) gives them turns in common too
+(`share`).
 
 The terms of use of arXiv allow one connection at a time and one request in three seconds, whoever makes it
 (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder share the pause as well."""
@@ -19,17 +20,15 @@ Turns = Callable[[str, float], AbstractContextManager[None]]
 """A turn at a host, with so many seconds between two of them."""
 
 
-def _alone(_host: str, _seconds: float) -> AbstractContextManager[None]:
-    return contextlib.nullcontext()
+_shared: dict[str, Turns] = {}
 
 
-_shared: Turns = _alone
-
-
-def share(turns: Turns) -> None:
-    """From now on every request of this process also waits for its turn among other machines."""
-    global _shared
-    _shared = turns
+def share(place: str, turns: Turns | None) -> None:
+    """From now on every request of this process also waits for its turn among the machines of a place, one of a name;
+    None for no longer."""
+    _shared.pop(place, None)
+    if turns is not None:
+        _shared[place] = turns
 
 
 class Pace:
@@ -49,7 +48,8 @@ class Pace:
             yield
             return
         with contextlib.ExitStack() as held:
-            held.enter_context(_shared(self._host, self._seconds))
+            for turns in list(_shared.values()):
+                held.enter_context(turns(self._host, self._seconds))
             shared = self._locked(held)
             early = (_read(self._path) if shared else self._free_at) - time.time()
             if early > 0:

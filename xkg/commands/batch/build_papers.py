@@ -1,10 +1,11 @@
 """Building the papers of a list, as work for an engine: on the machine of the graph, or on another one."""
 
 import hashlib
+import pickle
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -19,6 +20,21 @@ from xkg.commands.published import BuildResult, OwnGraph, Unpublished
 from xkg.config import Settings
 from xkg.engine.engine import Home, Site
 from xkg.files import write_whole
+
+_IMPORTED = (
+    "xkg.cli.main",  # what a process that multiprocessing starts imports again, as the program that started it
+    "xkg.build.pipeline",
+    "xkg.build.sources.arxiv_index",
+    "xkg.build.sources.title_source",
+    "xkg.commands.batch.build_papers",
+    "xkg.commands.claims",
+    "xkg.embeddings.cache",
+    "xkg.embeddings.onnx",
+    "xkg.sandbox.packages.environments",
+    "xkg.sandbox.select",
+    "xkg.store.local.store",
+    "xkg.store.open",
+)
 
 
 @dataclass(frozen=True)
@@ -57,6 +73,11 @@ class BuildPapers:
         return 0
 
     @property
+    def imports(self) -> tuple[str, ...]:
+        """What builds import, so that processes can begin with it."""
+        return _IMPORTED
+
+    @property
     def services(self) -> Mapping[str, Callable[[], object]]:
         settings = self.settings.model_copy(update={"kg": self.settings.kg.absolute()})
         services: dict[str, Callable[[], object]] = {
@@ -81,11 +102,12 @@ class BuildPapers:
         with self._builder(site) if remote is None else self._elsewhere(site, *remote) as builder:
 
             def publish(paper: Unpublished) -> BuildResult | Unpublished:
-                texts, encoded = builder.embed(paper.built.bundle)
-                if remote is not None:
-                    remote[0].call("embeddings", "put", texts, encoded)
+                embedded = builder.embed(paper.built.bundle)
                 if self.settings.store.url is None:
-                    return paper
+                    size = len(pickle.dumps(paper.built.bundle))
+                    return replace(paper, size=size, embedded=None if remote is None else embedded)
+                if remote is not None:
+                    remote[0].call("embeddings", "put", *embedded)
                 graph = (
                     OwnGraph(self.settings) if remote is None else NodeGraph(self._settings_in(remote[1]), remote[0])
                 )
@@ -119,7 +141,7 @@ class BuildPapers:
         settings = self._settings_in(folder)
         require_folder(folder)
         runner_for(settings.sandbox)
-        pace.share(home.paced)
+        pace.share("cluster", home.paced)
         blacklist = None
         if self.blacklist is not None:
             blacklist = folder / "blacklist"

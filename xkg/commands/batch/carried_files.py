@@ -66,13 +66,18 @@ class Files:
 
     def __init__(self, paths: Mapping[str, str]) -> None:
         self._paths = paths
-        self._hashes: dict[str, tuple[str, str]] = {}
+        self._hashes: dict[tuple[Path, bool], str] = {}
 
     def described(self, name: str) -> tuple[str, str] | None:
-        """The hash of what `packed` gives, as it was when it was first asked for, and its path. Raises as `packed`."""
-        if name not in self._hashes and (packed := self.packed(name)) is not None:
-            self._hashes[name] = packed.hash, packed.path
-        return self._hashes.get(name)
+        """The hash of what `packed` gives, as it was when it was first asked for, and its path. Papers that lie in one
+        folder are packed together, and once. Raises as `packed`."""
+        if (found := self._paths.get(name)) is None:
+            return None
+        path = Path(found)
+        root, text = _root(path)
+        if (root, text) not in self._hashes:
+            self._hashes[root, text] = pack(path).hash
+        return self._hashes[root, text], _path_in(root, path)
 
     def packed(self, name: str) -> Packed | None:
         """None for a name that the list gives no path. Raises `InputError`."""
@@ -83,8 +88,7 @@ class Files:
 def pack(path: Path) -> Packed:
     """A folder with all that is in it; a file alone, or, where its format includes others, with the text files of its
     folder. Raises `InputError` for what cannot be read or is too large to be sent."""
-    text = path.suffix.lower() in _INCLUDING and path.is_file()
-    root = path.parent if text else path
+    root, text = _root(path)
     try:
         files = _files(root, _INCLUDED) if text else _files(root) if root.is_dir() else [root]
         size = count = 0
@@ -100,7 +104,17 @@ def pack(path: Path) -> Packed:
                 archive.add(file, file.relative_to(root.parent), recursive=False, filter=_plain)
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check its rights") from error
-    return Packed(packed.getvalue(), str(path.relative_to(root.parent)))
+    return Packed(packed.getvalue(), _path_in(root, path))
+
+
+def _root(path: Path) -> tuple[Path, bool]:
+    """What is packed of a path: itself, or of its folder the text files."""
+    text = path.suffix.lower() in _INCLUDING and path.is_file()
+    return (path.parent if text else path), text
+
+
+def _path_in(root: Path, path: Path) -> str:
+    return str(path.relative_to(root.parent))
 
 
 def _files(root: Path, suffixes: Collection[str] | None = None) -> Iterator[Path]:

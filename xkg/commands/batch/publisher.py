@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from xkg.commands.claims import OtherFormError, SamePaperError, known_as
-from xkg.commands.graph.open import open_store
+from xkg.commands.graph.open import embedder, open_store
 from xkg.commands.published import BuildResult, Unpublished, publish_together, stored_result
 from xkg.config import Settings
 from xkg.store.graph_store import GraphStore
@@ -15,9 +15,10 @@ from xkg.text.titles import same_title
 PAUSE = 9.0
 """Between two publishes so many times what the first of them took: a publish costs about the same for one paper and for
 many, and grows with the graph."""
-TOGETHER = 50
-"""So many papers are published without a pause, for the sake of memory."""
-_ROOM = 4 * TOGETHER
+TOGETHER = 24_000_000
+"""Papers of so many pickled bytes are published without a pause, for the sake of memory: as objects they take about
+five times as much. That is about 50 papers with a repository each; of small ones thousands wait for the pause."""
+_ROOM = 2 * TOGETHER
 
 
 Outcome = BuildResult | Exception
@@ -36,6 +37,7 @@ class Publisher:
         self._settings = settings
         self._turn = threading.Condition()
         self._waiting: list[_Waiting] = []
+        self._size = 0  # of those that wait
         self._unconnected = self._busy = self._hurried = self._closed = False
         self._next = 0.0
         self._problem: Exception | None = None
@@ -46,8 +48,9 @@ class Publisher:
         """Publishes a paper soon, and calls `ended` from another thread with its result, or with why it was not
         published. Waits while very many papers wait."""
         with self._turn:
-            self._turn.wait_for(lambda: len(self._waiting) < _ROOM)
+            self._turn.wait_for(lambda: self._size < _ROOM)
             self._waiting.append(_Waiting(paper, ended))
+            self._size += paper.size
             self._turn.notify_all()
 
     def connect(self) -> None:
@@ -88,12 +91,13 @@ class Publisher:
                 self._turn.wait_for(lambda: self._waiting or self._unconnected or self._closed)
                 if self._is_idle():
                     return
-                while not (self._hurried or len(self._waiting) >= TOGETHER):
+                while not (self._hurried or self._size >= TOGETHER):
                     pause = self._next - time.monotonic()
                     if pause <= 0:
                         break
                     self._turn.wait(pause)
                 group, self._waiting = _apart(self._waiting)
+                self._size = sum(waiting.paper.size for waiting in self._waiting)
                 self._unconnected, self._busy = False, True
                 self._turn.notify_all()
             began = time.monotonic()
@@ -107,6 +111,7 @@ class Publisher:
         """The outcome of each paper; edges between papers are drawn when this returns."""
         outcomes: list[Outcome] = []
         try:
+            self._store_embedded(papers)
             with open_store(self._settings) as store:
                 others = [self._other_form(store, paper) for paper in papers]
                 new = [paper for paper, other in zip(papers, others, strict=True) if other is None]
@@ -119,6 +124,14 @@ class Publisher:
                 return [error] * len(papers)
             self._problem = error
         return outcomes
+
+    def _store_embedded(self, papers: Sequence[Unpublished]) -> None:
+        """Puts what other machines have embedded into the cache of this one."""
+        if any(paper.embedded is not None for paper in papers):
+            with embedder(self._settings) as cache:
+                for paper in papers:
+                    if paper.embedded is not None:
+                        cache.put(*paper.embedded)
 
     def _other_form(self, store: GraphStore, paper: Unpublished) -> Outcome | None:
         """The outcome where, since the paper was claimed, another form of it was published."""

@@ -95,6 +95,19 @@ def paper_sources(settings: Settings, parsers: "Parsers", *, first: bool = False
     return papers, TitleSource(ArxivIndex(settings.arxiv.url), papers, first=first)
 
 
+def share_pace(settings: Settings) -> None:
+    """From now on this process asks servers of the web in turns with all machines that share the graph."""
+    from xkg.build.sources import pace
+
+    if settings.store.url is None:
+        pace.share("graph", None)
+        return
+    from xkg.store.neo4j.store import Neo4jStore
+    from xkg.store.neo4j.turns import SharedTurns
+
+    pace.share("graph", SharedTurns(lambda: Neo4jStore(settings, lambda: embedder(settings), connect=False)))
+
+
 def require_folder(folder: Path) -> None:
     """Refuses a folder that cannot be written before any work is done."""
     try:

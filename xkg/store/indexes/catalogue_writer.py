@@ -4,7 +4,6 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple
 from pathlib import Path
 from typing import Self
 
@@ -122,7 +121,8 @@ class CatalogueWriter:
 
     def link(self, links: Iterable[RowLink]) -> None:
         """Adds pairs of techniques that are one concept, or may be."""
-        self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", map(astuple, links))
+        rows = ((edge.first, edge.second, edge.score, edge.how) for edge in links)
+        self._db.executemany("INSERT INTO link VALUES (?, ?, ?, ?)", rows)
 
     def relink(self, links: Iterable[RowLink], papers: Iterable[tuple[str, str]]) -> None:
         """Puts `links` in the place of all; what a base says of two of these `papers` counts no more."""

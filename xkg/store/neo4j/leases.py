@@ -28,7 +28,7 @@ _ACQUIRE = (
     "RETURN free, l.fence AS fence, l.holder AS holder, (l.expires - timestamp()) / 1000 AS seconds"
 )
 _RENEW = "MATCH (l:XkgLease {id: $id}) WHERE l.fence = $fence SET l.expires = timestamp() + $milliseconds RETURN l.id"
-_RELEASE = "MATCH (l:XkgLease {id: $id}) WHERE l.fence = $fence SET l.expires = 0"
+_RELEASE = "MATCH (l:XkgLease {id: $id}) WHERE l.fence = $fence SET l.expires = timestamp() + $pause"
 _HOLDERS = (
     "UNWIND $rows AS row OPTIONAL MATCH (l:XkgLease {id: row.id}) "
     "RETURN row.id AS id, l.holder AS holder, coalesce(l.fence, 0) AS fence"
@@ -36,11 +36,13 @@ _HOLDERS = (
 
 
 @contextmanager
-def held(connection: Connection, paper: str, holder: str, seconds: float | None = None) -> Iterator[int]:
-    """Holds the lease on a paper while the context lasts, and gives its fence. Raises `LeaseHeldError` where another
-    holds it, and what the connection raises."""
+def held(
+    connection: Connection, paper: str, holder: str, seconds: float | None = None, *, pause: float = 0.0
+) -> Iterator[int]:
+    """Holds the lease on a paper while the context lasts, and for `pause` seconds longer, and gives its fence. Raises
+    `LeaseHeldError` where another holds it, and what the connection raises."""
     milliseconds = int((SECONDS if seconds is None else seconds) * 1000)
-    values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds}
+    values = {"id": key(paper), "holder": holder, "milliseconds": milliseconds, "pause": int(pause * 1000)}
     record = connection.write(lambda transaction: transaction.run(_ACQUIRE, values).single(strict=True))
     if not record["free"]:
         raise LeaseHeldError(

@@ -119,12 +119,17 @@ def _in_batches(look: Look, keys: Sequence[str], *, known: bool = False) -> Iter
 def read_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Stored]:
     """The papers with these keys, by key, in a transaction that holds the write lock. Raises as `read` does."""
     result = {}
-    for paper_key, stored in _look(transaction, keys).items():
+    for paper_key, stored in seen_locked(transaction, keys).items():
         if isinstance(stored, CorruptStoreError):
             raise stored
         if stored is not None:
             result[paper_key] = stored
     return result
+
+
+def seen_locked(transaction: neo4j.ManagedTransaction, keys: Sequence[str]) -> dict[str, Seen]:
+    """As `read_locked`, with the error of each that cannot be a bundle."""
+    return _look(transaction, keys)
 
 
 def published_since(transaction: neo4j.ManagedTransaction, since: int, papers: Sequence[str]) -> list[list[Paper]]:

@@ -18,7 +18,7 @@ from xkg.store import bundles
 from xkg.store.change_feed import Changes, Position
 from xkg.store.graph_store import Decision, Recognise, Snapshot, Table
 from xkg.store.local.replica import Replica
-from xkg.store.neo4j import cross_paper_edges, leases, read, write
+from xkg.store.neo4j import cross_paper_edges, earlier_states, leases, read, write
 from xkg.store.neo4j.db import migrations
 from xkg.store.neo4j.db.connection import Connection
 from xkg.store.neo4j.snapshot import RemoteSnapshot
@@ -179,22 +179,18 @@ class Neo4jStore:
         return self._replace((), papers)
 
     def rollback(self) -> int:
-        """Raises `StoreError`: there are no earlier generations here."""
+        """Raises `StoreError`: papers are replaced one by one here, often by several machines."""
         raise StoreError(
-            f"the Neo4j at {self.place} keeps no earlier generations: restore a backup of the database, or build or "
+            f"the Neo4j at {self.place} has no generation to go back to: restore a backup of the database, or build or "
             "import the paper again"
         )
 
     def differences(
-        self,
-        first: int | None,  # noqa: ARG002
-        second: int | None,  # noqa: ARG002
+        self, first: int | None, second: int | None
     ) -> Iterator[tuple[PaperBundle | None, PaperBundle | None]]:
-        """Raises `StoreError`: there are no earlier generations here."""
-        raise StoreError(
-            f"the Neo4j at {self.place} keeps no earlier generations: compare with a folder of `xkg export --format "
-            "bundle`, or see what `xkg update` prints"
-        )
+        """Between two commits, as far back as replaced papers are kept (`earlier_states`)."""
+        self.position()
+        return earlier_states.differences(self.connection, first, second)
 
     def rebuild(self) -> tuple[int, list[str]]:
         """Links all papers anew with the embedding model in force, and makes every copy of the graph rebuild itself;

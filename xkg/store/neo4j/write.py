@@ -18,7 +18,7 @@ from xkg.model import Ablation, PaperBundle
 from xkg.store import bundles as files
 from xkg.store.graph_store import Decision
 from xkg.store.index_entries import entries, searched_entries
-from xkg.store.neo4j import name_lookup, read
+from xkg.store.neo4j import earlier_states, name_lookup, read
 from xkg.store.neo4j.db.index_hints import seek
 from xkg.store.neo4j.db.migrations import State
 from xkg.store.neo4j.lossless_extras import Rest, pack, unpack
@@ -71,6 +71,7 @@ def replace(
         return False
     papers = [key(bundle.paper.id) for bundle in new] + [key(paper) for paper in removed]
     earlier = _earlier(transaction, papers)
+    earlier_states.keep(transaction, state, earlier)
     rows = _Rows()
     stored = []
     names: list[NameRow] = []

@@ -46,6 +46,7 @@ class RunCandidates:
     data: tuple[Path, ...]
     gpus: int = 0
     name: str = "ablations"
+    imports: tuple[str, ...] = ()
 
     @property
     def services(self) -> Mapping[str, Callable[[], object]]:

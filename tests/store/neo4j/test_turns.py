@@ -1,0 +1,91 @@
+"""Turns at a server of the web, kept by real processes that share nothing but a real Neo4j."""
+
+import json
+import subprocess
+import sys
+from contextlib import ExitStack
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.neo4j_server import Neo4jServer
+from tests.store.neo4j.stores import open_remote
+from xkg.errors import UnreachableError
+from xkg.store.neo4j import leases
+from xkg.store.neo4j.turns import SharedTurns
+
+PAUSE = 0.6
+HOST = "export.arxiv.org:443"
+
+# Makes three requests as a command does, each begun and ended at a time of the machine's clock.
+ASKING = """
+import json, sys, time
+from pathlib import Path
+from xkg.build.sources.pace import Pace
+from xkg.commands.graph.open import share_pace
+from xkg.config import Settings, StoreSettings
+from tests.store.neo4j.stores import MODEL
+
+url, folder, host, pause = sys.argv[1:]
+share_pace(Settings(kg=Path(folder), store=StoreSettings(url=url), embedding=MODEL))
+times = []
+for _ in range(3):
+    with Pace(host, float(pause)).turn():
+        begun = time.monotonic()
+        time.sleep(0.1)
+        times.append((begun, time.monotonic()))
+print(json.dumps(times))
+"""
+
+
+@pytest.fixture
+def server(neo4j_database: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Neo4jServer:
+    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
+    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
+    return neo4j_database
+
+
+def test_machines_that_share_a_neo4j_keep_the_pause_together(
+    server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = []
+    for name in ("one", "other"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / name / "cache"))  # a home of its own: no file in common
+        command = [sys.executable, "-c", ASKING, server.url, str(tmp_path / name), HOST, str(PAUSE)]
+        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+    with ExitStack() as ended:
+        outputs = [ended.enter_context(process).communicate(timeout=300)[0] for process in running]
+    times = sorted(tuple(each) for output in outputs for each in json.loads(output))
+    assert len(times) == 6
+    assert min(later[0] - earlier[1] for earlier, later in pairwise(times)) >= PAUSE * 0.9
+
+
+def test_turns_that_others_do_not_give_back_are_not_waited_for_without_end(server: Neo4jServer, tmp_path: Path) -> None:
+    store = open_remote(server, tmp_path / "a")
+    store.require_writable()
+    turns = SharedTurns(lambda: open_remote(server, tmp_path / "b"), most_seconds=0.0)
+    with (
+        leases.held(store.connection, f"pause {HOST}", "another", 60),
+        pytest.raises(UnreachableError, match="run again later"),
+        turns(HOST, PAUSE),
+    ):
+        pass
+    store.close()
+
+
+def test_without_the_server_a_request_is_made_all_the_same(
+    server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEO4J_PASSWORD", "not this one")
+    opened = []
+
+    def store() -> object:
+        opened.append(None)
+        return open_remote(server, tmp_path)
+
+    turns = SharedTurns(store)  # type: ignore[arg-type]
+    for _ in range(2):
+        with turns(HOST, PAUSE):
+            pass
+    assert len(opened) == 1, "it is not asked at every request"

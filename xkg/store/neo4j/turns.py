@@ -1,0 +1,69 @@
+"""Turns at a server of the web for machines that share nothing but a Neo4j: a lease by the server's name, which stays
+taken for the pause after a request (`xkg.store.neo4j.leases`). A machine that dies with its turn is waited for until
+the lease expires."""
+
+import os
+import random
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+
+from xkg.errors import LeaseHeldError, StoreError, UnreachableError
+from xkg.store.neo4j import leases
+from xkg.store.neo4j.store import Neo4jStore
+
+LEASE_SECONDS = 30.0
+MOST_SECONDS = 600.0
+"""So long a turn is waited for: that of 150 requests of others."""
+_ASK_SECONDS = 0.5
+_AWAY_SECONDS = 60.0
+
+
+class SharedTurns:
+    """Turns that all machines at one Neo4j share. Where it cannot be reached or written, there are none for a minute,
+    and the pause of this machine holds alone. A turn has a connection of its own, so that nothing is left open."""
+
+    def __init__(self, open_store: Callable[[], Neo4jStore], most_seconds: float = MOST_SECONDS) -> None:
+        self._open = open_store
+        self._most = most_seconds
+        self._prepared = False
+        self._away_until = 0.0
+
+    @contextmanager
+    def __call__(self, host: str, seconds: float) -> Iterator[None]:
+        """One request to `host`, `seconds` after the last one ended. Raises `UnreachableError` where others have all
+        turns for `most_seconds`."""
+        with ExitStack() as turn:
+            if time.monotonic() >= self._away_until:
+                try:
+                    self._take(turn, host, seconds)
+                except LeaseHeldError as error:
+                    raise UnreachableError(
+                        f"other machines that share the graph have had all turns at {host} for {self._most:g} s: run "
+                        "again later, or build on fewer machines"
+                    ) from error
+                except StoreError:
+                    self._away_until = time.monotonic() + _AWAY_SECONDS
+            yield
+
+    def _take(self, turn: ExitStack, host: str, seconds: float) -> None:
+        """Raises `LeaseHeldError` where there is no turn in time."""
+        store, until = turn.enter_context(closing(self._open())), time.monotonic() + self._most
+        if not self._prepared:
+            store.require_writable()
+            self._prepared = True
+        while True:
+            lease = leases.held(store.connection, f"pause {host}", self._holder(), LEASE_SECONDS, pause=seconds)
+            try:
+                turn.enter_context(lease)
+            except LeaseHeldError:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(_ASK_SECONDS * random.uniform(0.5, 1.5))
+            else:
+                return
+
+    @staticmethod
+    def _holder() -> str:
+        return f"{socket.gethostname()}, process {os.getpid()}"
