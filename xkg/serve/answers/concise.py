@@ -51,6 +51,8 @@ def _replaced(value: Any, name: str, short: Mapping[str, str]) -> Any:
 
 
 def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> Iterator[str]:
+    if type(value) is str and name not in fields_of_ids:  # most are
+        return
     match value:
         case str() if name in fields_of_ids:
             yield value
@@ -66,6 +68,8 @@ def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> It
 
 
 def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:
+    if type(value) is str and name not in _FIELDS:  # most are
+        return value
     match value:
         case str() if name == "code" and "#" in value:
             return value[value.rfind("@") :]

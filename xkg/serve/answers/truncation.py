@@ -65,6 +65,8 @@ class Part:
 
 def part(value: Any, name: str = "answer") -> Part:
     """The sizes of the value of a field, and of what is inside it."""
+    if type(value) is str and name not in SOURCE:  # most are
+        return Part("prose" if name in PROSE else None, len(value), _written(value))
     kind = _kind(value, name)
     match value:
         case BaseModel():
@@ -75,7 +77,8 @@ def part(value: Any, name: str = "answer") -> Part:
             ]
             return Part(kind, 0, 2, inside)
         case tuple() | list():
-            inside = [_named(part(item, _of(name)), "") for item in value]
+            of = _of(name)
+            inside = [_named(part(item, of), "") for item in value]
             return Part(kind, len(inside), 4, inside)
         case dict():
             return Part(kind, 0, 4, [_named(part(item, name), str(key)) for key, item in value.items()])
@@ -90,6 +93,9 @@ def part(value: Any, name: str = "answer") -> Part:
 
 def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
     """The value within the limits."""
+    if type(value) is str and name not in SOURCE:  # most are
+        most = limits.prose
+        return value if most is None or name not in PROSE or len(value) <= most else value[: most - 1].rstrip() + "…"
     kind = _kind(value, name)
     limit = limits.of(kind)
     match value:
@@ -97,7 +103,8 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
             changed = {key: now for key, of, item, _ in _fields(value) if (now := cut(item, limits, of)) is not item}
             return value.model_copy(update=changed) if changed else value
         case tuple() | list():
-            return type(value)([cut(item, limits, _of(name)) for item in value[:limit]])
+            of = _of(name)
+            return type(value)([cut(item, limits, of) for item in value[:limit]])
         case dict():
             return {key: cut(item, limits, name) for key, item in value.items()}
         case str() if limit is not None and kind == "lines":
@@ -141,7 +148,8 @@ def _named(inside: Part, key: str) -> Part:
     """Adds the characters of separators and of the key."""
     separated = len(key) + 6 if key else 2
     inside.characters += separated
-    inside.until = [characters + separated for characters in inside.until]
+    if inside.until:
+        inside.until = [characters + separated for characters in inside.until]
     return inside
 
 
