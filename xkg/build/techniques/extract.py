@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms
+from xkg.build.techniques.choice import choose
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
 from xkg.build.techniques.merging import merge_duplicates
@@ -58,6 +59,7 @@ def extract(document: Document, paper_id: str) -> Extraction:
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)
     merge_duplicates(tree)
+    choose(tree)
     tops = tree.finish()
     for top in tops:
         if top is tree.root or top.children:
