@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         guesses |= {i: [probability(row, fitted) for row in examples[i].features] for i in held}
     print("probability   main   main, supporting   precision   chosen")
     for least in PROBABILITIES:
-        total = sum(counts(e, guesses[i], least) for i, e in enumerate(examples))
+        total = np.sum([counts(e, guesses[i], least) for i, e in enumerate(examples)], axis=0)
         shares = [total[0] / total[1], total[2] / total[3], total[4] / max(1.0, total[5])]
         print(f"{least:11} {shares[0]:6.2f} {shares[1]:18.2f} {shares[2]:11.2f} {int(total[5]):8}")
     if options.write:

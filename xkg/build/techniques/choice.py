@@ -1,7 +1,5 @@
-"""Chooses the techniques of a paper among all its candidates by a logistic regression.
-
-What structure marks as a technique (`headings`, `algorithms`, `terms`) needs less evidence to stay than another
-candidate needs to be added. `evaluation.technique_choice` fits the coefficients and measures them on papers that they
+"""Adds to the techniques that structure marks (`headings`, `algorithms`, `terms`) those that a logistic regression
+chooses among all candidates. `evaluation.technique_choice` fits the coefficients, and measures them on papers that they
 were not fitted on."""
 
 import math
@@ -10,12 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from xkg.build.techniques.candidates import Candidate, candidates
 from xkg.build.techniques.coefficients import COEFFICIENTS
 from xkg.build.techniques.features import Features
-from xkg.build.techniques.names import is_name, is_no_technique, key, same, words
-from xkg.build.techniques.section_roles import Part
-from xkg.build.techniques.tree import MAX_TECHNIQUES, Node, Tree
+from xkg.build.techniques.names import head, is_name, is_no_technique, same, words
+from xkg.build.techniques.tree import MAIN, MAX_TECHNIQUES, Node, Tree
 
-LEAST_TO_STAY = 0.05
-LEAST_TO_ADD = 0.65
+LEAST = 0.4  # probability; of .2 to .65 the one with the highest harmonic mean of recall and precision
+_NAMING = 3  # sentences that name an added technique
 _ALIKE = 0.7  # share of the words of two names (Dice) from which they are one technique
 
 
@@ -26,28 +23,40 @@ def probability(features: Mapping[str, float], coefficients: Mapping[str, float]
 
 
 def choose(tree: Tree) -> None:
-    """Removes unlikely headings without components from the tree and adds likely candidates.
-
-    Terms stay: they were taken for the grammar of their sentences, which the features do not see."""
+    """Adds the likely candidates that the tree does not have yet. Nothing is removed: structure marks its techniques by
+    the grammar of their sentences too, which the features do not see."""
     found = candidates(tree.reader, tree.parts, tree.shorts)
     features = Features(tree.reader, found)
     likely = {c: probability(features.of(c)) for c in found}
-    by_key = {key(name): c for c in reversed(found) for name in c.names}
-    for node in reversed(list(tree.nodes())):
-        known = [likely[by_key[k]] for k in map(key, node.names) if k in by_key]
-        named_by_heading = node.part is not None and node.algorithm is None
-        if named_by_heading and not node.children and known and max(known) < LEAST_TO_STAY:
-            tree.remove(node)
-    likeliest = [c for c in sorted(found, key=lambda c: -likely[c]) if _may_be_added(c, likely[c])]
+    likeliest = [c for c in sorted(found, key=lambda c: -likely[c]) if likely[c] >= LEAST and _may_be_added(c)]
     nodes = list(tree.nodes())
     for candidate in distinct(likeliest)[:MAX_TECHNIQUES]:
         known = [node for node in nodes if _is_one(candidate.names, node.names)]
-        if not known and tree.find(candidate.name) is None and not tree.is_root(candidate.name):
+        if (
+            not known
+            and _in_method(tree, candidate, features.mentions[candidate])
+            and tree.find(candidate.name) is None
+            and not tree.is_root(candidate.name)
+        ):
             nodes.append(_add(tree, candidate, features.mentions[candidate], likely[candidate]))
 
 
-def _may_be_added(candidate: Candidate, likely: float) -> bool:
-    return likely >= LEAST_TO_ADD and is_name(candidate.name) and not is_no_technique(candidate.name)
+def _may_be_added(candidate: Candidate) -> bool:
+    """Whether a name is specific enough: one word only where it is an abbreviation, a function only where the method
+    has a heading for it or it is displayed."""
+    if not is_name(candidate.name) or is_no_technique(candidate.name):
+        return False
+    shown = "define" in candidate.kinds or any(part.role in MAIN for part in candidate.headings)
+    if head(candidate.name) in ("function", "functions") and not shown:
+        return False
+    return len(words(candidate.name)) > 1 or any(sum(c.isupper() for c in n) > 1 for n in candidate.spellings)
+
+
+def _in_method(tree: Tree, candidate: Candidate, mentions: Sequence[int]) -> bool:
+    """Whether a candidate has a heading, or is mentioned in the method where there is one."""
+    roles = {tree.reader.role(i) for i in mentions}
+    has_method = any(p.role in MAIN for top in tree.parts for p in top.walk())
+    return bool(candidate.headings) or not has_method or not roles.isdisjoint(MAIN)
 
 
 def distinct(ordered: Iterable[Candidate]) -> list[Candidate]:
@@ -74,17 +83,18 @@ def _alike(one: str, other: str) -> float:
 def _add(tree: Tree, candidate: Candidate, mentions: Sequence[int], likely: float) -> Node:
     """A new technique under the technique that its heading, or else its first mention, stands under."""
     part = candidate.headings[0] if candidate.headings else None
-    node = Node(candidate.name, min(candidate.offsets), 2 * likely, part=part, naming=list(mentions[:3]))
+    node = Node(candidate.name, min(candidate.offsets), 2 * likely, part=part, naming=list(mentions[:_NAMING]))
     node.aliases = [name for name in candidate.names if name != node.name]
     tree.give_short_name(node)
-    parent = None
-    if part is not None:
-        node.own = list(part.sentences)
-    around: Part | None = part or next((tree.reader.part_of[i] for i in mentions), None)
+    around = part or next((tree.reader.part_of[i] for i in mentions), None)
+    parent: Node | None = None
     while around is not None and parent is None:
         parent = tree.node_of.get(id(around))
         around = around.parent
-    if part is not None and tree.node_of.get(id(part)) in (None, tree.root):
-        tree.node_of[id(part)] = node
-    tree.hang(node, parent or tree.root)
+    if part is not None:
+        node.own = list(part.sentences)
+        if tree.node_of.get(id(part)) in (None, tree.root):
+            tree.node_of[id(part)] = node
+    only = tree.tops[0] if len(tree.tops) == 1 else None
+    tree.hang(node, parent or tree.root or only)
     return node

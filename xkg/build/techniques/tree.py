@@ -193,20 +193,6 @@ class Tree:
         node.parent = parent
         (parent.children if parent is not None else self.tops).append(node)
 
-    def remove(self, node: Node) -> None:
-        """Removes a technique; its components stand under its parent then."""
-        siblings = node.parent.children if node.parent is not None else self.tops
-        at = siblings.index(node)
-        siblings[at : at + 1] = node.children
-        for child in node.children:
-            child.parent = node.parent
-        for nodes in self.by_ending.values():
-            if node in nodes:
-                nodes.remove(node)
-        for part, described in self.node_of.items():
-            if described is node:
-                self.node_of[part] = node.parent
-
     def names_only_root(self, name: str) -> bool:
         """Whether a name is the root's with one or two additional words: "Batch and match VI". One with an abbreviation
         of its own, or with words of its own in front ("Randomized Sinkhorn"), is a variant."""
