@@ -144,12 +144,12 @@ class Features:
 
     def _cited(self, candidate: Candidate, i: int) -> bool:
         sentence = self.reader.sentences[i]
-        text = self.reader.document.text
-        last = candidate.name.split()[-1]
-        at = text.casefold().find(last.casefold(), sentence.start, sentence.end) if text.isascii() else -1
-        if at < 0:
-            at = text.find(last, sentence.start, sentence.end)
-        return at >= 0 and bool(_CITATION.match(text, at + len(last), sentence.end))
+        text = self.reader.document.text[sentence.start : sentence.end].lower()
+        last = candidate.name.split()[-1].lower()
+        at = text.find(last)
+        return at >= 0 and bool(
+            _CITATION.match(self.reader.document.text, sentence.start + at + len(last), sentence.end)
+        )
 
     def _name(self, candidate: Candidate) -> dict[str, float]:
         name, found, identity = candidate.name, words(candidate.name), key(candidate.name)
