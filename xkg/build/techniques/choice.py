@@ -9,9 +9,13 @@ from xkg.build.techniques.candidates import Candidate, candidates
 from xkg.build.techniques.coefficients import COEFFICIENTS
 from xkg.build.techniques.features import Features
 from xkg.build.techniques.names import head, is_name, is_no_technique, same, words
+from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import MAIN, MAX_TECHNIQUES, Node, Tree
 
-LEAST = 0.4  # probability; of .2 to .65 the one with the highest harmonic mean of recall and precision
+LEAST = 0.5  # probability
+_ASIDES = frozenset({Role.THEORY, Role.DISCUSSION, Role.CONCLUSION, Role.BACK})
+_AFTER = frozenset({Role.EXPERIMENTS, Role.DETAILS})
+_MOST_LIKELIEST = 400  # compared with one another
 _NAMING = 3  # sentences that name an added technique
 _ALIKE = 0.7  # share of the words of two names (Dice) from which they are one technique
 
@@ -30,7 +34,7 @@ def choose(tree: Tree) -> None:
     likely = {c: probability(features.of(c)) for c in found}
     likeliest = [c for c in sorted(found, key=lambda c: -likely[c]) if likely[c] >= LEAST and _may_be_added(c)]
     nodes = list(tree.nodes())
-    for candidate in distinct(likeliest)[:MAX_TECHNIQUES]:
+    for candidate in distinct(likeliest[:_MOST_LIKELIEST])[:MAX_TECHNIQUES]:
         known = [node for node in nodes if _is_one(candidate.names, node.names)]
         if (
             not known
@@ -53,10 +57,14 @@ def _may_be_added(candidate: Candidate) -> bool:
 
 
 def _in_method(tree: Tree, candidate: Candidate, mentions: Sequence[int]) -> bool:
-    """Whether a candidate has a heading, or is mentioned in the method where there is one."""
+    """Whether a candidate is of the method: a heading of a proof or of an aside is not, one of the experiments is
+    where it is mentioned outside of them, and a phrase where it is mentioned in the method, if there is one."""
     roles = {tree.reader.role(i) for i in mentions}
+    if candidate.headings:
+        headed = {part.role for part in candidate.headings}
+        return not headed <= _ASIDES and (not headed <= _AFTER | _ASIDES or not roles <= _AFTER | _ASIDES)
     has_method = any(p.role in MAIN for top in tree.parts for p in top.walk())
-    return bool(candidate.headings) or not has_method or not roles.isdisjoint(MAIN)
+    return not has_method or not roles.isdisjoint(MAIN)
 
 
 def distinct(ordered: Iterable[Candidate]) -> list[Candidate]:
