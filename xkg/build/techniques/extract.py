@@ -1,8 +1,9 @@
 """The technique tree of a paper from its own structure, without a language model.
 
 Candidates are headings of the method, captions of algorithms, and terms that a sentence of the method proposes, names
-or adopts. The root is the paper's own method; its components keep the paper's order and nesting. A technique that
-appears as heading, caption, term and abbreviation is one technique."""
+or adopts; `choice` adds what a learned model holds for a technique among everything else that has a name. The root is
+the paper's own method; its components keep the paper's order and nesting. A technique that appears as heading, caption,
+term and abbreviation is one technique."""
 
 from collections.abc import Iterator, Sequence
 
