@@ -1,14 +1,16 @@
 """The technique tree of a paper from its own structure, without a language model.
 
 Candidates are headings of the method, captions of algorithms, and terms that a sentence of the method proposes, names
-or adopts. The root is the paper's own method; its components keep the paper's order and nesting. A technique that
-appears as heading, caption, term and abbreviation is one technique."""
+or adopts; `choice` adds what a learned model holds for a technique among everything else that has a name. The root is
+the paper's own method; its components keep the paper's order and nesting. A technique that appears as heading, caption,
+term and abbreviation is one technique."""
 
 from collections.abc import Iterator, Sequence
 
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms
+from xkg.build.techniques.choice import choose
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
 from xkg.build.techniques.merging import merge_duplicates
@@ -58,6 +60,7 @@ def extract(document: Document, paper_id: str) -> Extraction:
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)
     merge_duplicates(tree)
+    choose(tree)
     tops = tree.finish()
     for top in tops:
         if top is tree.root or top.children:

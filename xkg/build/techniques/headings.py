@@ -69,7 +69,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique that a heading names, added to the tree; `above` where it names none."""
-    name = clean(_plain(part.title))
+    name = clean(plain_title(part.title))
     if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
         node = tree.root or above
         # "Normalizing flows on hyperbolic spaces" is the full name of "normalizing flows".
@@ -101,7 +101,7 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     return node
 
 
-def _plain(title: str) -> str:
+def plain_title(title: str) -> str:
     """A heading without the symbols of what it names: "Neighbour sampling $S_N$"; a single letter is a word."""
 
     def plain(match: re.Match[str]) -> str:

@@ -54,7 +54,7 @@ class Proposal:
         return (self.name, *self.aliases)
 
 
-def _title_names(title: str) -> Iterable[tuple[str, float]]:
+def title_names(title: str) -> Iterable[tuple[str, float]]:
     """The parts of a title that may be the method's name, with scores."""
     before, colon, after = title.partition(":")
     before = before.strip()
@@ -141,7 +141,7 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
                     term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, named=term.how == "call"
                 )
                 once.add(seen)
-    for name, score in _title_names(document.title):
+    for name, score in title_names(document.title):
         ballot.vote(name, score)
     title = document.title.casefold()
     title_stems = set(key(document.title))

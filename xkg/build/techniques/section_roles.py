@@ -75,7 +75,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
                        r"\bnumerical (?:stud|simulation|validation|example|result)|"
                        r"^simulations?$|\bperformance\b|\brun ?time\b|"
                        r"\bvisuali[sz]ations?\b|\btesting protocol|\bsettings?$|\bhardware\b|"
-                       r"\bcost analysis|\bscalability\b|^analysis$|^analyses$"),
+                       r"\bcost analysis|\bscalability\b|^analysis$|^analyses$|^(?:worked |illustrative )?examples?$"),
     (Role.BACKGROUND, r"\bbackground\b|\bpreliminar|\bnotations?\b|\bproblem (?:setting|statement|formali[sz]ation|"
                       r"formulation|definition|setup|description)|^problem$|\bprerequisite|^review\b|"
                       r"^recap\b|^basics\b|^setting$|^assumptions$|\bprimer\b|^definitions?$|\bterminology\b"),

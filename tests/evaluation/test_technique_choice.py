@@ -1,0 +1,45 @@
+"""The fit of how techniques are chosen."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from evaluation.technique_choice import Example, counts, fit, write
+from evaluation.techniques import Gold
+from xkg.build.techniques.candidates import Candidate
+from xkg.build.techniques.choice import probability
+
+
+def _paper(name: str) -> Example:
+    golds = [
+        Gold(name, "main.tex", kind, (word,), "main.tex", 1, 1)
+        for kind, word in (("main", "egg rotation"), ("supporting", "nest mask"), ("mentioned", "feather filter"))
+    ]
+    found = [Candidate(n) for n in ("egg rotation", "tern egg rotation", "nest mask", "idle bird", "wet stone")]
+    found[0].kinds["section"] = 1
+    features = [{"heading": 1.0}, {"heading": 1.0, "long": 1.0}, {"heading": 1.0}, {"plural": 1.0}, {}]
+    return Example(golds, found, features, [[(1.0, 0)], [(0.8, 0)], [(1.0, 1)], [], []])
+
+
+def test_the_fit_tells_right_from_wrong() -> None:
+    coefficients = fit([_paper(name) for name in "abcdefgh"])
+    assert probability({"heading": 1.0}, coefficients) > 0.5 > probability({"plural": 1.0}, coefficients)
+
+
+def test_of_two_names_of_one_technique_only_the_better_is_an_example() -> None:
+    right, weight = _paper("a").labels()
+    assert right.tolist() == [1, 1, 1, 0, 0]
+    assert weight.tolist() == [1, 0, 1, 1, 1]
+
+
+def test_counts_of_a_choice() -> None:
+    paper = _paper("a")
+    assert counts(paper, [0.9, 0.8, 0.1, 0.7, 0.2], 0.5).tolist() == [1, 1, 1, 2, 1, 2]
+    assert counts(paper, [0.9, 0.8, 0.6, 0.1, 0.2], 0.5).tolist() == [1, 1, 2, 2, 2, 2]
+
+
+def test_coefficients_are_written_as_a_module(tmp_path: Path) -> None:
+    write({"": -1.5, "kind: call": 0.25}, tmp_path / "coefficients.py", 3)
+    module = runpy.run_path(str(tmp_path / "coefficients.py"))
+    assert module["COEFFICIENTS"] == pytest.approx({"": -1.5, "kind: call": 0.25})
