@@ -1,12 +1,12 @@
 """Fits how techniques are chosen without a model: `python -m evaluation.technique_choice GOLD… --papers FOLDER`.
 
-Gold files and papers are those of `evaluation.techniques`. A candidate (`xkg.build.techniques.candidates`) is right
-where it matches a technique of the reader's list. Of several that match the same one, the one that most kinds of places
+Gold files and papers are those of `evaluation.techniques`. A candidate (`xkg.build.techniques.learned`) is right where
+it matches a technique of the reader's list. Of several that match the same one, the one that most kinds of places
 give is an example, and the others are none, so that it is learned which name to take. Logistic regression with a
 Gaussian prior on standardised features, by Newton's method.
 
 Prints recall and precision at several probabilities, each paper judged by coefficients fitted without its fold, and
-with `--write` stores the coefficients of all papers in `xkg/build/techniques/coefficients.py`.
+with `--write` stores the coefficients of all papers in `xkg/build/techniques/learned/coefficients.py`.
 """
 
 import argparse
@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from evaluation.techniques import ALIKE, NEAR, Gold, likeness, read_gold
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.candidates import CAPTION, PHRASE, Candidate, candidates
-from xkg.build.techniques.choice import distinct, probability
 from xkg.build.techniques.definitions import read
-from xkg.build.techniques.features import Features
+from xkg.build.techniques.learned.candidates import CAPTION, PHRASE, Candidate, candidates
+from xkg.build.techniques.learned.choice import distinct, probability
+from xkg.build.techniques.learned.features import Features
 from xkg.build.techniques.names import abbreviations
 
 PRIOR = 10.0  # inverse variance of the prior
 FOLDS = 10
-COEFFICIENTS = Path("xkg/build/techniques/coefficients.py")
+COEFFICIENTS = Path("xkg/build/techniques/learned/coefficients.py")
 PROBABILITIES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 Matrix = NDArray[np.float64]

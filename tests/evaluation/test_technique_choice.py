@@ -7,8 +7,8 @@ import pytest
 
 from evaluation.technique_choice import Example, counts, fit, write
 from evaluation.techniques import Gold
-from xkg.build.techniques.candidates import Candidate
-from xkg.build.techniques.choice import probability
+from xkg.build.techniques.learned.candidates import Candidate
+from xkg.build.techniques.learned.choice import probability
 
 
 def _paper(name: str) -> Example:

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.algorithms import add_algorithms
-from xkg.build.techniques.choice import choose
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
+from xkg.build.techniques.learned.choice import choose
 from xkg.build.techniques.merging import merge_duplicates
 from xkg.build.techniques.terms import add_terms
 from xkg.build.techniques.tree import Node, Tree

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from xkg.build.techniques.candidates import CAPTION, PHRASE, Candidate
 from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.learned.candidates import CAPTION, PHRASE, Candidate
 from xkg.build.techniques.names import head, is_adjective, is_method_like, is_no_technique, is_proper, key, words
 from xkg.build.techniques.section_roles import Part, Role
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, QUANTITIES, STEPS

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 
 from tests.build.techniques.papers import techniques
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.candidates import Candidate, candidates, phrases
-from xkg.build.techniques.choice import distinct, probability
 from xkg.build.techniques.definitions import read
-from xkg.build.techniques.features import Features
+from xkg.build.techniques.learned.candidates import Candidate, candidates, phrases
+from xkg.build.techniques.learned.choice import distinct, probability
+from xkg.build.techniques.learned.features import Features
 from xkg.build.techniques.names import abbreviations, key
 
 _BODY = (

@@ -5,9 +5,9 @@ were not fitted on."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from xkg.build.techniques.candidates import Candidate, candidates
-from xkg.build.techniques.coefficients import COEFFICIENTS
-from xkg.build.techniques.features import Features
+from xkg.build.techniques.learned.candidates import Candidate, candidates
+from xkg.build.techniques.learned.coefficients import COEFFICIENTS
+from xkg.build.techniques.learned.features import Features
 from xkg.build.techniques.names import head, is_name, is_no_technique, same, words
 from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import MAIN, MAX_TECHNIQUES, Node, Tree

@@ -1,0 +1,1 @@
+"""A choice among all candidates of a paper by a fitted model, beside the rules of structure."""
