@@ -17,7 +17,6 @@ _NEAR_BEST = 0.85
 _NEIGHBOUR_SHARE = 0.15
 _BLOCKS_OF = 8  # symbols, the best
 _COMPOSER_SHARE = 0.25
-_RIVAL_SHARE = 0.92
 
 # The least support of a located technique that counts as certain. Of 227 techniques of seventeen repositories 72 % have
 # it, the first place right for 81 % of these; of 1362 pairs of a technique and another paper's repository 8 %.
@@ -52,10 +51,8 @@ class Ranking:
         # A repository of a few functions has no room for much that is unrelated, and its words are all rare.
         size = min(1.0, len(index.symbols.entries) / _FULL_SIZE)
         self._least_support = least_support * (_SMALL_SHARE + (1 - _SMALL_SHARE) * size)
-        self._least: dict[str, float] = {}
         self.doubtful: set[str] = set()
         self._queries = {query.technique: query for query in queries}
-        self._number = {query.technique: i for i, query in enumerate(queries)}
         vectors = embedder.embed([query.text for query in queries])
         search = SymbolSearch(index.symbols, queries, vectors, embedder)
         fused = [search.fused(i, _CANDIDATES) for i in range(len(queries))]
@@ -83,12 +80,9 @@ class Ranking:
                 scores = self._composing(scores, [ranked[child][0][0] for child in children if ranked.get(child)])
             others = [value for other, value in support.items() if other != technique]
             shared = _OTHERS_SHARE * statistics.median([*others, *_OTHERS_PRIOR])
-            self._least[technique] = self._least_support - shared
-            ranked[technique] = self._well_founded(technique, scores, self._least[technique])
+            ranked[technique] = self._well_founded(technique, scores, self._least_support - shared)
             if ranked[technique] and not self._well_founded(technique, scores, UNDOUBTED_SUPPORT - shared):
                 self.doubtful.add(technique)
-        for siblings in [[t for t, q in self._queries.items() if q.parent is None], *self._children.values()]:
-            self._part_siblings([t for t in siblings if t not in self._children and ranked[t]], ranked)
         return ranked
 
     def _evidence_of(
@@ -166,26 +160,6 @@ class Ranking:
         if not any(evidence[s].support >= least for s, value in scores.items() if value >= _NEAR_BEST * best):
             return []
         return [(s, value) for s, value in scores.items() if value >= self._least_share * best][: self._limit]
-
-    def _part_siblings(self, siblings: Sequence[str], ranked: dict[str, list[tuple[str, float]]]) -> None:
-        """Gives two leaves of one parent different symbols where the weaker has another well-supported one that scores
-        nearly as high."""
-        assigned: set[str] = set()
-        for technique in sorted(siblings, key=lambda t: -ranked[t][0][1]):
-            symbols = ranked[technique]
-            if symbols[0][0] in assigned:
-                evidence, least = self._evidence[technique], self._least[technique]
-                free = [
-                    (s, v)
-                    for s, v in symbols
-                    if s not in assigned and v >= _RIVAL_SHARE * symbols[0][1] and evidence[s].support >= least
-                ]
-                if free:
-                    symbols = [free[0], *(pair for pair in symbols if pair != free[0])]
-                    # Scores stay in order of rank.
-                    values = sorted((v for _, v in symbols), reverse=True)
-                    ranked[technique] = [(s, v) for (s, _), v in zip(symbols, values, strict=True)]
-            assigned.add(ranked[technique][0][0])
 
 
 def _best_first(scores: Mapping[str, float]) -> dict[str, float]:
