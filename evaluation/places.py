@@ -3,7 +3,7 @@
 A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
 {reader, file, start, end}; all of them are right. `open` and `closed` are by two readers apart from each other, in
 `first_seen` one reader labelled nine repositories before any output. Each technique is located alone, as `xkg locate`
-does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.35 is undoubted).
+does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.4 is undoubted).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
 same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
@@ -24,6 +24,7 @@ from xkg.build.grounding.ground import ground
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import SymbolIndex
+from xkg.build.grounding.ranking import LEAST_SUPPORT
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.cache import CachedEmbedder
@@ -34,7 +35,6 @@ from xkg.model import Location, Technique
 _CUT = 5
 _LARGER = 40
 """Source files from which on a repository counts as larger."""
-_SEARCHED = 0.8
 
 Lines = frozenset[tuple[str, int]]
 
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
     parser.add_argument("--together", action="store_true")
-    parser.add_argument("--least-support", type=float, default=_SEARCHED)
+    parser.add_argument("--least-support", type=float, default=LEAST_SUPPORT)
     options = parser.parse_args(arguments)
     labelled = [one for path in options.gold for one in read_places(path)]
     cache = Path("storage/cache")

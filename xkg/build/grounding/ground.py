@@ -20,8 +20,8 @@ from xkg.model import LineRange, Location, Technique
 from xkg.value import Value
 
 _LIMIT = 5
-_RANKED = 12  # symbols, some of which become one place
-_LEAST_SHARE = 0.4
+_RANKED = 20  # symbols, some of which become one place
+_LEAST_SHARE = 0.3
 
 
 class Grounding(Value):

@@ -64,6 +64,11 @@ class TechniqueQuery:
         """Every stem of name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
+    def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
+        """For BM25 over symbols: the words of name and definition alike, and the numbers that comments refer to."""
+        numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
+        return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
+
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
         """For BM25: the words of the name, their variants in the repository, and the acronyms that occur in it."""
         weights: dict[str, float] = {}

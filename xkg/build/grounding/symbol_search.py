@@ -18,7 +18,8 @@ _DEPTH = 200
 class SymbolSearch:
     """The searches of all techniques over one codebase, in one batch. Every mapping is symbol id → score, best first.
 
-    `lexical[i]` is BM25 of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine similarity.
+    `lexical[i]` is BM25 of the words of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine
+    similarity.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class SymbolSearch:
     ) -> None:
         """`vectors[i]` is the embedding of technique i. Raises `EmbeddingError`."""
         self.index = index
-        self.weights = [query.weights(index) for query in queries]
+        self.weights = [query.plain_weights(index) for query in queries]
         self.lexical = [index.search(weights) for weights in self.weights]
         self.named = [index.search(query.name_weights(index.vocabulary)) for query in queries]
         self.similarity: list[dict[str, float]] = [{} for _ in queries]

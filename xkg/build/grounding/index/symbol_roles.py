@@ -1,41 +1,39 @@
 """The role of a symbol in its repository: tests, plots, settings and file handling seldom hold a method."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Set
 
 from xkg.build.grounding.index.identifier_words import stem, words
-from xkg.build.grounding.index.symbol_index import Entry, strip_comments
+from xkg.build.grounding.index.symbol_index import Entry
 
-# Words of a path or name that indicate a role, and the factor on the score of a candidate in it. It does not apply to a
-# technique whose name or definition has such a word.
-_ROLES: tuple[tuple[float, frozenset[str]], ...] = tuple(
-    (factor, frozenset(stem(word) for word in text.split()))
-    for factor, text in (
-        (0.5, "test tests testing conftest mock stub deprecated"),
-        (0.6, "log logs logger loggers logging wandb tensorboard print verbose profile"),
-        (0.7, "plot plots plotting figure figures fig viz visualize visualization draw render video"),
-        (0.7, "config configs configuration setup settings constants flags argparse args parser cli hydra main"),
-        (0.75, "example examples demo demos tutorial notebook"),
-        (0.85, "dataset datasets data dataloader loader download preprocess prepare"),
-        (0.85, "save load dump read write checkpoint checkpoints serialize io"),
-        (0.85, "eval evals evaluate evaluation benchmark"),
+# Words of a path or name that indicate a role. It lowers the score of a candidate by `_ASIDE`, unless the technique's
+# name or definition has such a word. Whole words are compared, not stems: a criterion over a set is no setting.
+_ROLES = tuple(
+    frozenset(text.split())
+    for text in (
+        "test tests testing conftest mock stub deprecated",
+        "log logs logger loggers logging wandb tensorboard print verbose profile",
+        "plot plots plotting figure figures fig viz visualize visualization draw render video",
+        "config configs configuration setup settings constants flags argparse args parser cli hydra main",
+        "example examples demo demos tutorial notebook",
+        "eval evals evaluate evaluation benchmark",
     )
 )
+_ASIDE = 0.7
 
 SUPPORTING = 0.55
 """The factor on methods that only support their class: `__init__` names every setting, and does little."""
 
 
-def role_factor(entry: Entry, about: Collection[str]) -> float:
+def role_factor(entry: Entry, about: Set[str]) -> float:
     """The factor on a symbol's score from its place and shape, for a technique whose words have the stems `about`:
     0..1, 1 for an ordinary function or class."""
     symbol = entry.source.symbol
-    # "visual" is excluded: a visual prompt is no visualization, though they share a stem.
-    named = {stem(word) for word in words(f"{symbol.path} {symbol.qualified_name}") if word != "visual"}
+    named = {*words(f"{symbol.path} {symbol.qualified_name}")}
     if symbol.path.endswith(".ipynb"):
-        named.add(stem("notebook"))
-    factor = min((factor for factor, role in _ROLES if named & role and not (role & set(about))), default=1.0)
-    return factor * _shape_factor(entry)
+        named.add("notebook")
+    aside = any(named & role and not about & {stem(word) for word in role} for role in _ROLES)
+    return (_ASIDE if aside else 1.0) * _shape_factor(entry)
 
 
 def _shape_factor(entry: Entry) -> float:
@@ -58,15 +56,3 @@ _BODY = re.compile(
 def is_abstract(entry: Entry) -> bool:
     """Whether a function is a placeholder: a short body that only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
-
-
-def is_thin(entry: Entry) -> bool:
-    """Whether a function has at most three lines of code beside signature and docstring."""
-    if entry.kind not in {"function", "method"}:
-        return False
-    if entry.language != "python":
-        body = strip_comments(entry.text, entry.language)[len(entry.source.symbol.signature) :]
-        return sum(any(c.isalnum() for c in line) and line.strip() != "end" for line in body.split("\n")) <= 3
-    code = re.sub(r'("""|\'\'\')[\s\S]*?\1', "", entry.text, count=1)
-    code = re.sub(r"^[\s\S]*?\)\s*+(?:->[^:]{0,500}+)?:\s*\n", "", code, count=1)
-    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in code.split("\n")) <= 3
