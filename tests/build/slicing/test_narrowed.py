@@ -55,6 +55,24 @@ def area(width, height):
 
 def perimeter(width, height):
     return 2 * (width + area(width, height))
+
+
+def interleaved(left, right, first):
+    total = len(left) + len(right)
+    plt = check(total)
+    woven = np.zeros(total)
+    for k in range(total):
+        if k % 2 == first:
+            woven[k] = left[k // 2]
+        else:
+            woven[k] = right[k // 2]
+    if first == 1:
+        woven = -woven
+    plt.plot(woven)
+    done = woven.sum()
+    woven = None
+    woven = check(woven)
+    return done
 ''',
 }
 PREFIX = "local:made@0123456789:walk.py::"
@@ -152,3 +170,13 @@ def test_a_method_that_is_ready_elsewhere_is_left_out_of_its_class() -> None:
     assert "def pick" in source
     assert "self.log = []" in source
     names(source)
+
+
+def test_what_fills_the_array_of_a_line_comes_with_it() -> None:
+    source = sliced("interleaved", lines={"interleaved": "woven = np.zeros"}).source
+    assert "woven[k] = left[k // 2]" in source
+    assert "woven[k] = right[k // 2]" in source
+    assert "woven = -woven" in source
+    assert "plot" not in source
+    assert "None" not in source
+    assert "check(woven)" not in source

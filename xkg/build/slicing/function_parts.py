@@ -160,12 +160,26 @@ class FunctionParts:
         return kept
 
     def near(self, roots: Collection[ast.stmt]) -> set[ast.stmt]:
-        """`roots` with the headings around them, and the statements before them that set what these read."""
-        kept = self._with_headings(roots)
-        end = max(last_line(root) for root in roots)
+        """`roots` and what fills the values that they make (`a[i] = …`, `a = -a`), with the headings around them, and
+        the statements before these that set what they read."""
+        made = [*roots, *(each for root in roots for each in self._filling(root))]
+        kept = self._with_headings(made)
+        end = max(last_line(each) for each in made)
         names = {name for statement in kept for name in _names_read(statement)}
         setting = [s for name in names for s in self._changing.get(name, ()) if s.lineno <= end]
         return kept | self._with_headings(setting)
+
+    def _filling(self, root: ast.stmt) -> Iterator[ast.stmt]:
+        """The statements after `a = …` that go on making `a`, until it is bound to something else."""
+        if not isinstance(root, ast.Assign):
+            return
+        for name in {target.id for target in root.targets if isinstance(target, ast.Name)}:
+            for later in self._changing[name]:
+                if later.lineno > last_line(root) and not isinstance(later, Scoped):
+                    if _is_bound_in(later, name) and name not in _names_read(later):
+                        break
+                    if not isinstance(later, ast.Expr) or _is_method_call_on(later, name):
+                        yield later
 
     def _with_headings(self, statements: Collection[ast.stmt]) -> set[ast.stmt]:
         kept: set[ast.stmt] = set()
@@ -296,6 +310,19 @@ def _changed_names(statement: ast.stmt, selves: Collection[str]) -> set[str]:
         values = [call.func, *call.args, *(k.value for k in call.keywords)]
         changed |= {root.id for value in values if isinstance(root := chain_root(value), ast.Name)}
     return bound | (changed - set(selves))
+
+
+def _is_bound_in(statement: ast.stmt, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store | ast.Del)
+        for node in _own_nodes(statement)
+    )
+
+
+def _is_method_call_on(statement: ast.Expr, name: str) -> bool:
+    call = statement.value
+    owner = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    return isinstance(owner, ast.Name) and owner.id == name
 
 
 def _is_log(call: ast.Call) -> bool:

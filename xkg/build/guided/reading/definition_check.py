@@ -7,7 +7,8 @@ _POINTER = re.compile(
     r"\\(?:auto|[cC]|eq|page|name|v)?ref\b|\\[cC]ite\w*"
     r"|\b(?:Fig(?:ure)?|Tab(?:le)?|Sec(?:tion)?|Eqn?|Equation|Appendix|Alg(?:orithm)?|Theorem|Lemma|Passage|Excerpt)s?"
     r"\.?[~\s]*(?:\(\d+\)|\d+|[A-Z](?=[\s.,;:)]|$))"
-    r"|\b[Aa]s (?:\w+ )?(?:above|below|earlier|previously)\b|\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
+    r"|\b[Aa]s (?:\w+ )?(?:above|below|earlier|previously)\b(?! (?:an?|its?|the|their|them|this|that|zero|one)\b)"
+    r"|\[\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*\]"
     r"|\bin (?:the|this) (?:paper|section|appendix)\b"
 )
 
