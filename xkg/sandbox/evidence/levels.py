@@ -28,6 +28,7 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.evidence.static_checks import check_parsed, lacking, missing_package
 from xkg.sandbox.evidence.tampering import Reach, tampering
+from xkg.sandbox.evidence.tracebacks import end_of_output
 from xkg.sandbox.runner import Environment, Limits, Runner
 from xkg.value import Value
 
@@ -40,7 +41,6 @@ KILLED_SHARE = 0.6
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
-_OUTPUT_END = 2000
 _TRACING = 10
 """How much longer a run may take while its lines are followed."""
 
@@ -209,7 +209,7 @@ def _evidence(
         exit_code=outcome.exit_code,
         seconds=round(outcome.seconds, 3),
         peak_memory_mb=round(outcome.peak_memory_mb, 1),
-        output_end=outcome.output[-_OUTPUT_END:],
+        output_end=end_of_output(outcome.output),
         reason=reason,
         missing=missing,
         checked_at=_now(),

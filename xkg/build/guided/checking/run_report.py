@@ -3,12 +3,9 @@
 import re
 
 from xkg.sandbox.evidence.levels import Proof
+from xkg.sandbox.evidence.tracebacks import TRACEBACK, last_frames
 
 LONGEST = 3000
-_TRACEBACK = "Traceback (most recent call last):"
-_FRAME = re.compile(r'^(\s+)File "([^"]+)", line \d+')
-_OWN = ("implementation.py", "test.py")
-_FRAMES = 6
 _PRINTED = 500
 _PATH = r"(?:/[\w.@+-]{1,255}){1,40}/"
 _SCRATCH = re.compile(rf"{_PATH}(?=(?:implementation|test)\.py)|{_PATH}(?:site|dist)-packages/")
@@ -44,26 +41,8 @@ def steady(text: str) -> str:
 
 
 def _trimmed(output: str) -> str:
-    before, mark, after = output.rpartition(_TRACEBACK)
+    before, mark, after = output.rpartition(TRACEBACK)
     if not mark:
         return output[-2 * _PRINTED :].strip()
-    printed = before.rpartition(_TRACEBACK)[2] if _TRACEBACK in before else before
-    return "\n".join(part for part in (printed[-_PRINTED:].strip(), mark, _frames(after)) if part)
-
-
-def _frames(traceback: str) -> str:
-    """The last frames in the draft's own files, the last frame in a library, and the error."""
-    frames: list[tuple[bool, list[str]]] = []
-    error: list[str] = []
-    for line in traceback.strip("\n").split("\n"):
-        found = _FRAME.match(line)
-        if found:
-            frames.append((found[2].endswith(_OWN), [line.strip()]))
-        elif frames and line.startswith("    ") and not error:
-            if line.strip(" ^~"):
-                frames[-1][1].append("  " + line.strip())
-        elif line.strip() or error:
-            error.append(line)
-    own = [i for i, (is_own, _) in enumerate(frames) if is_own and "harness.py" not in frames[i][1][0]]
-    retained = sorted({*own[-_FRAMES:], *range(max(len(frames) - 1, 0), len(frames))})
-    return "\n".join(["\n".join(frames[i][1]) for i in retained] + ["\n".join(error).strip()])
+    printed = before.rpartition(TRACEBACK)[2] if TRACEBACK in before else before
+    return "\n".join(part for part in (printed[-_PRINTED:].strip(), mark, last_frames(after)) if part)
