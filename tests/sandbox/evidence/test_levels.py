@@ -408,3 +408,14 @@ def test_the_result_does_not_depend_on_how_many_run_side_by_side(slots: int) -> 
     evidence = proven_with([PART], OF_WHOLE, WHOLE, slots).evidence
     update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
     assert evidence.model_copy(update=update) == proven_with([PART], OF_WHOLE, WHOLE).evidence.model_copy(update=update)
+
+
+SHADOWED = "import math as m\n\n\ndef half(x):\n    return m.floor(x / 2)\n"
+SHADOWING = "{}\nclass m:\n    floor = float\nassert half(5) == 2\nassert half(8) == 4\nassert half(9) == 4\n"
+
+
+def test_what_a_script_binds_does_not_change_the_code_that_it_imports() -> None:
+    apart = proven(SHADOWING.format("from implementation import half"), SHADOWED)
+    assert apart.evidence.level is Level.TESTED
+    same_file = proven(SHADOWING.format("if __name__ == '__main__':\n    pass"), SHADOWED)
+    assert same_file.evidence.level is Level.IMPORTED

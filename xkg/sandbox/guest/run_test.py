@@ -2,9 +2,9 @@
 
 `implementation.py` and `test.py` lie beside this file. The source in `loaded.py` is loaded: the implementation or a
 mutant of it, under the name, the file and the line numbers of the implementation, which a test finds unchanged wherever
-it looks. The test runs as `__main__` in the namespace of the implementation, which it may also import by that name:
-tests are written as the end of the same file, under `if __name__ == "__main__"`, or as a script that imports what it
-tests.
+it looks. The test runs as `__main__`: tests are written as the end of the same file, under `if __name__ == "__main__"`,
+and have the namespace of the implementation, or as a script that imports what it tests, and then have one of their own,
+which begins with the same names: the test's `import numpy as np` is not the implementation's `np`.
 
 Two tokens, drawn for this run by the parent, report on stdout that the import ended and that the test ended well, the
 latter with the executed lines if `traced` is not empty. They are read and their files removed before any other code
@@ -83,14 +83,23 @@ def read_and_remove(name: str) -> str:
     return text
 
 
-def prepared(name: str) -> tuple[CodeType | None, int, BaseException | None]:
-    """The test's code and the line of its last statement, or why it does not compile."""
+def prepared(name: str) -> tuple[CodeType | None, int, bool, BaseException | None]:
+    """The test's code, the line of its last statement, and whether it is a script that imports what it tests; or why it
+    does not compile."""
     try:
         source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
         code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)
-        return code, max((statement.lineno for statement in ast.parse(source).body), default=0), None
+        tree = ast.parse(source)
+        last = max((statement.lineno for statement in tree.body), default=0)
+        return code, last, any(map(imports_implementation, ast.walk(tree))), None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return None, 0, error
+        return None, 0, False, error
+
+
+def imports_implementation(node: ast.AST) -> bool:
+    return (isinstance(node, ast.ImportFrom) and node.module == "implementation") or (
+        isinstance(node, ast.Import) and any(alias.name == "implementation" for alias in node.names)
+    )
 
 
 def load(execute: Callable[..., None], code: CodeType, module: ModuleType, lines: set[int] | None) -> str:
@@ -112,19 +121,25 @@ def load(execute: Callable[..., None], code: CodeType, module: ModuleType, lines
 
 def run(
     originals: tuple[Callable[..., None], type[SystemExit], Callable[[], object], Callable[..., list[int]], type[str]],
-    test: tuple[CodeType | None, int, BaseException | None],
+    test: tuple[CodeType | None, int, bool, BaseException | None],
     module: ModuleType,
     lines: set[int] | None,
     _imported: bool,
 ) -> str:
     execute, leaving, tracer, in_order, text = originals
-    code, last, broken = test
+    code, last, apart, broken = test
     if broken is not None:
         raise broken
-    module.__name__ = "__main__"
+    if apart:
+        script = ModuleType("__main__")
+        script.__dict__.update({**module.__dict__, "__name__": "__main__"})
+        sys.modules["__main__"] = script
+    else:
+        script = module
+        module.__name__ = "__main__"
     before = tracer()
     try:
-        execute(code, module.__dict__)
+        execute(code, script.__dict__)
     except leaving as ended:
         if ended.code not in (None, 0) or not at_the_end(ended.__traceback__, code, last, module.__file__):
             raise

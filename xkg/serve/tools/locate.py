@@ -45,11 +45,11 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         inclusive), symbol, score, technique, source. Best first; a technique that is spread over several places has
         them all.
 
-        With repository, a folder of this machine, the answer holds for the files as they lie there now, changes that
-        are not committed too: repository is that folder and commit is null. source is stored (lines as the graph has
-        them), moved (the same code, found again on other lines or in another file) or retrieved (found by searching the
-        folder: read it before you edit; note says where that is doubtful). Without repository, lines belong to the
-        commit that is named. No locations means that nothing is well founded: do not guess a place."""
+        With repository, a folder of this machine, the answer is for its files as they are now, uncommitted
+        changes too: repository is that folder, commit null. source is stored (the graph's lines), moved (the
+        same code, now on other lines or in another file) or retrieved (found by searching the folder: read it
+        first; note says where that is doubtful). Without repository, lines belong to the commit that is named.
+        No locations means that nothing is well founded: guess no place."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)
