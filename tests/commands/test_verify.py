@@ -149,7 +149,7 @@ def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
 def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
 ) -> None:
-    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(4)\n")})
+    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(10)\n")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     before = levels(kg, capsys)
     # A shell without job control starts what is in the background with this signal ignored.
