@@ -7,7 +7,7 @@ from xkg.serve.background import THREADS, beside
 
 
 def test_work_goes_on_beside_the_callers_own() -> None:
-    met = threading.Barrier(2, timeout=10)
+    met = threading.Barrier(2, timeout=60)
     with beside(met.wait) as result:
         met.wait()
         assert result() in (0, 1)

@@ -44,7 +44,7 @@ def test_nothing_to_do_is_done() -> None:
 
 def failing(error: BaseException, begun: list[int], other_ended: threading.Event) -> Callable[[int], None]:
     """The second of two that begin together fails, and lets the first end."""
-    together = threading.Barrier(2, timeout=10)
+    together = threading.Barrier(2, timeout=60)
     failed = threading.Event()
 
     def work(n: int) -> None:
