@@ -1,13 +1,12 @@
 """Comparing commits of a graph on a real Neo4j, and the bound on what is kept for that."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import a_paper
-from tests.store.neo4j.stores import forget, open_remote, settings_for
+from tests.store.neo4j.stores import settings_for
 from xkg.commands.graph.diff import diff
 from xkg.errors import StoreError
 from xkg.model import PaperBundle
@@ -15,14 +14,6 @@ from xkg.store.neo4j import earlier_states
 from xkg.store.neo4j.store import Neo4jStore
 
 FIRST, SECOND, NEWER = a_paper(1), a_paper(2), a_paper(1, note="newer")
-
-
-@pytest.fixture
-def store(server: Neo4jServer, tmp_path: Path) -> Iterator[Neo4jStore]:
-    opened = open_remote(server, tmp_path / "kg")
-    yield opened
-    forget(opened)
-    opened.close()
 
 
 def states(store: Neo4jStore) -> list[tuple[int, dict[str, PaperBundle]]]:

@@ -25,14 +25,6 @@ FIRST, SECOND = a_paper(1), a_paper(2)
 
 
 @pytest.fixture
-def store(server: Neo4jServer, tmp_path: Path) -> Iterator[Neo4jStore]:
-    opened = open_remote(server, tmp_path / "kg")
-    yield opened
-    forget(opened)
-    opened.close()
-
-
-@pytest.fixture
 def embedded(tmp_path: Path) -> Iterator[EmbeddedStore]:
     with closing(open_store(tmp_path / "embedded")) as opened:
         yield opened

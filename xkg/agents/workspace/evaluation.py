@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from xkg.agents.workspace.edits import definitions
 from xkg.agents.workspace.metric import Metric, plain_text
+from xkg.build.code.test_files import is_test_file
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-_TEST_FILE = re.compile(r"(^|/)(tests?/.*|test_[^/]*|[^/]*_test|conftest)\.py$")
 _MEASURES = re.compile(r"(^|_)(eval\w{0,80}+|test\w{0,80}+|valid\w{0,80}+|metrics?|accuracy|acc|benchmark)(_|$)", re.I)
 _WORD = re.compile(r"[A-Za-z][A-Za-z_ ]{2,}")
 _PRINTS, _NAMES = "(prints the metric)", "(names the metric)"
@@ -27,7 +27,7 @@ def evaluation(
     parsed, and count as a whole."""
     found: dict[str, list[str]] = {}
     for path, text in files.items():
-        whole = path in protect or path in deadly or bool(_TEST_FILE.search(path))
+        whole = path in protect or path in deadly or is_test_file(path)
         if not path.endswith(".py") or path in deadly or (tree := tree_or_none(text)) is None:
             if whole:
                 found.setdefault(path, []).append(text)
@@ -41,7 +41,7 @@ def measuring(
     path: str, tree: ast.Module, metric: Metric, protect: Sequence[str] = ()
 ) -> Iterator[tuple[str, ast.Module | ast.stmt]]:
     """The parts of one file that measure: their names as in `evaluation`, and what they are of its tree."""
-    if path in protect or _TEST_FILE.search(path):
+    if path in protect or is_test_file(path):
         yield path, tree
         return
     printed, label = _literal(metric), _label(metric)

@@ -1,15 +1,16 @@
 """Finds the lines of a repository that are nearest to single statements of a definition, wherever they stand."""
 
-import itertools
 import re
 import textwrap
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
+from typing import TypeVar
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.siblings import siblings
+from xkg.build.code.test_files import is_test_file
 from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.index.block_index import BlockIndex, IndexedBlock
 from xkg.build.grounding.index.identifier_words import content_stems
@@ -32,7 +33,7 @@ _MOST_READ = 20_000
 _SEEN = 0.7
 _DOCSTRING = re.compile(r"^([ \t]*+)[rRuU]?+(\"\"\"|''')((?:(?!\2)[^\n])*+\n(?s:(?!\2).)*+)\2", re.MULTILINE)
 _HEAD = re.compile(r"\A(?:[ \t]*+(?:#[^\n]*+)?\n){4,}+")
-_TEST = re.compile(r"(?:^|/)(?:tests?/|test_|conftest\.py)|_test\.py$")
+_T = TypeVar("_T")
 _IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
 
 
@@ -101,8 +102,7 @@ class StatementSearch:
         for i, text in enumerate(statements):
             # the technique's name outweighs what this statement alone speaks of
             alone = index.words.search(dict.fromkeys(content_stems(text), 1.0))
-            both = itertools.zip_longest(_best(search.scores[i], index, seen), _best(alone, index, seen))
-            found.append([block for pair in both for block in pair if block is not None])
+            found.append(list(_in_turns([_best(search.scores[i], index, seen), _best(alone, index, seen)])))
         return found
 
     def _spans(self, blocks: Iterable[IndexedBlock], index: BlockIndex) -> list[tuple[str, str, int, int]]:
@@ -129,7 +129,7 @@ def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[Ind
     for identity in ranking:
         block = index.blocks[identity]
         limit = _OF_A_SCRIPT if index.symbols.entries[block.symbol].kind == "module" else 1
-        if taken[block.symbol] >= limit or _TEST.search(block.path) or _is_preamble(block.text):
+        if taken[block.symbol] >= limit or is_test_file(block.path) or _is_preamble(block.text):
             continue
         if not _is_known(block.text, seen):
             taken[block.symbol] += 1
@@ -139,7 +139,8 @@ def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[Ind
     return found
 
 
-def _in_turns(lists: Sequence[Sequence[tuple[str, str, int, int]]]) -> Iterator[tuple[str, str, int, int]]:
+def _in_turns(lists: Sequence[Sequence[_T]]) -> Iterator[_T]:
+    """The first of each list, then the second of each, and so on."""
     for rank in range(max(map(len, lists), default=0)):
         yield from (each[rank] for each in lists if rank < len(each))
 

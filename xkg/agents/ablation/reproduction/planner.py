@@ -70,9 +70,9 @@ def given(task: Task) -> str:
         ("evaluation", task.evaluate),
         *(("metric", m) for m in task.metrics),
     ]
-    told = [f"{name}: {value}" for name, value in lines if value]
-    told += [f"data, for reading, at {name}: {', '.join(_inside(place))}" for name, place in task.data.items()]
-    return "\n".join(told)
+    decided = [f"{name}: {value}" for name, value in lines if value]
+    decided += [f"data, for reading, at {name}: {', '.join(_inside(place))}" for name, place in task.data.items()]
+    return "\n".join(decided)
 
 
 def _inside(folder: Path) -> list[str]:

@@ -121,5 +121,5 @@ class FunctionIndex:
 
     def _searched(self, function: Function) -> str:
         known = self._known.get(key_of(function))
-        told = " ".join((known.text, *known.shown)) if known else ""
-        return f"{function.path} {function.name} {told} {function.source[:4000]}"
+        described = " ".join((known.text, *known.shown)) if known else ""
+        return f"{function.path} {function.name} {described} {function.source[:4000]}"

@@ -82,7 +82,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     grammar met errors or this Python cannot parse it. `wanted`: module-level assignments that other files use; they
     become constants too. Never raises for what the text contains."""
     source = text.encode("utf-8", "surrogatepass")
-    root = syntax_root(_language(), source)
+    root = syntax_root(language(), source)
     complete = root is not None
     root = root or _nothing()
     leaves = _leaves(root)
@@ -98,12 +98,13 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
 
 
 @cache
-def _language() -> Language:
+def language() -> Language:
+    """The grammar of Python 3, which also reads the statements of Python 2."""
     return Language(tree_sitter_python.language())
 
 
 def _nothing() -> Node:
-    return Parser(_language()).parse(b"").root_node
+    return Parser(language()).parse(b"").root_node
 
 
 def parse_ast(text: str) -> ast.Module | None:
@@ -274,7 +275,7 @@ def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]
     """Names used in the f-strings of an expression with their attributes: start, end, path."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
-    leaves = _leaves(syntax_root(_language(), source) or _nothing())
+    leaves = _leaves(syntax_root(language(), source) or _nothing())
     ends = _chain_ends(leaves["chain"], source)
     for node in leaves["use"]:
         start, end = node.start_byte - len(prefix), ends.get(node.start_byte, node.end_byte) - len(prefix)

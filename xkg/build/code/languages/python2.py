@@ -4,13 +4,11 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-import tree_sitter_python
-from tree_sitter import Language, Node
+from tree_sitter import Node
 
-from xkg.build.code.languages.python import parse_ast
+from xkg.build.code.languages.python import language, parse_ast
 from xkg.build.code.languages.syntax_nodes import syntax_root
 
-_LANGUAGE = Language(tree_sitter_python.language())
 _MARGIN = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _OCTAL = re.compile(rb"0[0-7]+[lL]?")
 _LONG = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]")
@@ -34,7 +32,7 @@ def as_python3(text: str) -> str:
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
     source = spaced.encode("utf-8", "surrogatepass")
-    root = syntax_root(_LANGUAGE, source)
+    root = syntax_root(language(), source)
     if root is None:
         return text
     parts: list[bytes] = []

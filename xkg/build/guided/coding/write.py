@@ -200,8 +200,8 @@ def plan_faults(answer: Written, definition: str) -> list[str]:
     written = _names_in(answer.implementation)
     found = [gap] if gap else []
     for planned in answer.statements:
-        told = set(_NAME.findall(planned.note))
-        if planned.origin in ("lines", "definition") and not told & written:
+        named = set(_NAME.findall(planned.note))
+        if planned.origin in ("lines", "definition") and not named & written:
             found.append(
                 f"statements: of {planned.statement} ({planned.origin}) the note names no function, class or method of "
                 "the module: name the one that does it"
