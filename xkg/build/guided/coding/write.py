@@ -25,7 +25,7 @@ from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.similarity.fidelity import omitted
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import LineRange, Technique, describe_package
+from xkg.model import Departure, LineRange, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
@@ -66,7 +66,7 @@ _NO_CODE = (
 
 class Component(Value):
     """Code of a component, ready to be called; `proven` is whether its own test has proven it. `sources` and `excerpt`
-    are those of its draft."""
+    are those of its draft, `departures` where it departs from the paper."""
 
     name: str
     technique: str
@@ -74,6 +74,7 @@ class Component(Value):
     proven: bool = False
     sources: tuple[str, ...] = ()
     excerpt: str = ""
+    departures: tuple[Departure, ...] = ()
 
 
 class Declined(Value):
