@@ -133,23 +133,26 @@ class Departure(Node):
     """A statement of a definition that the code, or the lines that it was made from, do not follow: the lines do it in
     another way, and so does the code (`differs`); neither does it (`absent`); the code does it as the definition says,
     and the lines do not (`added`); other lines of the repository do it, which the remark names, and the code does not
-    (`elsewhere`). `searched` is whether other lines of the repository were looked at before."""
+    (`elsewhere`). `searched` is whether other lines of the repository were looked at before. `component` is the name of
+    the component whose code departs, empty for the code itself."""
 
     kind: Literal["differs", "absent", "added", "elsewhere"]
     statement: str
     remark: str
     searched: bool = False
+    component: str = ""
 
     @property
     def kind_in_words(self) -> str:
         lines = "what was found in the repository" if self.searched else "the lines that were compared"
         verb = "does" if self.searched else "do"
-        return {
+        words = {
             "differs": f"{lines} {verb} it in another way, and so does this code",
             "absent": f"neither {lines} nor this code does it",
             "added": f"this code does it, {lines} {verb} not",
             "elsewhere": "the repository does it in other lines than this code was made from, this code does not",
         }[self.kind]
+        return f"in its component {self.component}, {words}" if self.component else words
 
 
 class Fidelity(Node):
@@ -230,7 +233,7 @@ class Code(Node):
 
     @property
     def departures(self) -> tuple[Departure, ...]:
-        """Where paper and repository part, as far as that was found."""
+        """Where paper and repository part, as far as that was found, in the code and in its components."""
         fidelity = self.evidence[-1].fidelity if self.evidence else None
         return fidelity.departures if fidelity is not None else ()
 

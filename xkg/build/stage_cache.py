@@ -70,7 +70,7 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
 def levels(code: Sequence[Code]) -> str:
     """The summary of code nodes by level, with how many of them depart from their paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
-    departing = sum(bool(c.departures) for c in code)
+    departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.build.slicing.test_slice import codebase_of
+from tests.build.slicing.test_slice import codebase_of, without_marks
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import LineRange
 
@@ -68,11 +68,26 @@ def interleaved(left, right, first):
             woven[k] = right[k // 2]
     if first == 1:
         woven = -woven
+    plt.figure()
     plt.plot(woven)
+    plt.close()
     done = woven.sum()
     woven = None
     woven = check(woven)
     return done
+
+
+def descend(x, slope, trace):
+    rate = 0.1
+    seen = 0
+    for k in range(9):
+        x = x - rate * slope(x)
+        seen += 1
+        rate *= 0.5
+    trace.append(x)
+    report = figure(trace)
+    rate = None
+    return x
 ''',
 }
 PREFIX = "local:made@0123456789:walk.py::"
@@ -97,14 +112,14 @@ def names(source: str) -> dict[str, Any]:
     return namespace
 
 
-def test_some_lines_of_a_method_come_with_what_sets_what_they_read() -> None:
+def test_some_lines_of_a_method_come_with_what_sets_what_they_read_and_takes_up_what_they_make() -> None:
     source = sliced("Walk.propose", lines={"Walk.propose": "scale ="}).source
     assert "scale = (self.a - 1) * self.random.rand(count)" in source
     assert "count = len(points)" in source
     assert "self.a = a" in source
     assert "RandomState(seed)" in source
-    assert "moved" not in source
-    assert "self.log" not in source
+    assert "moved = others[partner] + scale * points" in source
+    assert "self.log" not in without_marks(source)
     assert "def pick" not in source.replace("# left out: def pick", "")
     names(source)
 
@@ -177,6 +192,30 @@ def test_what_fills_the_array_of_a_line_comes_with_it() -> None:
     assert "woven[k] = left[k // 2]" in source
     assert "woven[k] = right[k // 2]" in source
     assert "woven = -woven" in source
-    assert "plot" not in source
-    assert "None" not in source
-    assert "check(woven)" not in source
+    assert "done = woven.sum()" in source
+    assert "plot" not in without_marks(source)
+
+
+def test_what_a_later_line_of_the_same_loop_sets_for_the_next_round_comes_with_it() -> None:
+    source = sliced("descend", lines={"descend": "x = x"}).source
+    assert "rate *= 0.5" in source
+    assert "rate = None" not in source
+
+
+def test_what_is_left_out_is_named_by_what_it_sets_and_calls() -> None:
+    source = sliced("descend", lines={"descend": "x = x"}).source
+    assert "# … 3 lines left out, which set report, rate, call append, figure\n" in source
+
+
+def test_a_line_or_two_between_others_are_not_left_out() -> None:
+    source = sliced("descend", lines={"descend": "x = x"}).source
+    assert "seen += 1" in source
+    assert "1 line left out" not in source
+
+
+def test_the_lines_that_are_left_out_are_told() -> None:
+    found = sliced("descend", lines={"descend": "x = x"})
+    text = FILES["walk.py"].split("\n")
+    left_out = [text[n - 1].strip() for at in found.gaps["walk.py"] for n in range(at.start_line, at.end_line + 1)]
+    assert left_out == ["trace.append(x)", "report = figure(trace)", "rate = None"]
+    assert sliced("perimeter").gaps == {}

@@ -13,7 +13,21 @@ from tests.store.graphs import a_paper, open_store
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError, UnknownIdError
 from xkg.llm.prices import tokens
-from xkg.model import Finding, Level, Location, Paper, PaperBundle, Reference, Repository, Resource, Symbol, symbol_id
+from xkg.model import (
+    Code,
+    Departure,
+    Fidelity,
+    Finding,
+    Level,
+    Location,
+    Paper,
+    PaperBundle,
+    Reference,
+    Repository,
+    Resource,
+    Symbol,
+    symbol_id,
+)
 from xkg.serve.answers.quoting import escaped
 from xkg.serve.context.context import KINDS, ContextAnswer, paper_context
 from xkg.serve.context.parts import Kind
@@ -36,6 +50,17 @@ lines = st.text("abc =:\n", max_size=400)
 levels = st.sampled_from(list(Level))
 
 
+departures = st.lists(
+    st.builds(Departure, kind=st.sampled_from(["absent", "added"]), statement=texts, remark=texts, component=texts),
+    max_size=2,
+)
+
+
+def departing(node: Code, found: Sequence[Departure]) -> Code:
+    fidelity = Fidelity(share=1.0, faults=(), statements=2, departures=tuple(found))
+    return node.model_copy(update={"evidence": (node.evidence[-1].model_copy(update={"fidelity": fidelity}),)})
+
+
 @st.composite
 def papers(draw: st.DrawFn) -> PaperBundle:
     count = draw(st.integers(0, 8))
@@ -47,7 +72,7 @@ def papers(draw: st.DrawFn) -> PaperBundle:
     techniques.sort(key=lambda t: t.id)  # a preorder, since the ids are paths
     coded = [t for t in techniques if draw(st.booleans())]
     written = st.one_of(lines, texts, st.sampled_from(["def a(): ...\n", "def a(): ...\ndef b(): ...\n"]))
-    nodes = [code(t, draw(written), draw(texts), draw(levels)) for t in coded]
+    nodes = [departing(code(t, draw(written), draw(texts), draw(levels)), draw(departures)) for t in coded]
     repository = Repository(id="github.com/o/r@abc", url="https://github.com/o/r", commit="abc")
     symbol = Symbol(
         id=symbol_id(repository.id, "a.py", "f"),
@@ -175,8 +200,17 @@ def test_code_is_whole_and_nothing_in_it_or_in_a_text_ends_its_place(bundle: Pap
     assert not there
     for line in outside:
         assert re.match(
-            "$|# Code of the paper: |Paper id |In build order|## |>|Uses: |Packages: |Test:$|- |Left ", line
+            "$|# Code of the paper: |Paper id |In build order|## |>|Uses: |Packages: |Departs |Test:$|- |Left ", line
         )
+
+
+def test_a_context_says_where_code_and_its_components_depart_from_the_paper() -> None:
+    bundle = svgd()
+    own = Departure(kind="absent", statement="Steam is hot.", remark="no heat", searched=True)
+    nodes = [departing(node, [own, own.model_copy(update={"component": "Pouring"})]) for node in bundle.code]
+    context = ask(bundle.model_copy(update={"code": tuple(nodes)}), 4000).context
+    what = "neither what was found in the repository nor this code does it: Steam is hot. (no heat)"
+    assert f"Departs from the paper:\n\n- {what}\n- in its component Pouring, {what}\n" in context
 
 
 def svgd() -> PaperBundle:

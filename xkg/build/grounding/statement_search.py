@@ -1,7 +1,6 @@
 """Finds the lines of a repository that are nearest to single statements of a definition, wherever they stand."""
 
 import re
-import textwrap
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
@@ -14,42 +13,25 @@ from xkg.build.code.test_files import is_test_file
 from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.index.block_index import BlockIndex, IndexedBlock
 from xkg.build.grounding.index.identifier_words import content_stems
-from xkg.build.grounding.index.symbol_index import SymbolIndex, strip_comments
+from xkg.build.grounding.index.symbol_index import SymbolIndex
 from xkg.build.grounding.query import technique_queries
+from xkg.build.grounding.repository_lines import FoundLines, Shown, is_known, lines_not_shown, shortened, without_blanks
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 from xkg.model import Technique
-from xkg.value import Value
 
 MOST_CHARACTERS = 7_000
+# Of what the code that was shown in part does in the lines that were not: all, up to this, before anything else.
+MOST_NOT_SHOWN = 10_000
 _EACH = 3  # by a statement with its technique's name, and by the words of the statement alone
 _NEAR = 15
 _OF_A_SCRIPT = 2
 # A function up to this is shown whole; of longer ones, and of scripts, the block with some lines around it.
 _SHORT = 40
 _AROUND = 10
-_LONGEST = 1_800
 _MOST_READ = 20_000
-_SEEN = 0.7
-_DOCSTRING = re.compile(r"^([ \t]*+)[rRuU]?+(\"\"\"|''')((?:(?!\2)[^\n])*+\n(?s:(?!\2).)*+)\2", re.MULTILINE)
-_HEAD = re.compile(r"\A(?:[ \t]*+(?:#[^\n]*+)?\n){4,}+")
 _T = TypeVar("_T")
 _IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
-
-
-class FoundLines(Value):
-    """Lines of a file (of a notebook: of its code cells together), the innermost symbol that holds them, and their text
-    without a common margin."""
-
-    symbol: str
-    path: str
-    first: int
-    last: int
-    text: str
-
-    @property
-    def place(self) -> str:
-        return f"{self.path}:{self.first}-{self.last}"
 
 
 class StatementSearch:
@@ -65,14 +47,17 @@ class StatementSearch:
         return BlockIndex(SymbolIndex(self._codebase))
 
     def __call__(
-        self, name: str, statements: Sequence[str], shown: str, made_from: Sequence[str]
+        self, name: str, statements: Sequence[str], shown: Shown, made_from: Sequence[str]
     ) -> tuple[FoundLines, ...]:
-        """The lines that rank best for each of the statements of technique `name`, tests aside, in about 7,000
-        characters, without what is in `shown`. What has the name of a symbol of `made_from` but for digits comes first.
-        Raises `EmbeddingError`, and `UnknownIdError` as `Codebase` does."""
+        """The lines that are `not_shown` of code that was shown in part, in at most 10,000 characters, those that share
+        most words with the statements where all would be more; then the lines that rank best for each of the statements
+        of technique `name`, tests aside, in about 7,000 characters, without what is shown. Of these, what has the name
+        of a symbol of `made_from` but for digits comes first. Raises `EmbeddingError`, and `UnknownIdError` as
+        `Codebase` does."""
         with self._lock:
             index = self._index
-        seen = {"".join(line.split()) for line in shown.split("\n")}
+        seen = {without_blanks(line) for line in shown.text.split("\n")}
+        cut = self._not_shown(shown, statements, index)
         beside = siblings(self._codebase, made_from)
         known = self._codebase.symbols()
         spans = [(i, known[i].symbol.path, known[i].symbol.start_line, known[i].symbol.end_line) for i in beside]
@@ -80,13 +65,32 @@ class StatementSearch:
         found: list[FoundLines] = []
         room = MOST_CHARACTERS
         for symbol, path, first, last in [*spans, *_in_turns(ranked)]:
-            text = _shortened("\n".join(self._lines(path, first, last))[:_MOST_READ])
-            again = any(f.path == path and f.first <= last and first <= f.last for f in found)
-            if again or len(text) > room or _is_known(text, seen):
+            text = shortened("\n".join(self._lines(path, first, last))[:_MOST_READ])
+            again = any(f.path == path and f.first <= last and first <= f.last for f in (*cut, *found))
+            if again or len(text) > room or is_known(text, seen):
                 continue
             room -= len(text)
             found.append(FoundLines(symbol=symbol, path=path, first=first, last=last, text=text))
-        return tuple(found)
+        return (*cut, *found)
+
+    def _not_shown(self, shown: Shown, statements: Sequence[str], index: BlockIndex) -> list[FoundLines]:
+        """Of these, in the order of `shown` and of their files."""
+        every = lines_not_shown(self._codebase, shown)
+        words = [set(content_stems(text)) for text in statements]
+
+        def fit(lines: FoundLines) -> float:
+            own = set(content_stems(lines.text))
+            return max((sum(index.words.rarity(word) for word in each & own) for each in words), default=0.0)
+
+        if sum(len(lines.text) for lines in every) <= MOST_NOT_SHOWN:
+            return every
+        chosen: set[int] = set()
+        room = MOST_NOT_SHOWN
+        for number in sorted(range(len(every)), key=lambda n: -fit(every[n])):
+            if len(every[number].text) <= room:
+                room -= len(every[number].text)
+                chosen.add(number)
+        return [every[number] for number in sorted(chosen)]
 
     def _ranked(
         self, index: BlockIndex, name: str, statements: Sequence[str], seen: Set[str]
@@ -131,7 +135,7 @@ def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[Ind
         limit = _OF_A_SCRIPT if index.symbols.entries[block.symbol].kind == "module" else 1
         if taken[block.symbol] >= limit or is_test_file(block.path) or _is_preamble(block.text):
             continue
-        if not _is_known(block.text, seen):
+        if not is_known(block.text, seen):
             taken[block.symbol] += 1
             found.append(block)
         if len(found) >= _EACH:
@@ -148,19 +152,3 @@ def _in_turns(lists: Sequence[Sequence[_T]]) -> Iterator[_T]:
 def _is_preamble(text: str) -> bool:
     lines = [line for line in text.split("\n") if line.strip()]
     return sum(_IMPORT.match(line) is not None for line in lines) * 2 > len(lines)
-
-
-def _shortened(text: str) -> str:
-    """Lines with the first words of each docstring alone, without a long comment at their head and a common margin."""
-
-    def first_words(docstring: re.Match[str]) -> str:
-        words = next((line.strip() for line in docstring[3].split("\n") if line.strip()), "")
-        return f"{docstring[1]}{docstring[2]}{words}{docstring[2]}"
-
-    brief = _DOCSTRING.sub(first_words, _HEAD.sub("", text, count=1))
-    return textwrap.dedent(re.sub(r"\n{2,}", "\n", brief)).strip("\n")[:_LONGEST]
-
-
-def _is_known(text: str, seen: Set[str]) -> bool:
-    written = ["".join(line.split()) for line in strip_comments(text).split("\n") if line.strip()]
-    return sum(line in seen for line in written) >= _SEEN * len(written)

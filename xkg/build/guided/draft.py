@@ -7,6 +7,7 @@ from pathlib import Path
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import Scope
 from xkg.llm.prompt import Prompt, load_prompt
+from xkg.model import LineRange
 from xkg.sandbox.evidence.own_statements import component_calls, own_lines
 from xkg.value import Value
 
@@ -43,8 +44,9 @@ class Draft(Value):
     `definition` is the technique's, without its name; `declared` is what the module's author says of the statements of
     it that the module does not simply take over from its source lines, one per entry. `by_definition` maps functions
     and classes that the author wrote from the definition alone, since the source lines have nothing of the kind, to the
-    numbers of its statements. `second_places` are the ids of symbols whose lines were added to the excerpt since the
-    model found in them what a check had missed."""
+    numbers of its statements. `partly` are the ids of located symbols, and of symbols that they use, of which the
+    excerpt may lack lines, `gaps` those that it lacks, by path. `second_places` are the ids of symbols whose lines were
+    added to the excerpt since the model found in them what a check had missed."""
 
     technique: str
     name: str
@@ -64,6 +66,8 @@ class Draft(Value):
     definition: str = ""
     declared: tuple[str, ...] = ()
     by_definition: Mapping[str, tuple[int, ...]] = {}
+    partly: tuple[str, ...] = ()
+    gaps: Mapping[str, tuple[LineRange, ...]] = {}
     second_places: tuple[str, ...] = ()
 
     @property

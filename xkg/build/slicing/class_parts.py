@@ -28,6 +28,7 @@ _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
 _ALL_ATTRIBUTES = frozenset("__dict__ parameters named_parameters state_dict children modules named_modules".split())
 _LONGEST = 160
 _LONG_TEXT = 3  # lines
+_MADE_REACHABLE = "not in the repository: it makes this function reachable here"
 # Attributes that need one another in a longer chain are retained with the whole class.
 _MOST_ROUNDS = 40
 # Methods that a constructor calls to be set up; more are no person's code.
@@ -353,7 +354,7 @@ class Parts:
             is_direct = root in self._function(function).statements and has_own_lines(root, self._lines)
             if isinstance(root, Function) and is_direct and root.name not in returned:
                 indent, last = indent_of(root, self._lines), last_line(root)
-                found.append(Gap(last + 1, last, f"\n{indent}return {root.name}"))
+                found.append(Gap(last + 1, last, f"\n{indent}return {root.name}  # {_MADE_REACHABLE}"))
         yield from sorted(found, key=lambda gap: (gap.first, gap.last))
 
     def _signature(self, member: ast.stmt) -> str:

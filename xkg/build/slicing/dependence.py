@@ -102,8 +102,10 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements to the statements inside that are needed; none where all of a statement is."""
-        for seed, roots in seeds.items():
+        """`seeds` maps statements, the most important first, to the statements inside that are needed; none where all
+        of a statement is. What the first needs comes before what the others do."""
+        for rank, (seed, roots) in enumerate(seeds.items()):
+            self._distance[seed] = _FAR if rank else 0
             if roots:
                 self.parts[seed] = self._new_parts(seed, roots)
             self._include(seed, None, seed=True)

@@ -2,13 +2,21 @@
 TSE 1984): what binds or changes a name that they use, with the conditions and loops around it."""
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xkg.build.slicing.scoping.bindings import Function
 
 _LOGS = frozenset("debug error info log print warn warning".split())
 _SUITES = ("body", "orelse", "finalbody")
+# What is left out is named by what it sets and calls, up to this many names each.
+_MOST_NAMED = 6
+# Leaving out less than this saves no more than the words that stand for it.
+_SHORT_GAP = 2  # lines
+# What is shown around chosen lines of a function goes on from step to step up to this.
+_MOST_NEAR = 60  # lines
+_MOST_TAKING_UP = 4
 # What has names of its own: its statements are retained together.
 Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
@@ -160,21 +168,70 @@ class FunctionParts:
         return kept
 
     def near(self, roots: Collection[ast.stmt]) -> set[ast.stmt]:
-        """`roots` and what fills the values that they make (`a[i] = …`, `a = -a`), with the headings around them, and
-        the statements before these that set what they read."""
-        made = [*roots, *(each for root in roots for each in self._filling(root))]
+        """`roots` and what fills the values that they make (`a[i] = …`, `a = -a`), the statements before these that set
+        what they read, the assignments and returns that take up what they make, and what sets what all of these read,
+        step by step while the whole is short; with the headings around them."""
+        made = self._with_filling(roots)
         kept = self._with_headings(made)
-        end = max(last_line(each) for each in made)
-        names = {name for statement in kept for name in _names_read(statement)}
-        setting = [s for name in names for s in self._changing.get(name, ()) if s.lineno <= end]
-        return kept | self._with_headings(setting)
+        end = max(last_line(self._outermost_loop(each)) for each in made)
+        fresh, lines = self._with_headings(self._setting(kept, end)) - kept, _lines_of(kept)
+        kept |= fresh
+        following = self._with_headings(self._with_filling(self._taking_up(made))) - kept
+        fresh |= following
+        kept |= following
+        while fresh and lines + _lines_of(fresh) <= _MOST_NEAR:
+            lines += _lines_of(fresh)
+            fresh = self._with_headings(self._setting(fresh, end)) - kept
+            if lines + _lines_of(fresh) <= _MOST_NEAR:
+                kept |= fresh
+        return self._with_short_gaps(kept)
+
+    def _setting(self, statements: Collection[ast.stmt], end: int) -> set[ast.stmt]:
+        """The statements up to line `end` that set what others read."""
+        names = {name for statement in statements for name in _names_read(statement)}
+        return {s for name in names for s in self._changing.get(name, ()) if s.lineno <= end}
+
+    def _taking_up(self, made: Collection[ast.stmt]) -> list[ast.stmt]:
+        """The first short assignments and returns after statements that read what these make."""
+        names = {name for statement in made for name in _made_by(statement)}
+        start = max(last_line(statement) for statement in made)
+        found: list[ast.stmt] = [
+            each
+            for each in self.statements
+            if each.lineno > start
+            and isinstance(each, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Return)
+            and last_line(each) - each.lineno <= _SHORT_GAP
+            and names & _names_read(each)
+        ]
+        return found[:_MOST_TAKING_UP]
+
+    def _with_filling(self, statements: Collection[ast.stmt]) -> list[ast.stmt]:
+        return [*statements, *(each for statement in statements for each in self._filling(statement))]
+
+    def _outermost_loop(self, statement: ast.stmt) -> ast.stmt:
+        """The loop that holds all loops around a statement, since what follows it there runs before it, too; without
+        one, the statement itself."""
+        found, above = statement, self._above.get(statement)
+        while above is not None:
+            found = above if isinstance(above, ast.For | ast.AsyncFor | ast.While) else found
+            above = self._above.get(above)
+        return found
+
+    def _with_short_gaps(self, kept: set[ast.stmt]) -> set[ast.stmt]:
+        """`kept`, with runs of other statements in the same blocks that are too short to be left out."""
+        found = set(kept)
+        holders = [self.function, *(each for each in kept if _is_compound(each))]
+        for block in (b for holder in holders for b in blocks(holder)):
+            for is_kept, run in itertools.groupby(block, key=kept.__contains__):
+                short = [] if is_kept else list(run)
+                if short and last_line(short[-1]) - first_line(short[0]) < _SHORT_GAP:
+                    found.update(each for each in self.statements if _is_within(each, short))
+        return found
 
     def _filling(self, root: ast.stmt) -> Iterator[ast.stmt]:
-        """The statements after `a = …` that go on making `a`, until it is bound to something else."""
-        if not isinstance(root, ast.Assign):
-            return
-        for name in {target.id for target in root.targets if isinstance(target, ast.Name)}:
-            for later in self._changing[name]:
+        """The statements after `a = …` or `a[i] += …` that go on making `a`, until it is bound to something else."""
+        for name in _made_by(root):
+            for later in self._changing.get(name, ()):
                 if later.lineno > last_line(root) and not isinstance(later, Scoped):
                     if _is_bound_in(later, name) and name not in _names_read(later):
                         break
@@ -189,6 +246,21 @@ class FunctionParts:
                 kept.add(each)
                 each = self._above.get(each)
         return kept
+
+
+def _lines_of(statements: Iterable[ast.stmt]) -> int:
+    """The number of lines of statements, of compound ones of their headings."""
+    return sum(heading_end(each) - first_line(each) + 1 for each in statements)
+
+
+def _is_within(statement: ast.stmt, run: Sequence[ast.stmt]) -> bool:
+    return first_line(run[0]) <= statement.lineno and last_line(statement) <= last_line(run[-1])
+
+
+def _made_by(statement: ast.stmt) -> set[str]:
+    """The names whose values an assignment makes or changes."""
+    roots = (chain_root(target) for target in _targets(statement))
+    return {root.id for root in roots if isinstance(root, ast.Name)}
 
 
 def gaps(node: ast.stmt, kept: Collection[ast.stmt], lines: Sequence[str]) -> Iterator[Gap]:
@@ -218,7 +290,55 @@ def _gap(run: Sequence[ast.stmt], before: int, lines: Sequence[str], *, alone: b
     indent = indent_of(run[0], lines)
     count = last - first + 1
     left_out = f"# … {count} lines left out" if count > 1 else "# … 1 line left out"
-    return Gap(first, last, f"{indent}{'pass  ' if alone else ''}{left_out}")
+    effects = [text for text in (_listed("set", _assigned(run)), _listed("call", _called(run))) if text]
+    effects += ["return"] if any(isinstance(node, ast.Return) for each in run for node in ast.walk(each)) else []
+    which = f", which {', '.join(effects)}" if effects else ""
+    return Gap(first, last, f"{indent}{'pass  ' if alone else ''}{left_out}{which}")
+
+
+def _listed(verb: str, names: Iterable[str]) -> str:
+    """`set a, b …`; '' for no names."""
+    first = list(itertools.islice(dict.fromkeys(names), _MOST_NAMED + 1))
+    return f"{verb} {', '.join(first[:_MOST_NAMED])}{' …' * (len(first) > _MOST_NAMED)}" if first else ""
+
+
+def _assigned(run: Iterable[ast.stmt]) -> Iterator[str]:
+    """What statements assign, change in place or define: `a` for `a = …` and `a[i] = …`, `x.a` for `x.a += …`."""
+    for node in (inner for each in run for inner in ast.walk(each)):
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        for target in _targets(node):
+            while isinstance(target, ast.Subscript | ast.Starred):
+                target = target.value
+            if isinstance(target, ast.Name):
+                yield target.id
+            elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+                yield f"{target.value.id}.{target.attr}"
+
+
+def _targets(node: ast.AST) -> Iterator[ast.expr]:
+    """The targets of an assignment, those of `a, b = …` one by one."""
+    if isinstance(node, ast.Assign):
+        pending = list(node.targets)
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
+        pending = [node.target]
+    else:
+        return
+    while pending:
+        target = pending.pop(0)
+        if isinstance(target, ast.Tuple | ast.List):
+            pending = [*target.elts, *pending]
+        else:
+            yield target
+
+
+def _called(run: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names of the functions that statements call, but for those that log."""
+    for node in (inner for each in run for inner in ast.walk(each)):
+        if isinstance(node, ast.Call) and not _is_log(node):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name:
+                yield name
 
 
 def above_comments(first: int, before: int, lines: Sequence[str]) -> int:

@@ -49,7 +49,8 @@ class Slice(Value):
     `entries` are the names of the requested symbols in it (of a method: its class). `derived_from` are the ids of the
     requested symbols, then of all others in it, in order. `packages` are top-level imports from outside the standard
     library. `missing` maps names that nothing defines to the reason; `cut` are ids of dependencies beyond the length
-    limit, `outlines` their signatures; `notes` list code that static slicing cannot follow."""
+    limit, `outlines` their signatures; `gaps`, by path, are the lines of the definitions in it that are left out, in
+    order; `notes` list code that static slicing cannot follow."""
 
     source: str
     entries: tuple[str, ...] = ()
@@ -58,6 +59,7 @@ class Slice(Value):
     missing: dict[str, str] = Field(default={})
     cut: tuple[str, ...] = ()
     outlines: tuple[str, ...] = ()
+    gaps: dict[str, tuple[LineRange, ...]] = Field(default={})
     notes: tuple[str, ...] = ()
     refused: str = ""
 
@@ -162,6 +164,7 @@ class _Slicer:
             missing=missing,
             cut=tuple(cut),
             outlines=tuple(line for definition in self.need.cut for line in self._outline(definition)),
+            gaps=self._gaps(),
             notes=self._notes(),
         )
 
@@ -430,6 +433,15 @@ class _Slicer:
         if parts is None or not parts.gaps:
             return not is_inner
         return is_inner and all(parts.holds(line) for line in range(symbol.start_line, symbol.end_line + 1))
+
+    def _gaps(self) -> dict[str, tuple[LineRange, ...]]:
+        found: dict[str, list[LineRange]] = {}
+        for place in sorted(self.need.included, key=lambda place: (place.path, place.index)):
+            parts = self.need.parts.get(place)
+            for gap in parts.gaps if parts is not None else ():
+                if gap.first <= gap.last:
+                    found.setdefault(place.path, []).append(LineRange(start_line=gap.first, end_line=gap.last))
+        return {path: tuple(ranges) for path, ranges in found.items()}
 
     def _outline(self, definition: Definition) -> Iterator[str]:
         scope = self.need.scope(definition.path)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Evidence, Fidelity, LineRange, PaperBundle, Technique, paper_of
+from xkg.model import Code, Departure, Evidence, Fidelity, LineRange, PaperBundle, Technique, paper_of
 from xkg.serve.answers.references import code_id, is_code, paper_id, quoted, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
@@ -242,18 +242,24 @@ def _proven(code: Code) -> str:
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Where paper and repository part; that they do not, or that nobody compared them."""
+    """Where paper and repository part, in the code itself and in its components; that they do not, or that nobody
+    compared them."""
+    own = [each for each in fidelity.departures if not each.component]
+    components = [each for each in fidelity.departures if each.component]
+    inherited = f"; its components depart from the paper, too: {_listed(components)}" if components else ""
     if fidelity.statements is None:
-        return "; not compared with the statements of its definition"
-    if not fidelity.departures:
-        return f"; paper and repository agree in the {plural(fidelity.statements, 'statement')} of its definition"
-    parted = len({departure.statement for departure in fidelity.departures})
+        return f"; not compared with the statements of its definition{inherited}"
     statements = plural(fidelity.statements, "statement")
-    listed = "; ".join(
-        f"“{short(each.statement, 160)}”: {each.kind_in_words}, {short(each.remark, SHORT_TEXT)}"
-        for each in fidelity.departures
+    if not own:
+        return f"; paper and repository agree in the {statements} of its definition{inherited}"
+    parted = len({departure.statement for departure in own})
+    return f"; departs from the paper in {parted} of {statements} of its definition: {_listed(own)}{inherited}"
+
+
+def _listed(departures: Iterable[Departure]) -> str:
+    return "; ".join(
+        f"“{short(each.statement, 160)}”: {each.kind_in_words}, {short(each.remark, SHORT_TEXT)}" for each in departures
     )
-    return f"; departs from the paper in {parted} of {statements} of its definition: {listed}"
 
 
 EXAMPLES = (

@@ -99,12 +99,20 @@ def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list
         facts = [f"Uses: {chosen.names(others)}"] if others else []
         facts += [f"Packages: {', '.join(inline(name, 60) for name in code.versions)}"] if code.packages else []
         lines += [". ".join(facts) + ".", ""] if facts else []
+        lines += [*_departures(code), ""] if code.departures and form != "raw" else []
         if "techniques" in chosen.include and chosen.by_id[technique].definition.strip():
             lines += [quoted(chosen.by_id[technique].definition), ""]
         lines.append(fenced(text, code.language))
         test = "\nTest:\n\n" + fenced(code.test, code.language) if code.test.strip() and form != "raw" else ""
         pairs.append(_pair(chosen, technique, n, "\n".join(lines), test))
     return pairs, without
+
+
+def _departures(code: Code) -> list[str]:
+    return ["Departs from the paper:", ""] + [
+        f"- {inline(each.kind_in_words, 200)}: {inline(each.statement, 160)} ({inline(each.remark, 200)})"
+        for each in code.departures
+    ]
 
 
 def _pair(chosen: Chosen, technique: str, place: int, text: str, test: str) -> Pair:

@@ -16,10 +16,10 @@ from tests.build.guided.checking.test_judge import (
 )
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
-from xkg.build.grounding.statement_search import FoundLines
+from xkg.build.grounding.repository_lines import FoundLines, Shown
 from xkg.build.guided.checking.judge import Checked, check
 from xkg.errors import AnswerError, EmbeddingError
-from xkg.model import Level
+from xkg.model import Level, LineRange
 
 DRAFT = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
 TWICE = FoundLines(
@@ -64,7 +64,7 @@ def test_without_a_search_a_departure_speaks_of_the_lines_alone() -> None:
 
 
 def test_what_the_repository_does_elsewhere_and_others_need_is_named_with_its_place() -> None:
-    done = searched(FakeModel({"fidelity": [PARTED], "elsewhere": [found("does")]}))
+    done = searched(FakeModel({"fidelity": [parted("absent")], "elsewhere": [found("does")]}))
     [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
     assert (done.level, departure.kind) == (Level.FAITHFUL, "elsewhere")
     assert departure.remark == "twice doubles the size (twice.py:3-4)"
@@ -104,10 +104,95 @@ def test_what_the_module_should_have_and_does_not_get_is_no_faithful_code() -> N
 
 
 def test_what_only_the_code_seemed_to_do_is_no_departure_where_the_repository_does_it() -> None:
-    done = searched(FakeModel({"fidelity": [parted("added")], "elsewhere": [found("does")]}))
+    told = "The square is an addition.\n"
+    draft = DRAFT.model_copy(
+        update={
+            "documentation": f"{DRAFT.documentation}\n{told}",
+            "declared": ("[1] comes in as an argument: w", "[2] not in the lines, written from the definition: ess"),
+            "by_definition": {"ess": (2,)},
+        }
+    )
+    edit = {"file": "documentation", "search": told, "replace": "The square is as in the repository.\n"}
+    answers = {
+        "fidelity": [parted("added")],
+        "elsewhere": [found("does")],
+        "revise": [{"cause": "it is there", "edits": [edit]}],
+    }
+    ask = FakeModel(answers)
+    done = check(ready(draft), DEFINITION, quickly, ask, search=lambda *_: (TWICE,))
+    assert requested_prompts(ask) == ["fidelity", "elsewhere", "revise"]
+    assert "is no addition to the repository, which does it: twice doubles the size" in ask.requests[2][2]["findings"]
     assert (done.evidence[-1].fidelity or pytest.fail("none")).departures == ()
     assert "# --- twice.py:3-4\n" in done.draft.excerpt
+    assert "The square is as in the repository." in done.draft.documentation
+    assert done.draft.declared == ("[1] comes in as an argument: w",)
+    assert done.draft.by_definition == {}
     assert done.level is Level.FAITHFUL
+
+
+def test_what_other_lines_do_as_the_definition_says_is_mended_whoever_is_said_to_need_it() -> None:
+    """The lines compared did it in another way: so the code has it, and in the wrong way."""
+    nothing = {"cause": "cannot", "edits": []}
+    ask = FakeModel({"fidelity": [PARTED], "elsewhere": [found("does")], "revise": [nothing]})
+    done = searched(ask)
+    assert requested_prompts(ask) == ["fidelity", "elsewhere", "revise"]
+    assert "# --- twice.py:3-4\ndef twice(w):" in ask.requests[2][2]["sources"]
+    assert done.level is Level.TESTED
+
+
+def test_of_what_other_lines_do_in_another_way_it_is_not_said_that_the_repository_does_not_do_it() -> None:
+    ask = FakeModel({"fidelity": [parted("absent")], "elsewhere": [found("otherwise")]})
+    [departure] = (searched(ask).evidence[-1].fidelity or pytest.fail("none")).departures
+    assert departure.kind == "elsewhere"
+    assert departure.remark == "in another way: twice doubles the size (twice.py:3-4)"
+
+
+def test_code_that_adds_what_the_repository_does_in_another_way_is_mended_by_its_lines() -> None:
+    nothing = {"cause": "cannot", "edits": []}
+    answers = {"fidelity": [parted("added")], "elsewhere": [found("otherwise", belongs=True)], "revise": [nothing]}
+    ask = FakeModel(answers)
+    searched(ask)
+    assert "missing: what other lines of the repository do in another way: twice" in ask.requests[2][2]["findings"]
+
+
+def test_lines_left_out_of_the_compared_ones_are_looked_for_and_marked() -> None:
+    gaps = {"ess.py": (LineRange(start_line=4, end_line=5),)}
+    draft = DRAFT.model_copy(update={"partly": ("r:ess.py::ess",), "gaps": gaps})
+    requests: list[Shown] = []
+
+    def search(_: str, __: Sequence[str], shown: Shown, ___: Sequence[str]) -> Sequence[FoundLines]:
+        requests.append(shown)
+        return (TWICE.model_copy(update={"left_out": True}), TWICE)
+
+    ask = FakeModel({"fidelity": [PARTED], "elsewhere": [found("not")]})
+    check(ready(draft), DEFINITION, quickly, ask, search=search)
+    assert (requests[0].symbols, requests[0].gaps) == (draft.partly, gaps)
+    assert draft.excerpt in requests[0].text
+    lines = ask.requests[1][2]["lines"]
+    assert "[1] twice.py:3-4, left out of the lines compared so far\n" in lines
+    assert "[2] twice.py:3-4\n" in lines
+
+
+def test_what_a_revision_departs_in_is_looked_for_too() -> None:
+    edits = [{"file": "documentation", "search": "", "replace": f"{DRAFT.documentation} It is a size."}]
+    edits += [{"file": "test", "search": "== 2.0", "replace": "== 1.0 * 2.0"}]
+    first = {**parted("differs"), "faults": [{"kind": "missing", "remark": "the factor"}]}
+    second = {
+        **PARTED,
+        "statements": [{"statement": 1, "verdict": "absent", "remark": "none"}, *parted("differs")["statements"][1:]],
+    }
+    ask = FakeModel(
+        {
+            "fidelity": [first, second],
+            "elsewhere": [found("not"), found("not")],
+            "revise": [{"cause": "it", "edits": edits}],
+        }
+    )
+    done = searched(ask)
+    assert requested_prompts(ask) == ["fidelity", "elsewhere", "revise", "fidelity", "elsewhere"]
+    assert "[2]" not in ask.requests[4][2]["departures"]
+    departures = (done.evidence[-1].fidelity or pytest.fail("none")).departures
+    assert [each.searched for each in departures] == [True, True]
 
 
 def test_where_nothing_is_found_nothing_is_asked() -> None:

@@ -1,8 +1,9 @@
 import pytest
 
 from tests.build.slicing.test_slice import codebase_of
-from xkg.build.guided.coding.material import MAX_BYTES, material, without
+from xkg.build.guided.coding.material import MAX_BYTES, material, narrowed, without
 from xkg.errors import UnknownIdError
+from xkg.model import LineRange
 
 FILES = {
     "rates.py": '''import numpy as np
@@ -121,3 +122,48 @@ def test_definitions_of_components_are_omitted() -> None:
         "X = 1\n\n# a: see the components\n\n# B: see the components\n\ndef c():\n    return a()\n"
     )
     assert without("print x", {"a"}, ()) == "print x"
+
+
+def documented(name: str, calls: str, lines: int, remarks: int) -> str:
+    text = "\n".join(f"    Remark {n} about what it takes and gives back." for n in range(remarks))
+    body = "\n".join(f"    x = x * {n} + {name}_weight(x, {n})" for n in range(lines))
+    return f"def {name}(x):\n    '''Does {name}.\n\n{text}\n    '''\n{body}\n    return {calls or 'x'}\n\n"
+
+
+def test_long_docstrings_do_not_cost_a_place_the_functions_that_it_calls() -> None:
+    text = documented("outer", "middle(x)", 90, 80) + documented("middle", "inner(x)", 90, 80)
+    text += documented("inner", "", 90, 80)
+    found = material(codebase_of({"a.py": text}), ["local:made@0123456789:a.py::outer"])
+    assert all(f"def {name}(x):" in found.code for name in ("outer", "middle", "inner"))
+    assert not any("Left out" in remark for remark in found.remarks)
+    assert "Remark 70 about" in found.code.partition("def outer")[2]
+    assert "Remark 70 about" not in found.code.partition("def outer")[0]
+
+
+def test_what_the_best_place_needs_comes_before_what_others_need() -> None:
+    text = documented("core", "spline(x)", 100, 0) + documented("spline", "bins(x)", 150, 0)
+    text += documented("bins", "", 200, 0) + documented("other", "plots(x) + tables(x)", 30, 0)
+    text += documented("plots", "", 250, 0) + documented("tables", "", 250, 0)
+    places = [f"local:made@0123456789:a.py::{name}" for name in ("core", "other")]
+    found = material(codebase_of({"a.py": text}), places)
+    assert all(f"def {name}(x):" in found.code for name in ("core", "spline", "bins", "other"))
+    [remark] = [each for each in found.remarks if "Left out for room" in each]
+    assert "tables" in remark
+    assert short(found.partly)[:2] == ["core", "other"]
+    assert "tables" in short(found.partly)
+
+
+def test_a_function_is_narrowed_to_its_lines_only_where_it_is_long() -> None:
+    codebase = codebase_of({"a.py": documented("brief", "", 20, 200) + documented("long", "", 200, 0)})
+    at = [LineRange(start_line=230, end_line=230)]
+    lines = {f"local:made@0123456789:a.py::{name}": at for name in ("brief", "long")}
+    assert short(tuple(narrowed(codebase, lines))) == ["long"]
+
+
+def test_lines_that_are_left_out_of_a_place_are_known() -> None:
+    body = "\n".join(f"    x{n} = scaled(x, {n})" for n in range(200))
+    codebase = codebase_of({"a.py": f"def long(x):\n{body}\n    return x199\n"})
+    identity = "local:made@0123456789:a.py::long"
+    found = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
+    assert found.partly == (identity,)
+    assert [(at.start_line, at.end_line) for at in found.gaps["a.py"]] == [(2, 4), (6, 202)]

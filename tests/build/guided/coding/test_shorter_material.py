@@ -118,7 +118,7 @@ def test_of_a_located_function_with_lines_only_these_are_material() -> None:
     identity = f"{PREFIX}spread"
     narrowed = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
     assert "centred = values" in narrowed.code
-    assert "** power" not in narrowed.code
+    assert "def measure" not in narrowed.code
     assert not any("nothing" in remark for remark in narrowed.remarks)
 
 

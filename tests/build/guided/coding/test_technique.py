@@ -369,3 +369,18 @@ def test_two_techniques_that_name_each_other_do_not_wait_for_each_other(build: B
     second = DAMPING.model_copy(update={"parent": None, "definition": "Damps after the median peak clipping."})
     coded, _ = build([first, second], {t.id: LOCATED[t.id] for t in (first, second)})
     assert set(coded) == {first.id, second.id}
+
+
+def test_what_a_component_departs_in_is_said_of_the_whole(build: Build) -> None:
+    def compared(question: Question) -> dict[str, Any]:
+        differs = "Clips" in question.inputs["definition"] and "damps" not in question.inputs["definition"]
+        kind, remark = ("differs", "above nine medians") if differs else ("same", "")
+        return {**verdict(), "statements": [{"statement": 1, "verdict": kind, "remark": remark}]}
+
+    done, _ = build(fidelity=compared)
+    part, whole = done[CLIPPING.id].code, done[TOP.id].code
+    assert part is not None
+    assert whole is not None
+    assert [each.component for each in part.departures] == [""]
+    assert whole.departures == (part.departures[0].model_copy(update={"component": CLIPPING.name}),)
+    assert not (done[DAMPING.id].code or part).departures

@@ -19,6 +19,7 @@ from xkg.value import Value
 
 ROUNDS = 8
 MOST_CODE = 52_100
+CUT = "\n… (cut)"
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
@@ -181,4 +182,4 @@ def room_for(excerpt: str, *others: str) -> str:
     data = excerpt.encode("utf-8", "replace")
     if len(data) <= room:
         return excerpt
-    return data[: max(room, 0)].decode("utf-8", "ignore").rpartition("\n")[0] + "\n… (cut)"
+    return data[: max(room, 0)].decode("utf-8", "ignore").rpartition("\n")[0] + CUT

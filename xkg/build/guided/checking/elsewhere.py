@@ -1,10 +1,13 @@
 """Before it is said that a repository does not do what a definition says: does it, in lines that were not compared?"""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
-from xkg.build.grounding.statement_search import FoundLines
-from xkg.build.guided.checking.debug import Debugged
+from xkg.build.grounding.repository_lines import FoundLines, Shown
+from xkg.build.guided.checking.debug import CUT, Debugged
+from xkg.build.guided.checking.fidelity import compared_sources
+from xkg.build.guided.definition_statements import statements_of
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.similarity.fidelity import share
 from xkg.errors import AnswerError, EmbeddingError
@@ -12,11 +15,15 @@ from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity
 from xkg.value import Value
 
-Search = Callable[[str, Sequence[str], str, Sequence[str]], Sequence[FoundLines]]
-"""Lines of a repository for a technique's name and statements, without what is shown already, first those whose
-symbols are named like these (ids)."""
+Search = Callable[[str, Sequence[str], Shown, Sequence[str]], Sequence[FoundLines]]
+"""Lines of a repository for a technique's name and statements: first what is left out of what is shown, then others,
+first those whose symbols are named like these (ids)."""
 
 _MOST_DEPARTURES = 8
+# The question for the departures of a draft, and one for what its revision is said to depart in.
+_MOST_QUESTIONS = 2
+_LEFT_OUT = ", left out of the lines compared so far"
+_NUMBER = re.compile(r"\[(\d++)\]")
 
 
 class Found(AnswerType):
@@ -39,62 +46,97 @@ class _Known(Value):
     found: Found
     lines: tuple[FoundLines, ...]
 
+    @property
+    def remark(self) -> str:
+        """What the lines do, with their places."""
+        return f"{' '.join(self.found.remark.split())} ({', '.join(each.place for each in self.lines)})"
+
+    def is_needed(self, kind: str) -> bool:
+        """Whether code with a departure of this kind should follow these lines: what it does in another way than they
+        do, and what it lacks and belongs to it."""
+        if self.found.verdict == "does":
+            return self.found.belongs or kind in ("differs", "added")
+        return self.found.verdict == "otherwise" and self.found.belongs and kind in ("absent", "added")
+
+
+class Corrected(Value):
+    """A draft with further lines that do what was missed, its fidelity, and what its documentation says wrongly of the
+    repository, one per entry."""
+
+    state: Debugged
+    fidelity: Fidelity | None
+    untrue: tuple[str, ...] = ()
+
 
 class Elsewhere:
-    """Corrects the departures of one technique's drafts, with one question for all of them. Without a `search`
+    """Corrects the departures of one technique's drafts, with one question for all of a draft. Without a `search`
     that works, or without a usable answer, departures stay as they are: found in the lines that were compared."""
 
     def __init__(self, search: Search | None, ask: Ask) -> None:
         self._search = search
         self._ask = ask
-        self._known: dict[tuple[str, str], _Known] | None = None
+        self._known: dict[tuple[str, str], _Known] = {}
+        self._questions = 0
 
-    def corrected(self, state: Debugged, fidelity: Fidelity | None) -> tuple[Debugged, Fidelity | None]:
-        """The draft with lines that do what was missed, and fidelity without departures that do not hold. What the
-        repository does and the module should do, too, is a fault (`missing`). Raises `ModelUnavailableError` and
-        `BudgetError` as `ask` does."""
+    def corrected(self, state: Debugged, fidelity: Fidelity | None) -> Corrected:
+        """What holds of the departures once the rest of the repository has been looked at. What it does as the
+        definition says is no departure of code that does so, too; of other code it is a fault (`missing`), unless it is
+        left to whoever uses the technique. Raises `ModelUnavailableError` and `BudgetError` as `ask` does."""
         if fidelity is None or not fidelity.departures:
-            return state, fidelity
-        if self._known is None:
-            self._known = self._asked(state.draft, fidelity.departures)
+            return Corrected(state=state, fidelity=fidelity)
+        self._look_for(state.draft, fidelity.departures)
         departures: list[Departure] = []
         faults = list(fidelity.faults or ())
         second: list[FoundLines] = []
+        untrue: list[str] = []
+        draft = state.draft
         for departure in fidelity.departures:
-            known = self._known.get((departure.statement, departure.kind))
-            if known is None:
-                departures.append(departure)
+            known = self._of(departure)
+            verdict = known.found.verdict if known is not None else "not"
+            if known is None or verdict == "not":
+                departures.append(departure.model_copy(update={"searched": known is not None}))
                 continue
-            does = known.found.verdict == "does"
-            places = ", ".join(each.place for each in known.lines)
-            remark = f"{' '.join(known.found.remark.split())} ({places})"
-            if does and (known.found.belongs or departure.kind == "added"):
-                second += known.lines
-            if does and departure.kind == "added":
+            second += known.lines if known.is_needed(departure.kind) else ()
+            if verdict == "does" and departure.kind == "added":
+                draft = _no_longer_added(draft, departure.statement)
+                untrue.append(
+                    f"“{departure.statement}” is no addition to the repository, which does it: {known.remark}"
+                )
                 continue
-            if does and known.found.belongs:
-                faults.append(Fault(kind="missing", remark=f"what other lines of the repository do: {remark}"))
-            if does:
-                corrected = {"kind": "elsewhere", "remark": remark, "searched": True}
-                departures.append(departure.model_copy(update=corrected))
-            else:
-                departures.append(departure.model_copy(update={"searched": True}))
-        draft = with_second_places(state.draft, second)
+            if known.is_needed(departure.kind):
+                how = "do" if verdict == "does" else "do in another way"
+                faults.append(Fault(kind="missing", remark=f"what other lines of the repository {how}: {known.remark}"))
+            departures.append(_with_place(departure, known))
+        draft = with_second_places(draft, second)
         update: dict[str, object] = {"departures": tuple(departures)}
-        if draft != state.draft:
+        if draft.excerpt != state.draft.excerpt:
             update["share"] = max(fidelity.share, share(draft.implementation, draft.excerpt, draft.scope))
         if fidelity.faults is not None:
             update["faults"] = tuple(faults)
-        return state.model_copy(update={"draft": draft}), fidelity.model_copy(update=update)
+        return Corrected(
+            state=state.model_copy(update={"draft": draft}),
+            fidelity=fidelity.model_copy(update=update),
+            untrue=tuple(untrue),
+        )
 
-    def _asked(self, draft: Draft, departures: Sequence[Departure]) -> dict[tuple[str, str], _Known]:
-        asked = departures[:_MOST_DEPARTURES]
+    def _of(self, departure: Departure) -> _Known | None:
+        """What is known of a statement, whatever a revision is said to do with it."""
+        exact = self._known.get((departure.statement, departure.kind))
+        others = (known for (statement, _), known in self._known.items() if statement == departure.statement)
+        return exact or next(others, None)
+
+    def _look_for(self, draft: Draft, departures: Sequence[Departure]) -> None:
+        unknown = [each for each in departures if self._of(each) is None][:_MOST_DEPARTURES]
+        if unknown and self._questions < _MOST_QUESTIONS:
+            self._questions += 1
+            self._known |= self._asked(draft, unknown)
+
+    def _asked(self, draft: Draft, asked: Sequence[Departure]) -> dict[tuple[str, str], _Known]:
         if self._search is None:
             return {}
         statements = tuple(dict.fromkeys(each.statement for each in asked))
-        shown = f"{draft.own_excerpt or draft.excerpt}\n{draft.beside}"
         try:
-            lines = tuple(self._search(draft.name, statements, shown, draft.sources))
+            lines = tuple(self._search(draft.name, statements, _shown(draft), draft.sources))
         except EmbeddingError:
             return {}
         none = Found(statement=0, verdict="not", lines=(), belongs=False, remark="")
@@ -106,7 +148,10 @@ class Elsewhere:
                 f"[{n}] {each.statement}\n    Compared so far: {each.kind_in_words}: {each.remark}"
                 for n, each in enumerate(asked, start=1)
             ),
-            "lines": "\n\n".join(f"[{n}] {each.place}\n{each.text}" for n, each in enumerate(lines, start=1)),
+            "lines": "\n\n".join(
+                f"[{n}] {each.place}{_LEFT_OUT if each.left_out else ''}\n{each.text}"
+                for n, each in enumerate(lines, start=1)
+            ),
         }
 
         def check(answer: Searched) -> str | None:
@@ -121,6 +166,35 @@ class Elsewhere:
             for found in answer.statements
             for each in [asked[found.statement - 1]]
         }
+
+
+def _shown(draft: Draft) -> Shown:
+    """What the check was shown of the repository."""
+    compared = compared_sources(draft)
+    # lines that the check reads in the module instead are known to it, too
+    own = compared if compared.endswith(CUT) else draft.own_excerpt or draft.excerpt
+    return Shown(text=f"{own}\n{draft.beside}", symbols=draft.partly, gaps=draft.gaps)
+
+
+def _with_place(departure: Departure, known: _Known) -> Departure:
+    """A departure of code that does not what other lines do, or does it as these do not."""
+    if known.found.verdict == "does" or departure.kind == "absent":
+        how = "" if known.found.verdict == "does" else "in another way: "
+        return departure.model_copy(update={"kind": "elsewhere", "remark": f"{how}{known.remark}", "searched": True})
+    remark = f"{departure.remark}; other lines do it in another way: {known.remark}"
+    return departure.model_copy(update={"remark": remark, "searched": True})
+
+
+def _no_longer_added(draft: Draft, statement: str) -> Draft:
+    """The draft without its author's words that the source lines lack a statement of the definition."""
+    statements = statements_of(draft.definition)
+    number = statements.index(statement) + 1 if statement in statements else 0
+    declared = tuple(
+        each for each in draft.declared if (found := _NUMBER.match(each)) is None or int(found[1]) != number
+    )
+    others = {name: tuple(n for n in numbers if n != number) for name, numbers in draft.by_definition.items()}
+    by_definition = {name: numbers for name, numbers in others.items() if numbers}
+    return draft.model_copy(update={"declared": declared, "by_definition": by_definition})
 
 
 def with_second_places(draft: Draft, lines: Sequence[FoundLines]) -> Draft:
@@ -147,5 +221,8 @@ def _complaints(answer: Searched, statements: int, lines: int) -> Iterator[str]:
     for found in answer.statements:
         if unknown := [n for n in found.lines if not 1 <= n <= lines]:
             yield f"statements: of {found.statement}, there are no lines {unknown[0]}; there are 1 to {lines}"
-        elif found.verdict == "does" and not (found.lines and found.remark.strip()):
-            yield f"statements: {found.statement} is 'does' without lines or remark: say which, and what they do"
+        elif found.verdict != "not" and not (found.lines and found.remark.strip()):
+            yield (
+                f"statements: {found.statement} is '{found.verdict}' without lines or remark: say which, and what they "
+                "do"
+            )

@@ -60,9 +60,7 @@ def judge_fidelity(
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
         "configuration": draft.configuration,
-        "sources": room_for(
-            compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation), draft.implementation, draft.beside
-        ),
+        "sources": compared_sources(draft),
         "beside": draft.beside,
     }
     reminders = 0
@@ -84,6 +82,12 @@ def judge_fidelity(
         statements=len(statements) if answer.statements else None,
         departures=tuple(_departures(answer, statements)),
     )
+
+
+def compared_sources(draft: Draft) -> str:
+    """The source lines that a draft's own statements are compared with, as much as fits into a prompt."""
+    lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
+    return room_for(lines, draft.implementation, draft.beside)
 
 
 def _accepted(draft: Draft, answer: Verdict) -> float:

@@ -1,5 +1,7 @@
 """Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
 
+from collections.abc import Sequence
+
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
 from xkg.build.guided.checking.edits import applied
@@ -58,14 +60,16 @@ def check(
         state = strengthen(state, definition, trial, ask, rounds=rounds)
     elsewhere = Elsewhere(search, ask)
     fidelity, failed = _judge(state, definition, ask)
-    state, fidelity = elsewhere.corrected(state, fidelity)
-    if fidelity is not None and failed is None and _is_repairable(state, fidelity):
-        after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
-        if after.draft == state.draft:
+    corrected = elsewhere.corrected(state, fidelity)
+    state, fidelity = corrected.state, corrected.fidelity
+    if fidelity is not None and failed is None and _is_repairable(state, fidelity, corrected.untrue):
+        after = revise(state, definition, fidelity, trial, ask, untrue=corrected.untrue, rounds=rounds)
+        if _is_same_code(after.draft, state.draft):
             state = after
         else:
             again, failed = _judge(after, definition, ask)
-            after, again = elsewhere.corrected(after, again)
+            revised = elsewhere.corrected(after, again)
+            after, again = revised.state, revised.fidelity
             best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
             unused = "" if best else _why_unused(after, again)
@@ -73,8 +77,13 @@ def check(
             fidelity = again if best else fidelity
     if failed is None and fidelity is not None and _is_uncompared(state, fidelity):
         fidelity, failed = _judge(state, definition, ask, whatever_share=True)
-        state, fidelity = elsewhere.corrected(state, fidelity)
+        corrected = elsewhere.corrected(state, fidelity)
+        state, fidelity = corrected.state, corrected.fidelity
     return _checked(state, fidelity, state.failed or failed, unused)
+
+
+def _is_same_code(one: Draft, other: Draft) -> bool:
+    return (one.implementation, one.test) == (other.implementation, other.test)
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
@@ -86,17 +95,25 @@ def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
 
 
 def revise(
-    state: Debugged, definition: str, fidelity: Fidelity, trial: Trial, ask: Ask, *, rounds: int = ROUNDS
+    state: Debugged,
+    definition: str,
+    fidelity: Fidelity,
+    trial: Trial,
+    ask: Ask,
+    *,
+    untrue: Sequence[str] = (),
+    rounds: int = ROUNDS,
 ) -> Debugged:
-    """The draft revised once by the findings, then debugged with the remaining `rounds`; it may be no better. Without
-    a usable answer of the model, the draft is unchanged and `failed` is set."""
+    """The draft revised once by the findings and by what its documentation says wrongly (`untrue`), then debugged with
+    the remaining `rounds`; it may be no better. Without a usable answer of the model, the draft is unchanged and
+    `failed` is set."""
     draft = state.draft
     lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not is_enough(fidelity.share, fidelity.by_definition)
     inputs = {
         "definition": definition,
-        "findings": _describe_findings(draft, fidelity),
+        "findings": _describe_findings(draft, fidelity, untrue),
         "configuration": draft.configuration,
         "sources": room_for(lines, draft.implementation, draft.test, draft.beside),
         "beside": draft.beside,
@@ -129,9 +146,9 @@ def _judge(
         return Fidelity(share=shared), str(error)
 
 
-def _is_repairable(state: Debugged, fidelity: Fidelity) -> bool:
+def _is_repairable(state: Debugged, fidelity: Fidelity, untrue: Sequence[str]) -> bool:
     proven = state.proof.evidence.level.rank >= Level.TESTED.rank
-    return proven and not is_met(fidelity) and fidelity.unrelated is None
+    return proven and (bool(untrue) or not is_met(fidelity)) and fidelity.unrelated is None
 
 
 def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
@@ -144,8 +161,11 @@ def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, 
     return proven and is_met(fidelity), level, related, faults, fidelity.share, score
 
 
-def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
+def _describe_findings(draft: Draft, fidelity: Fidelity, untrue: Sequence[str]) -> str:
     findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
+    findings += [
+        f"- documentation, where it says otherwise, and code that does not do as these lines: {each}" for each in untrue
+    ]
     if not is_enough(fidelity.share, fidelity.by_definition):
         findings += [
             f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"

@@ -3,8 +3,9 @@
 import ast
 import re
 import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
@@ -17,16 +18,22 @@ from xkg.model import LineRange, Symbol
 MAX_BYTES = 52_100
 # What is located is shown up to this, the best place always; the rest of the located places is named.
 _MOST_LOCATED = 24_000
-# What these depend on is shown while all is within the first, or beside long places up to the second.
-_SOFT_LIMIT = 12_000
+# What the best place depends on is shown while both are within this, docstrings shortened; what other places depend on,
+# beside all of that, up to the second.
+_MOST_NEEDED = 20_000
 _BESIDE = 6_000
+# Of a longer function only the lines that do a technique are shown, and what is near them.
+_SHORT_FUNCTION = 3_000
+# A file that cannot be sliced is shown whole up to this.
+_SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
     """`code` is the text; `used` are the located symbols in it, `sources` these and their dependencies. `entries` are
-    the names of the located symbols in it. `packages` are imports from outside the standard library and the repository;
+    the names of the located symbols in it. `partly` are the symbols, located ones first, of which lines may be left out
+    of it, `gaps` those that are, by path. `packages` are imports from outside the standard library and the repository;
     `remarks` are special circumstances, one per line."""
 
     code: str
@@ -35,6 +42,8 @@ class Material:
     entries: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    partly: tuple[str, ...] = ()
+    gaps: Mapping[str, tuple[LineRange, ...]] = field(default_factory=dict)
 
 
 def material(
@@ -62,16 +71,21 @@ def material(
         room -= size
         is_refused = not inside and slice_symbols(codebase, [identity]).refused
         (verbatim if is_refused else used).append(identity)
+    whole_docstrings = {symbols[each].symbol.qualified_name for each in used if each not in lines}
+
+    def fitting(places: Sequence[str], limit: int) -> Slice:
+        return _fitting_slice(codebase, places, min(MAX_BYTES, limit), lines, tuple(ready), whole_docstrings)
+
     own = sum(_wanted_size(codebase, symbols[identity].symbol, lines.get(identity, ()), ready) for identity in used)
-    cut = _fitting_slice(codebase, used, min(MAX_BYTES, max(_SOFT_LIMIT, own + _BESIDE)), lines, tuple(ready))
+    needed = _size(fitting(used[:1], max(_MOST_NEEDED, own + _BESIDE)).source)
+    others = sum(_wanted_size(codebase, symbols[each].symbol, lines.get(each, ()), ready) for each in used[1:])
+    cut = fitting(used, max(_MOST_NEEDED, needed + others + _BESIDE * bool(others)))
     remarks = [f"{name} is used and nothing defines it: {why}" for name, why in cut.missing.items()]
     if cut.cut:
         names = ", ".join(identity.rpartition("::")[2] for identity in cut.cut[:20])
         remarks.append(f"Left out for room, though it is used: {names}; signatures stand at the end of the code")
     remarks += _ready_remarks(cut.source, ready)
-    source = with_short_docstrings(
-        cut.source, {symbols[each].symbol.qualified_name for each in used if each not in lines}
-    )
+    source = cut.source
     whole = _head(source)
     if whole != source:
         remarks.append("The end is cut off for its length")
@@ -89,7 +103,21 @@ def material(
         entries=cut.entries,
         packages=cut.packages,
         remarks=(*remarks, *cut.notes),
+        partly=tuple(dict.fromkeys([*used, *left_out, *(each for each in cut.cut if each in symbols)])),
+        gaps=cut.gaps,
     )
+
+
+def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> dict[str, Sequence[LineRange]]:
+    """The lines of those symbols that are too long to be shown whole."""
+    symbols = codebase.symbols()
+    return {
+        identity: within
+        for identity, within in lines.items()
+        if symbols[identity].symbol.kind == "module"
+        or _size(with_short_docstrings(textwrap.dedent(codebase.source(symbols[identity].symbol)), ()))
+        > _SHORT_FUNCTION
+    }
 
 
 def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
@@ -171,14 +199,17 @@ def _fitting_slice(
     limit: int,
     located: Mapping[str, Sequence[LineRange]],
     ready: Sequence[str],
+    whole: Collection[str],
 ) -> Slice:
-    """The slice of symbols, with fewer dependencies where it would be longer than `limit` bytes."""
+    """The slice of symbols, with short docstrings but for those of `whole` (qualified names), and with fewer
+    dependencies where it would be longer than `limit` bytes."""
     lines = MAX_LINES
     while True:
         cut = slice_symbols(codebase, symbols, max_lines=lines, lines=located, ready=ready)
-        size = _size(cut.source)
+        source = with_short_docstrings(cut.source, whole)
+        size = _size(source)
         if size <= limit or lines <= 1:
-            return cut
+            return cut.model_copy(update={"source": source})
         lines = min(lines - 1, cut.source.count("\n") - 1, int(lines * limit / size * 0.9))
         lines = max(lines, 1)
 
@@ -188,7 +219,7 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)
-    whole = _size(module.text) <= _SOFT_LIMIT
+    whole = _size(module.text) <= _SHORT_FILE
     commit = _commit(codebase)
     mark = "#" if module.language in HASH_COMMENTS else "//"
 
@@ -201,7 +232,7 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
         symbol = symbols[identity].symbol
         if not (whole and symbol.path == first.path):
             text = part(symbol, codebase.source(symbol), f"{symbol.start_line}-{symbol.end_line}")
-            if parts and _size("\n".join([*parts, text])) > _SOFT_LIMIT:
+            if parts and _size("\n".join([*parts, text])) > _SHORT_FILE:
                 continue
             parts.append(text)
         used.append(identity)
@@ -216,7 +247,9 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
         remarks.append("The end is cut off for its length")
     imported = {i.module.partition(".")[0] for i in module.imports if i.target is None and not i.module.startswith(".")}
     packages = sorted(imported - sys.stdlib_module_names - {""}) if module.language == "python" else []
-    return Material(fitting, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks))
+    return Material(
+        fitting, tuple(used), tuple(used), packages=tuple(packages), remarks=tuple(remarks), partly=tuple(located)
+    )
 
 
 def _commit(codebase: Codebase) -> str:

@@ -157,6 +157,7 @@ def _components(
                     proven=coded.code.level.rank >= Level.TESTED.rank,
                     sources=coded.sources,
                     excerpt=coded.excerpt,
+                    departures=coded.code.departures,
                 )
             )
         else:
@@ -280,10 +281,24 @@ def _coded(
     documentation = with_remark(final.documentation, final.implementation, final.origins, site)
     if names := only_defaults(final):
         documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
-    coded = _result(final.model_copy(update={"documentation": documentation}), checked.evidence)
+    evidence = [*checked.evidence[:-1], with_departures_of(final, components, checked.evidence[-1])]
+    coded = _result(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
         update={"failed": checked.failed, "refused": checked.refused, "final": context.trials.final}
     )
+
+
+def with_departures_of(draft: Draft, components: Sequence[Component], evidence: Evidence) -> Evidence:
+    """Evidence that also says where the components that a draft's module includes depart from the paper."""
+    if evidence.fidelity is None:
+        return evidence
+    used = {component.name for component in draft.components}
+    found = dict.fromkeys(evidence.fidelity.departures)
+    for component in (each for each in components if each.name in used):
+        for departure in component.departures:
+            found[departure.model_copy(update={"component": departure.component or component.name})] = None
+    fidelity = evidence.fidelity.model_copy(update={"departures": tuple(found)})
+    return evidence.model_copy(update={"fidelity": fidelity})
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:

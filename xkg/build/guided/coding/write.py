@@ -18,14 +18,14 @@ from xkg.build.guided.coding.beside import other_places
 from xkg.build.guided.coding.configuration import configuration
 from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
-from xkg.build.guided.coding.material import Material, material, without
+from xkg.build.guided.coding.material import Material, material, narrowed, without
 from xkg.build.guided.coding.ready import ready_in_components
 from xkg.build.guided.definition_statements import numbered, unanswered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.similarity.fidelity import omitted
 from xkg.build.slicing.compose import Part, combined, compose, rendered
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import LineRange, Technique, describe_package
+from xkg.model import Departure, LineRange, Technique, describe_package
 from xkg.sandbox.evidence.static_checks import needed_imports
 from xkg.sandbox.runner import Environment
 from xkg.value import Value
@@ -66,7 +66,7 @@ _NO_CODE = (
 
 class Component(Value):
     """Code of a component, ready to be called; `proven` is whether its own test has proven it. `sources` and `excerpt`
-    are those of its draft."""
+    are those of its draft, `departures` where it departs from the paper."""
 
     name: str
     technique: str
@@ -74,6 +74,7 @@ class Component(Value):
     proven: bool = False
     sources: tuple[str, ...] = ()
     excerpt: str = ""
+    departures: tuple[Departure, ...] = ()
 
 
 class Declined(Value):
@@ -124,7 +125,8 @@ def modularize_with_model(
     ready = ready_in_components(codebase, located, [(c.name, c.sources, c.implementation) for c in components])
     beside = [each for each in siblings(codebase, located) if each not in ready]
     located = [*located, *beside[:_MOST_SIBLINGS]]
-    found = material(codebase, located, lines, ready)
+    cut = narrowed(codebase, lines)
+    found = material(codebase, located, cut, ready)
     configured = configuration(codebase, tuple(dict.fromkeys([*found.used, *found.sources])))
     parts = [Part(component.name, component.implementation) for component in components]
     allowed, unavailable = _allowed(found, components, installed)
@@ -137,7 +139,10 @@ def modularize_with_model(
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
         "located": "\n".join(
-            [*(_place(each, codebase, lines.get(each, ())) for each in found.used), *([why] if why else [])]
+            [
+                *(_place(each, codebase, lines.get(each, ()), each in cut) for each in found.used),
+                *([why] if why else []),
+            ]
         ),
         "code": without(found.code, _same_definitions(found.code, combined(parts)), found.entries),
         "remarks": "\n".join(f"- {remark}" for remark in remarks),
@@ -185,6 +190,8 @@ def modularize_with_model(
         definition=technique.definition,
         declared=tuple(_declared(answer)),
         by_definition=written_from_definition(answer),
+        partly=found.partly,
+        gaps=found.gaps,
     )
 
 
@@ -342,11 +349,10 @@ def _listed(codebase: Codebase, located: Sequence[str]) -> list[tuple[str, str]]
     return [(table, ", ".join(f"`{name}`" for name in names[:_MOST_LISTED])) for table, names in found.items()]
 
 
-def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange]) -> str:
+def _place(identity: str, codebase: Codebase, lines: Sequence[LineRange], is_cut: bool) -> str:
     symbol = codebase.symbols()[identity].symbol
     name = f"::{symbol.qualified_name}" if symbol.qualified_name else ""
     spans = ", ".join(dict.fromkeys(f"{at.start_line}-{at.end_line}" for at in lines))
-    within = (
-        f"; the technique is in lines {spans}; of the rest, only what sets what they read is shown" if spans else ""
-    )
+    within = f"; the technique is in lines {spans}" if spans else ""
+    within += "; of the rest, what is not near them is left out" if is_cut else ""
     return f"- {symbol.path}{name} ({symbol.kind}, lines {symbol.start_line}-{symbol.end_line}{within})"
