@@ -52,8 +52,9 @@ def verify(
 
     Results are stored in `folder` until `forget`, so that a run after a kill continues from there; not stored are
     results with a registry that was down, of a run that was killed or took too long, or an unsettled proof. An
-    unsettled node keeps its earlier level, if that is higher. After an interrupt, running proofs finish, but are not stored. Raises
-    `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot be written."""
+    unsettled node keeps its earlier level, if that is higher. After an interrupt, running proofs finish, but are not
+    stored. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot
+    be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
         bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
