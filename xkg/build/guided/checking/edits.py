@@ -11,17 +11,16 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
 
+# `search` is text that occurs once in the file; if it is empty, `replace` is the whole new file. (Docstrings of answers
+# would be sent with every question, whose prompt says the same.)
 class Edit(AnswerType):
-    """`search` is text that occurs once in the file; if it is empty, `replace` is the whole new file."""
-
     file: Literal["implementation", "test", "documentation"]
     search: str
     replace: str
 
 
+# `cause` in a sentence; no edits where none is possible or necessary.
 class Repair(AnswerType):
-    """`cause` in a sentence; no edits where none is possible or necessary."""
-
     cause: str
     edits: tuple[Edit, ...]
 

@@ -7,12 +7,15 @@ from typing import Literal
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
+from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.similarity.fidelity import is_enough, omitted, unmatched, written_by_definition
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
+
+# Comments describe answers here: a docstring would be sent with every question, whose prompt says the same.
 
 _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
@@ -27,17 +30,15 @@ class FaultFound(AnswerType):
     remark: str
 
 
+# How definition, source lines and module agree in a statement of the definition, or in a part of one.
 class Compared(AnswerType):
-    """How definition, source lines and module agree in a statement of the definition, or in a part of one."""
-
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "fault", "none"]
     remark: str
 
 
+# The comparison by the statements of the definition, then the faults; none where the module is faithful.
 class Verdict(AnswerType):
-    """The comparison by the statements of the definition, then the faults; none where the module is faithful."""
-
     compared: str
     statements: tuple[Compared, ...]
     faults: tuple[FaultFound, ...]
@@ -51,18 +52,16 @@ def judge_fidelity(
     outside = written_by_definition(draft.implementation, draft.excerpt, draft.scope) if draft.by_definition else 0.0
     if proof.evidence.level.rank < Level.TESTED.rank or not (whatever_share or is_enough(share, outside)):
         return Fidelity(share=share)
-    statements = statements_of(draft.definition)
+    statements, module = statements_of(draft.definition), shown_module(draft)
     inputs = {
         "definition": f"{draft.name}:\n{numbered(draft.definition)}" if statements else definition,
         "declared": "\n".join(draft.declared),
-        "implementation": draft.implementation,
+        "implementation": module,
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
         "configuration": draft.configuration,
-        "sources": room_for(
-            compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation), draft.implementation, draft.beside
-        ),
+        "sources": room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module, draft.beside),
         "beside": draft.beside,
     }
     reminders = 0
