@@ -65,7 +65,8 @@ class Excerpt(Node):
 class Paper(Node):
     """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
     model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
-    `v2`, None where the paper was not fetched from arXiv."""
+    `v2`, None where the paper was not fetched from arXiv. `nothing_in` are passages (their beginning) and functions
+    (`path::name`) that no technique covers, and in which a model that was asked about each found none."""
 
     id: str
     title: str
@@ -77,6 +78,7 @@ class Paper(Node):
     references: tuple[Reference, ...] | None = None
     code_files: tuple[str, ...] = ()
     code_overview: str = ""
+    nothing_in: tuple[str, ...] = ()
     origin: Literal["build", "import"]
     state: Literal["complete", "partial"] = "complete"
     incomplete: tuple[str, ...] = ()

@@ -85,6 +85,7 @@ def bundles() -> list[PaperBundle]:
             year=2019,
             references=(Reference(title="On Yeast"),),
             code_overview="One module.",
+            nothing_in=("Bakers rise early.", "oven/door.py::open_door"),
             origin="build",
         ),
         techniques=(top, steam, score, kneading),

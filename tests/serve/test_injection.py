@@ -66,6 +66,7 @@ def hostile() -> PaperBundle:
             references=(Reference(title=EVIL, text=EVIL, key="k"),),
             code_files=(EVIL,),
             code_overview=EVIL,
+            nothing_in=(EVIL,),
             origin="import",
             state="partial",
             incomplete=(EVIL,),

@@ -102,7 +102,8 @@ class Stopped:
 @dataclass(frozen=True)
 class Contents:
     """The results of the stages. `overview` is the written overview of the repository, empty for its own readme;
-    `incomplete` lists the failures, one per line, and `stopped` is where the build ended early."""
+    `incomplete` lists the failures, one per line, and `stopped` is where the build ended early; `nothing_in` as in
+    `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)
@@ -110,6 +111,7 @@ class Contents:
     overview: str = ""
     incomplete: Sequence[str] = ()
     stopped: Stopped | None = None
+    nothing_in: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -167,6 +167,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             references=document.references,
             code_files=codebase.files if codebase else (),
             code_overview=contents.overview or (codebase.readme if codebase else ""),
+            nothing_in=tuple(contents.nothing_in),
             origin="build",
             state="partial" if contents.incomplete else "complete",
             incomplete=tuple(contents.incomplete),

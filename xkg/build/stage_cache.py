@@ -74,14 +74,19 @@ def levels(code: Sequence[Code]) -> str:
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 
-@cache
 def pipeline_version() -> str:
     """12 hex digits over the source of every module, and every table, that a stage's output depends on: changed code
     never reuses an output of the old code. Prompts have an identity of their own (`LanguageModel.identity`), which the
     guided stages add to their inputs."""
+    return sources_version(DECIDING)
+
+
+@cache
+def sources_version(places: tuple[str, ...]) -> str:
+    """12 hex digits over the modules and tables in these files and folders of xkg/."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
-    for place in DECIDING:
+    for place in places:
         files = [f for f in sorted((root / place).rglob("*")) if f.suffix in (".py", ".toml", ".txt")]
         for file in files or [root / place]:
             digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
@@ -106,13 +111,15 @@ class StageCache:
         summary: Callable[[T], str],
         *,
         keep: Callable[[T], bool] = lambda _: True,
+        version: str | None = None,
     ) -> T:
         """The output of a stage for these inputs: read if it is stored, else computed and stored.
 
         `inputs` are JSON values that determine the output; `keep` is whether an output may be reused (not after a
-        registry was down, for example). Raises `StoreError` when the folder cannot be written.
+        registry was down, for example); `version` is that of the code that determines it, by default of all of the
+        pipeline. Raises `StoreError` when the folder cannot be written.
         """
-        path = self.folder / f"{name}-{stage_key(inputs)}.json"
+        path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 
         def produce() -> T:
@@ -179,9 +186,9 @@ def folder_name(identity: str) -> str:
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-def stage_key(inputs: Mapping[str, object]) -> str:
-    """16 hex digits that depend on the inputs and the pipeline's own code."""
-    text = json.dumps({**inputs, "pipeline": pipeline_version()}, sort_keys=True, default=str)
+def stage_key(inputs: Mapping[str, object], version: str | None = None) -> str:
+    """16 hex digits that depend on the inputs and the version of the code, by default the pipeline's."""
+    text = json.dumps({**inputs, "pipeline": version or pipeline_version()}, sort_keys=True, default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

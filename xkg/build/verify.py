@@ -1,7 +1,6 @@
 """Runs the code nodes of papers again and updates their levels."""
 
 import shutil
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -12,10 +11,11 @@ from xkg.build.dependency_order import in_dependency_order
 from xkg.build.prune import pruned
 from xkg.build.similarity.fidelity import is_met
 from xkg.build.slicing.scoping.imported_names import imported_packages
-from xkg.build.stage_cache import StageCache, folder_name
+from xkg.build.stage_cache import folder_name
+from xkg.build.stored_proofs import stored_proof
 from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
@@ -51,9 +51,10 @@ def verify(
     judged on what those of them do not have that are `tested` now, or were when they ran last.
 
     Results are stored in `folder` until `forget`, so that a run after a kill continues from there; not stored are
-    results with a registry that was down, a killed run, or an unsettled proof. An unsettled node keeps its earlier
-    level, if that is higher. After an interrupt, running proofs finish, but are not stored. Raises
-    `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot be written."""
+    results with a registry that was down, of a run that was killed or took too long, or an unsettled proof. An
+    unsettled node keeps its earlier level, if that is higher. After an interrupt, running proofs finish, but are not
+    stored. Raises `SandboxUnavailableError` as the runner does, `PackagesError` and `StoreError` where a folder cannot
+    be written."""
     by_id = {code.id: code for bundle in bundles for code in bundle.code}
     chosen = [
         bundle.model_copy(update={"code": tuple(code for code in bundle.code if only is None or code.id in only)})
@@ -72,23 +73,16 @@ def verify(
         components = sorted(
             by_id[part].implementation for part in parts.get(identity, ()) if _stands(results.get(part), by_id[part])
         )
-        proof = StageCache(_folder(folder, code.id)).stage(
+        proof = stored_proof(
+            _folder(folder, code.id),
             "verify",
-            {
-                "code": code.id,
-                "components": components,
-                "environment": environment.model_dump(mode="json", exclude={"site"}),
-                "runner": runner.name,
-                "limits": limits.model_dump(),
-                "mutation_seconds": MUTATION_SECONDS,
-                "python": sys.version,
-            },
-            Proof,
+            code,
+            components,
+            environment,
+            runner,
+            limits,
             lambda: prove(code, runner, environment, limits, components=components, slots=slots, stopped=stop.is_set),
-            lambda p: p.cause,
-            keep=lambda p: (
-                not (environment.incomplete or stop.is_set() or p.cause in (Cause.KILLED, Cause.NOT_SETTLED))
-            ),
+            keep=lambda: not stop.is_set(),
         )
         evidence = _with_fidelity(_settled(proof, code), code)
         evidence = evidence.model_copy(update={"distributions": environment.providers(code.packages)})

@@ -208,6 +208,8 @@ def _paper_lines(answer: PaperAnswer) -> list[str]:
         lines += ["", "Code overview:", quoted(answer.code_overview)]
     if answer.code_files:
         lines += ["", "Code files:", *(f"- {path}" for path in answer.code_files)]
+    if answer.nothing_in:
+        lines += ["", "Asked about, and no technique found there:", *(f"- {each}" for each in answer.nothing_in)]
     for implementation in answer.implementations:
         lines += ["", *_code_lines(implementation)]
     return [*lines, *_cut(answer.cut)]

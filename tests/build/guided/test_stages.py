@@ -32,7 +32,7 @@ from xkg.build.verify import apply
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
-from xkg.sandbox.runner import Runner
+from xkg.sandbox.runner import Job, Outcome, Runner
 
 STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "sweep", "code", "prune"]
 
@@ -330,3 +330,37 @@ def test_the_time_of_each_stage_is_reported_also_after_a_stop(build: Builder) ->
     assert all(isinstance(event, StageReport | Progress | Begun) for event in build.events)
     code = next(r for r in built.stages if r.name == "code")
     assert code.summary.startswith("no code nodes")
+
+
+class Counting(QuickRunner):
+    """A runner that remembers which modules it ran."""
+
+    def __init__(self) -> None:
+        self.modules: list[str] = []
+
+    def run(self, job: Job) -> Outcome:
+        self.modules.append(job.files["implementation.py"])
+        return super().run(job)
+
+
+@pytest.mark.parametrize("upgraded", [False, True])
+def test_a_killed_build_goes_on_without_running_what_was_proven(
+    build: Builder, monkeypatch: pytest.MonkeyPatch, *, upgraded: bool
+) -> None:
+    def killed_at_the_whole(asked: Question) -> Any:
+        if asked.technique == "Damped peak filter":
+            raise KeyboardInterrupt
+        return sound(asked)
+
+    first = Counting()
+    with pytest.raises(KeyboardInterrupt):
+        build(modularize=killed_at_the_whole, runner=first)
+    finished = set(first.modules)
+    assert len(finished) == 2
+    if upgraded:  # such as other prompts, or another reader of papers; code is proven as before
+        monkeypatch.setattr("xkg.build.stage_cache.pipeline_version", lambda: "of tomorrow")
+    second = Counting()
+    built = build(modularize=sound, runner=second)
+    assert second.modules
+    assert not finished & set(second.modules)
+    assert {c.level for c in built.bundle.code} == {Level.FAITHFUL}

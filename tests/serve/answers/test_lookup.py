@@ -52,9 +52,18 @@ def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
     assert full.repositories == ("https://github.com/baker/oven@abc",)
     assert "Kneading" not in text(short)
     assert "1 hidden" in short.cut
-    for fact in ("On Yeast", "Loaves rise more.", "water * 1700", "assert steam(1)"):
+    for fact in (
+        "On Yeast",
+        "Loaves rise more.",
+        "water * 1700",
+        "assert steam(1)",
+        "- Bakers rise early.",
+        "open_door",
+    ):
         assert fact in text(full)
     assert "On Yeast" not in text(short)
+    assert "rise early" not in text(short)
+    assert "where no technique was found" in short.cut
 
 
 def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None:

@@ -42,11 +42,12 @@ class Draft(Value):
     which a check of the module is shown beside the excerpt.
 
     `definition` is the technique's, without its name; `declared` is what the module's author says of the statements of
-    it that the module does not simply take over from its source lines, one per entry. `by_definition` maps functions
-    and classes that the author wrote from the definition alone, since the source lines have nothing of the kind, to the
-    numbers of its statements. `partly` are the ids of located symbols, and of symbols that they use, of which the
-    excerpt may lack lines, `gaps` those that it lacks, by path. `second_places` are the ids of symbols whose lines were
-    added to the excerpt since the model found in them what a check had missed."""
+    it that the module does not simply take over from its source lines, one per entry, marked where the module was
+    repaired since. `by_definition` maps functions and classes that the author wrote from the definition alone, since
+    the source lines have nothing of the kind, to the numbers of its statements. `partly` are the ids of located
+    symbols, and of symbols that they use, of which the excerpt may lack lines, `gaps` those that it lacks, by path.
+    `second_places` are the ids of symbols whose lines were added to the excerpt since the model found in them what a
+    check had missed."""
 
     technique: str
     name: str

@@ -78,6 +78,7 @@ class GuidedBuild:
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
         self._outside: Sequence[Technique] = ()
+        self._nothing_in: Sequence[str] = ()
         self.techniques: Sequence[Technique] = ()
         self.located: dict[str, Sequence[str]] = {}
 
@@ -189,7 +190,7 @@ class GuidedBuild:
             self._incomplete.append(str(error))
             return
         known = {t.id for t in self.techniques}
-        self.techniques, self._outside = swept.techniques, swept.outside
+        self.techniques, self._outside, self._nothing_in = swept.techniques, swept.outside, swept.nothing_in
         if codebase is None:
             return
         self._grounding = with_places(self._grounding, self.techniques, swept.places)
@@ -254,6 +255,7 @@ class GuidedBuild:
             self._overview,
             tuple(self._incomplete),
             self._stopped,
+            self._nothing_in,
         )
 
     @property

@@ -27,7 +27,8 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-_LISTED = 6_000
+# Characters of components, beyond which signatures are shown in place of their code.
+LISTED = 6_000
 _DEEPEST = 60
 
 
@@ -113,7 +114,7 @@ def interfaces(parts: Sequence[Part]) -> str:
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
         text = "\n".join([f"From {module.part.name}:", *lines])
         if lines:
-            blocks.append(text if len(text) <= _LISTED else f"{text[:_LISTED]}\n… (cut)")
+            blocks.append(text if len(text) <= LISTED else f"{text[:LISTED]}\n… (cut)")
     return "\n\n".join(blocks)
 
 
@@ -127,7 +128,7 @@ def combined(parts: Sequence[Part]) -> str:
 def rendered(parts: Sequence[Part]) -> str:
     """The code of the parts, if it is short; else `interfaces`."""
     code = combined(parts)
-    return code if 0 < len(code) <= _LISTED else interfaces(parts)
+    return code if 0 < len(code) <= LISTED else interfaces(parts)
 
 
 def callable_names(parts: Sequence[Part]) -> frozenset[str]:

@@ -100,7 +100,7 @@ def _in_bundle(bundle: "PaperBundle", guard: "BlacklistGuard", texts: "NamedInTe
     paper = bundle.paper
     if (reason := guard.paper(paper.arxiv_number, paper.doi, paper.title)) is not None:
         yield Finding(where=paper.id, kind="paper", what=reason)
-    parts = [(paper.id, paper.code_overview), (paper.id, paper.abstract)]
+    parts = [(paper.id, text) for text in (paper.code_overview, paper.abstract, *paper.nothing_in)]
     parts += [(each.id, each.definition) for each in bundle.techniques]
     parts += [(each.id, f"{each.implementation}\n{each.test}\n{each.documentation}") for each in bundle.code]
     parts += [(each.id, each.description or "") for each in bundle.findings]

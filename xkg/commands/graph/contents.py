@@ -213,6 +213,7 @@ def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
     left_out = [f"{count} {name}" for name, count in counts.items() if count]
     left_out += ["the overview of the code"] if paper.code_overview else []
     left_out += ["descriptions of findings and resources"] if paper.findings or paper.resources else []
+    left_out += ["where no technique was found"] if paper.nothing_in else []
     return paper.model_copy(
         update={
             "abstract": short(paper.abstract, _ABSTRACT),
@@ -222,6 +223,7 @@ def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
             "references": None,
             "code_overview": "",
             "code_files": (),
+            "nothing_in": (),
             "cut": f"{', '.join(left_out)}: --all" if left_out else "",
         }
     )

@@ -42,6 +42,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
             ("references", bool(node.references)),
             ("code overview", bool(node.code_overview)),
             ("descriptions of findings and resources", bool(bundle.findings or bundle.resources)),
+            ("where no technique was found", bool(node.nothing_in)),
         )
         if there
     ]
@@ -69,6 +70,7 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
         references=node.references if full else None,
         code_overview=node.code_overview if full else "",
         code_files=node.code_files if full else (),
+        nothing_in=node.nothing_in if full else (),
         implementations=tuple(
             _code(code[t.id], t.name, bundle, full).model_copy(update={"notice": "", "cut": ""})
             for t in visible

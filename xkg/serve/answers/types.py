@@ -312,7 +312,8 @@ class NamedText(Value):
 class PaperAnswer(Listing):
     """The paper node. `origin` is `build` or `import`, `state` is `complete` or `partial`, and `incomplete` says why, a
     line each. `techniques` are in reading order, `repositories` are `url@commit`. `cut` says what a short answer leaves
-    out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions;
+    out; `full` adds hidden techniques, references, the code's overview, findings' and resources' descriptions, and
+    `nothing_in`: passages and functions that no technique covers, and in which a model found none when asked.
     `implementations` are there where code was asked for."""
 
     paged: ClassVar[str] = "techniques"
@@ -333,6 +334,7 @@ class PaperAnswer(Listing):
     references: tuple[Reference, ...] | None = None
     code_overview: str = ""
     code_files: tuple[str, ...] = ()
+    nothing_in: tuple[str, ...] = ()
     implementations: "tuple[CodeAnswer, ...]" = ()
     cut: str = ""
     uri: str | None = None

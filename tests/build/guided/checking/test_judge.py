@@ -9,6 +9,7 @@ from tests.build.guided.checking.test_debug import edit
 from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.guided.checking.debug import Debugged, debug
+from xkg.build.guided.checking.edits import Edit, applied
 from xkg.build.guided.checking.fidelity import judge_fidelity
 from xkg.build.guided.checking.judge import Checked, check
 from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
@@ -175,6 +176,48 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
     assert requested_prompts(ask) == ["fidelity", "revise", "fidelity"]
     assert "foreign: effective_size cubes" in ask.requests[1][2]["findings"]
     assert done.evidence[-1].repairs == 1
+
+
+def test_what_was_declared_before_a_revision_is_marked_so_when_it_is_judged_again() -> None:
+    edits = [
+        {"file": "implementation", "search": "w**3", "replace": "w**2"},
+        {"file": "test", "search": "== 4.0", "replace": "== 2.0"},
+        {"file": "test", "search": "1.0 / 0.4375", "replace": "1.6"},
+    ]
+    declared = ("[2] not in the lines, written from the definition: effective_size", "[3] left out: the threshold")
+    ask = FakeModel({"fidelity": [FOREIGN, FAITHFUL], "revise": [{"cause": "cubes", "edits": edits}]})
+    checked(cubed().model_copy(update={"declared": declared}), ask)
+    first, again = ask.requests[0][2], ask.requests[2][2]
+    assert first["declared"] == "\n".join(declared)
+    assert again["declared"] == "\n".join(f"{each} (said before the module was repaired)" for each in declared)
+
+
+def test_what_is_gone_with_a_repair_is_no_longer_written_from_the_definition() -> None:
+    declared = ("[1] left out: the scale", "[2] not in the lines, written from the definition: effective_size")
+    by_definition = {"effective_size": (2,), "normalised": (1,)}
+    before = GOOD.model_copy(update={"declared": declared, "by_definition": by_definition})
+    renamed = MODULE.replace("effective_size", "size")
+    after = applied(before, [Edit(file="implementation", search="", replace=renamed)])
+    again = applied(after, [Edit(file="implementation", search="", replace=renamed + "\nEPSILON = 1e-9\n")])
+    for draft in (after, again):
+        assert draft.declared == (
+            f"{declared[0]} (said before the module was repaired)",
+            f"{declared[1]} (said before the module was repaired) (it has no effective_size any more)",
+        )
+        assert draft.by_definition == {"normalised": (1,)}
+
+
+def test_what_was_declared_stays_where_only_the_test_changes() -> None:
+    start = GOOD.model_copy(update={"test": BLUNT, "declared": ("[2] left out: the threshold",)})
+    ask = FakeModel(
+        {
+            "strengthen": [{"cause": "", "edits": [{"file": "test", "search": "", "replace": BLUNT + SHARP}]}],
+            "fidelity": [FAITHFUL],
+        }
+    )
+    done = checked(start, ask)
+    assert done.draft.test == BLUNT + SHARP
+    assert done.draft.declared == start.declared
 
 
 def test_a_revision_that_breaks_the_code_is_dropped() -> None:

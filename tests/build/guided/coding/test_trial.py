@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -218,12 +219,15 @@ def test_what_met_a_registry_that_was_down_is_tried_again(tmp_path: Path) -> Non
     assert later.final
 
 
-def test_a_killed_run_is_not_stored(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("ended", "cause"), [("killed", Cause.KILLED), ("timeout", Cause.TIME)])
+def test_a_run_that_was_killed_or_took_too_long_is_not_stored(
+    tmp_path: Path, ended: Literal["killed", "timeout"], cause: Cause
+) -> None:
     place = Place()
     place.ended = Outcome(
-        ended="killed", exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
+        ended=ended, exit_code=None, output="", seconds=0, peak_memory_mb=0, runner="quick", command="quick"
     )
-    assert place.trials(tmp_path)(draft()).cause is Cause.KILLED
+    assert place.trials(tmp_path)(draft()).cause is cause
     place.ended = None
     assert place.trials(tmp_path)(draft()).cause is Cause.PASSES
 

@@ -124,6 +124,29 @@ def test_candidates_with_one_name_are_one_technique(document: Document) -> None:
     assert len(swept.techniques[1].excerpts) == count
 
 
+def test_where_nothing_was_found_is_stored(document: Document) -> None:
+    found = uncovered(read_passages(document), [STRETCH])
+    none = {"items": [item(n, "none") for n in range(1, len(found) + 1)]}
+    nothing_in = sweep_with_model([STRETCH], document, FakeModel({"sweep": [none]})).nothing_in
+    assert found
+    assert [text[:60] for text in nothing_in] == [" ".join(each.text.split())[:60] for each in found]
+    assert all(len(text) <= 161 for text in nothing_in)
+    part = {"items": [item(n, "part", of=1, text="A ratio decides.") for n in range(1, len(found) + 1)]}
+    assert sweep_with_model([STRETCH], document, FakeModel({"sweep": [part]})).nothing_in == ()
+
+
+def test_code_without_a_technique_is_stored_by_its_name(document: Document) -> None:
+    source = "def walk(x):\n    y = x + 1\n    z = y * 2\n    return z - x\n"
+    codebase = codebase_of({"walkers.py": source})
+
+    def none(inputs: Mapping[str, str]) -> dict[str, Any]:
+        numbers = re.findall(r"^(\d+)\. ", f"{inputs['passages']}\n{inputs['code']}", re.M)
+        return {"items": [item(int(n), "none") for n in numbers]}
+
+    swept = sweep_with_model([STRETCH], document, FakeModel({"sweep": none}), codebase, {})
+    assert swept.nothing_in[-1] == "walkers.py::walk"
+
+
 def test_what_is_left_out_has_a_name(document: Document) -> None:
     count = len(uncovered(read_passages(document), [STRETCH]))
     nameless = {"items": [item(n, "outside", text="a baseline") for n in range(1, count + 1)]}

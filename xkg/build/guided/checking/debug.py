@@ -6,6 +6,7 @@ from types import MappingProxyType
 from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.edits import EditError, Repair, applied
 from xkg.build.guided.checking.run_report import report, steady
+from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.checking.suggested_sizes import sizes_for
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.guided.repair_guard.guard import complaint
@@ -131,7 +132,7 @@ def ask_for_repair(
             asked_to_mend = fault is not None
         return fault
 
-    files = {"implementation": draft.implementation, "test": draft.test}
+    files = {"implementation": shown_module(draft) if test_alone else draft.implementation, "test": draft.test}
     answer, failed = None, state.failed
     try:
         answer = ask(prompt(name), Repair, {**inputs, **files}, about=draft.name, check=check)

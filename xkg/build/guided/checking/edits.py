@@ -5,22 +5,22 @@ import itertools
 from collections.abc import Sequence
 from typing import Literal
 
+from xkg.build.guided.checking.declarations import after_repair
 from xkg.build.guided.checking.insertion import with_called_components
 from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
 
+# `search` is text that occurs once in the file; if it is empty, `replace` is the whole new file. (Docstrings of answers
+# would be sent with every question, whose prompt says the same.)
 class Edit(AnswerType):
-    """`search` is text that occurs once in the file; if it is empty, `replace` is the whole new file."""
-
     file: Literal["implementation", "test", "documentation"]
     search: str
     replace: str
 
 
+# `cause` in a sentence; no edits where none is possible or necessary.
 class Repair(AnswerType):
-    """`cause` in a sentence; no edits where none is possible or necessary."""
-
     cause: str
     edits: tuple[Edit, ...]
 
@@ -30,8 +30,8 @@ class EditError(ValueError):
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, in order, with the components that it now calls. Raises `EditError` where a search
-    text does not occur exactly once."""
+    """The draft after the edits, in order, with the components that it now calls, and what was declared of a module
+    that they change marked so. Raises `EditError` where a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
@@ -42,8 +42,11 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
             continue
         texts[edit.file] = _replaced(text, edit, n)
     texts["documentation"] = texts["documentation"].strip()
-    files = {name: text if name == "documentation" else _ended(text) for name, text in texts.items()}
-    return with_called_components(draft.model_copy(update=files))
+    update: dict[str, object] = {n: text if n == "documentation" else _ended(text) for n, text in texts.items()}
+    if texts["implementation"] != draft.implementation:
+        declared, by_definition = after_repair(draft, texts["implementation"])
+        update |= {"declared": tuple(declared), "by_definition": by_definition}
+    return with_called_components(draft.model_copy(update=update))
 
 
 def _replaced(text: str, edit: Edit, n: int) -> str:

@@ -7,12 +7,15 @@ from typing import Literal
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
+from xkg.build.guided.checking.shown_module import shown_module
 from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
 from xkg.build.guided.draft import Draft, prompt
 from xkg.build.similarity.fidelity import is_enough, omitted, unmatched, written_by_definition
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
+
+# Comments describe answers here: a docstring would be sent with every question, whose prompt says the same.
 
 _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
@@ -27,17 +30,15 @@ class FaultFound(AnswerType):
     remark: str
 
 
+# How definition, source lines and module agree in a statement of the definition, or in a part of one.
 class Compared(AnswerType):
-    """How definition, source lines and module agree in a statement of the definition, or in a part of one."""
-
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "fault", "none"]
     remark: str
 
 
+# The comparison by the statements of the definition, then the faults; none where the module is faithful.
 class Verdict(AnswerType):
-    """The comparison by the statements of the definition, then the faults; none where the module is faithful."""
-
     compared: str
     statements: tuple[Compared, ...]
     faults: tuple[FaultFound, ...]
@@ -55,7 +56,7 @@ def judge_fidelity(
     inputs = {
         "definition": f"{draft.name}:\n{numbered(draft.definition)}" if statements else definition,
         "declared": "\n".join(draft.declared),
-        "implementation": draft.implementation,
+        "implementation": shown_module(draft),
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
         "unmatched": listed_unmatched(draft),
         "left_out": _listed_left_out(draft),
@@ -86,8 +87,8 @@ def judge_fidelity(
 
 def compared_sources(draft: Draft) -> str:
     """The source lines that a draft's own statements are compared with, as much as fits into a prompt."""
-    lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
-    return room_for(lines, draft.implementation, draft.beside)
+    module = shown_module(draft)
+    return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module, draft.beside)
 
 
 def _accepted(draft: Draft, answer: Verdict) -> float:

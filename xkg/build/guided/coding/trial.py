@@ -1,6 +1,5 @@
 """Runs drafts with the packages that they import, and stores each result before it is used."""
 
-import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,10 +7,9 @@ from pathlib import Path
 from xkg.build.guided.draft import Draft
 from xkg.build.package_versions import Make, failed_in_package, other_versions
 from xkg.build.slicing.scoping.imported_names import imported_packages
-from xkg.build.stage_cache import StageCache
+from xkg.build.stored_proofs import stored_proof
 from xkg.model import Code, Level, code_id
-from xkg.sandbox.evidence.failure_causes import Cause
-from xkg.sandbox.evidence.levels import MUTATION_SECONDS, Proof, prove
+from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.packages.disk_quota import in_use
 from xkg.sandbox.runner import Environment, Limits, Runner
@@ -21,7 +19,7 @@ _Versions = tuple[Sequence[str], str | None]
 
 class Trials:
     """Runs drafts of one paper, as many runs at a time as there are `slots`, the cheapest first; the same draft gives
-    the same proof, in this run or a later one.
+    the same proof, in this run or a later one, unless the first was killed or took too long.
 
     Packages are those that `make` finds for the imports of code and test, together with `base`, the imports of the
     paper's code, so that most drafts share an environment. Of the versions that the repository names and the others,
@@ -141,23 +139,7 @@ class Trials:
             with in_use(environment):
                 return prove(code, self._runner, environment, self._limits, components=components, slots=self.slots)
 
-        return StageCache(self._folder).stage(
-            "run",
-            {
-                "implementation": code.implementation,
-                "test": code.test,
-                "components": components,
-                "environment": environment.model_dump(mode="json", exclude={"site"}),
-                "runner": self._runner.name,
-                "limits": self._limits.model_dump(),
-                "mutation_seconds": MUTATION_SECONDS,
-                "python": sys.version,
-            },
-            Proof,
-            run,
-            lambda proof: proof.cause,
-            keep=lambda proof: not environment.incomplete and proof.cause not in (Cause.KILLED, Cause.NOT_SETTLED),
-        )
+        return stored_proof(self._folder, "run", code, components, environment, self._runner, self._limits, run)
 
 
 def node(draft: Draft) -> Code:

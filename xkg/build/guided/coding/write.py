@@ -84,9 +84,8 @@ class Declined(Value):
     reason: str
 
 
+# How a module does a statement of the definition, or a part of one. (A docstring would be sent with every question.)
 class Planned(AnswerType):
-    """How a module does a statement of the definition, or a part of one."""
-
     statement: int
     origin: Origin
     note: str

@@ -40,14 +40,16 @@ class Swept(AnswerType):
 class Sweep(Value):
     """The techniques of a paper with those that were missing, parents first; `outside` are procedures of the paper
     that are said to be no part of its method, hidden with the reason; `parts` counts the definitions that were
-    completed, `passages` and `code` the candidates that were asked about. `places` maps techniques to functions and
-    classes (ids) that do them or a part of them."""
+    completed, `passages` and `code` the candidates that were asked about, and `nothing_in` those that hold no
+    procedure: the beginning of a passage, path and name of code. `places` maps techniques to functions and classes
+    (ids) that do them or a part of them."""
 
     techniques: tuple[Technique, ...]
     outside: tuple[Technique, ...] = ()
     parts: int = 0
     passages: int = 0
     code: int = 0
+    nothing_in: tuple[str, ...] = ()
     places: Mapping[str, tuple[str, ...]] = Field(default={})
 
 
@@ -77,7 +79,9 @@ def sweep_with_model(
         return Sweep(techniques=tuple(techniques))
     numbered = [f"{n}. {each.text}" for n, each in enumerate(found, start=1)]
     inputs = {
-        "techniques": "\n".join(f"{n}. {t.name}: {_beginning(t)}" for n, t in enumerate(techniques, start=1)),
+        "techniques": "\n".join(
+            f"{n}. {t.name}: {_beginning(t.definition)}" for n, t in enumerate(techniques, start=1)
+        ),
         "passages": "\n".join(numbered[:count]),
         "code": "\n".join(numbered[count:]),
     }
@@ -91,12 +95,19 @@ def sweep_with_model(
     swept = _Applied(techniques, passages)
     for item in answer.items:
         swept.add(item, found[item.candidate - 1])
-    return swept.result(count, len(found) - count)
+    nothing_in = (_named(found[item.candidate - 1]) for item in answer.items if item.verdict == "none")
+    result = swept.result(count, len(found) - count)
+    return result.model_copy(update={"nothing_in": tuple(dict.fromkeys(nothing_in))})
 
 
-def _beginning(technique: Technique) -> str:
-    text = " ".join(technique.definition.split())
-    return text if len(text) <= _BEGINNING else f"{text[:_BEGINNING]}…"
+def _named(candidate: _Candidate) -> str:
+    symbol = candidate.symbol
+    return _beginning(candidate.text) if symbol is None else f"{symbol.path}::{symbol.qualified_name}"
+
+
+def _beginning(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _BEGINNING else f"{line[:_BEGINNING]}…"
 
 
 def _complaint(answer: Swept, found: Sequence[_Candidate], techniques: int, passages: Passages) -> str | None:

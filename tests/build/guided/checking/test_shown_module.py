@@ -1,0 +1,50 @@
+"""What of a composite's module a reviewer reads."""
+
+from xkg.build.guided.checking.shown_module import shown_module
+from xkg.build.guided.draft import Draft, UsedComponent
+
+_LONG = "\n".join(f"    total = total + {n} * values[{n}]" for n in range(300))
+_DOCUMENTED = 'def weighted(values):\n    """The weighted sum. More is said here."""\n'
+COMPONENT = f"{_DOCUMENTED}    total = 0.0\n{_LONG}\n    return total\n"
+NEW = "def halved(values):\n    half = weighted(values) / 2\n    return half\n"
+
+
+def composite(component: str, *, new: str = NEW, proven: bool = True) -> Draft:
+    return Draft(
+        technique="p#t",
+        name="T",
+        implementation=f"import math\n\n# --- component: Weighted Sum\n{component}\n# --- new\n{new}",
+        test="assert halved([1.0] * 300)",
+        documentation="D.",
+        sources=(),
+        excerpt="def halved(v):\n    return weighted(v) / 2\n",
+        components=(UsedComponent(name="Weighted Sum", implementation=component, proven=proven),),
+    )
+
+
+def test_of_a_long_component_its_signature_is_shown() -> None:
+    shown = shown_module(composite(COMPONENT))
+    assert (
+        "# --- component: Weighted Sum\n# (its code is proven and reviewed apart, and not shown here)\ndef weighted"
+        in shown
+    )
+    assert "The weighted sum" in shown
+    assert "values[7]" not in shown
+    assert shown.startswith("import math\n")
+    assert shown.endswith(f"# --- new\n{NEW}")
+
+
+def test_short_components_and_those_without_a_proof_are_shown_whole() -> None:
+    short = composite("def weighted(values):\n    total = 0.0\n    return total + values[0]\n")
+    unproven = composite(COMPONENT, proven=False)
+    for draft in (short, unproven):
+        assert shown_module(draft) == draft.implementation
+
+
+def test_what_an_author_puts_under_a_component_s_heading_is_shown() -> None:
+    hidden = f"# --- component: Other\ndef other(values):\n    factor = values[0] * 17\n    return factor\n\n\n{NEW}"
+    shown = shown_module(composite(COMPONENT, new=hidden))
+    assert "factor = values[0] * 17" in shown
+    changed = composite(COMPONENT)
+    changed = changed.model_copy(update={"implementation": changed.implementation.replace("+ 7 *", "- 7 *")})
+    assert "- 7 * values[7]" in shown_module(changed)

@@ -1,0 +1,20 @@
+"""What a stored proof is stored under: all that determines it, and nothing else of xkg."""
+
+from pathlib import Path
+
+import grimp
+
+import xkg
+from xkg.build.stored_proofs import PROVING
+
+
+def test_the_version_of_proofs_covers_all_that_determines_one() -> None:
+    """Every module that proofs and runners import, at whatever remove, but for those whose change cannot change what is
+    proven: settings that count are limits, an environment or a runner."""
+    graph = grimp.build_graph("xkg", cache_dir=None)
+    used = graph.find_upstream_modules("xkg.sandbox.evidence", as_package=True)
+    used |= graph.find_upstream_modules("xkg.sandbox.select") | {"xkg.sandbox.select"}
+    proving = {f"xkg.{place.removesuffix('.py').replace('/', '.')}" for place in PROVING}
+    outside = {name for name in used if not any(name == top or name.startswith(f"{top}.") for top in proving)}
+    assert outside - {"xkg"} == {"xkg.config", "xkg.errors", "xkg.operating_system"}
+    assert all((Path(xkg.__file__).parent / place).exists() for place in PROVING)

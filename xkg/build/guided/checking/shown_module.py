@@ -1,0 +1,42 @@
+"""A module as it is shown to those who judge it or sharpen its test, and may not change its components."""
+
+import ast
+
+from xkg.build.code.languages.python import parse_ast
+from xkg.build.guided.draft import Draft
+from xkg.build.slicing.compose import LISTED
+from xkg.build.slicing.outlines import outline
+from xkg.sandbox.evidence.own_statements import own_lines
+
+_NOT_SHOWN = "# (its code is proven and reviewed apart, and not shown here)"
+
+
+def shown_module(draft: Draft) -> str:
+    """The module; where its proven components are longer than an author is shown them (`LISTED`), with their functions
+    and classes as signatures and first sentences, which a comment says. What is not a component's own, to the letter,
+    is never left out."""
+    proven = [component.implementation for component in draft.components if component.proven]
+    tree = parse_ast(draft.implementation) if proven else None
+    if tree is None:
+        return draft.implementation
+    own = own_lines(draft.implementation, proven)
+    ready = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        and own.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    ]
+    lines = draft.implementation.split("\n")
+    texts = {_first_line(node): lines[_first_line(node) - 1 : node.end_lineno] for node in ready}
+    if sum(len(line) + 1 for text in texts.values() for line in text) <= LISTED:
+        return draft.implementation
+    shown: list[str] = []
+    after = 0
+    for node in ready:
+        shown += [*lines[after : _first_line(node) - 1], _NOT_SHOWN, *outline(node.name, node)]
+        after = node.end_lineno or node.lineno
+    return "\n".join([*shown, *lines[after:]])
+
+
+def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> int:
+    return min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
