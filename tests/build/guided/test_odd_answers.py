@@ -109,9 +109,10 @@ def test_declined_everywhere_is_complete_and_says_why(build: Pipeline) -> None:
     built = build(modularize=lambda _: declined("It is configuration alone."))
     assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
     reasons = hidden(built)
-    assert reasons[GAPS] == "no code in the repository was found for it: nothing does it"
+    assert reasons[GAPS] == "not found among the lines that a search of the repository ranks nearest: nothing does it"
     assert {reasons[t] for t in (FILTER, CLIPPING, DAMPING)} == {
-        "the model found no code for it: It is configuration alone."
+        f"in the lines of {name}, which were shown for it, the model found no code: It is configuration alone."
+        for name in ("damp", "filter_counts", "clip_peaks")
     }
 
 

@@ -129,7 +129,9 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
         DAMPING: "located",
         GAPS: "none",
     }
-    assert hidden(bundle) == {GAPS: "no code in the repository was found for it: nothing does it"}
+    assert hidden(bundle) == {
+        GAPS: "not found among the lines that a search of the repository ranks nearest: nothing does it"
+    }
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
     assert "$r = 0.25$" in damping.definition  # enriched
     assert set(build.requests) == set(script()) - {"sweep"}
@@ -220,7 +222,9 @@ def test_what_could_not_be_located_says_so(build: Builder) -> None:
 def test_none_for_every_technique_is_a_complete_answer(build: Builder) -> None:
     built = build(ground=lambda request: places(request, {}))
     assert (built.bundle.paper.state, built.bundle.code) == ("complete", ())
-    assert set(hidden(built.bundle).values()) == {"no code in the repository was found for it: nothing does it"}
+    assert set(hidden(built.bundle).values()) == {
+        "not found among the lines that a search of the repository ranks nearest: nothing does it"
+    }
     assert len(hidden(built.bundle)) == 4
     build(ground=failing(AssertionError("asked again")))
     assert build.requests == []
@@ -231,7 +235,9 @@ def test_declined_code_is_hidden_with_the_model_s_reason_and_complete(build: Bui
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a)
     )
     assert built.bundle.paper.state == "complete"
-    assert hidden(built.bundle)[CLIPPING] == "the model found no code for it: It only plots."
+    assert hidden(built.bundle)[CLIPPING] == (
+        "in the lines of clip_peaks, which were shown for it, the model found no code: It only plots."
+    )
     assert {c.technique for c in built.bundle.code} == {FILTER, DAMPING}
 
 
@@ -251,7 +257,7 @@ def test_reasons_outlive_a_verification(build: Builder) -> None:
         ground=lambda request: places(request, {n: f for n, f in PLACES.items() if "filter" not in n}),
         modularize=lambda a: declined("It only plots.") if a.technique == "Median peak clipping" else sound(a),
     )
-    assert "the model found no code for it" in hidden(built.bundle)[CLIPPING]
+    assert "which were shown for it, the model found no code" in hidden(built.bundle)[CLIPPING]
     assert apply(built.bundle, {}, None) == built.bundle
     damping = built.bundle.code_of(DAMPING)
     assert damping is not None
@@ -288,7 +294,9 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
     assert built.bundle.paper.incomplete == (str(built.stopped),)
     reasons = hidden(built.bundle)
     if stage == "code":
-        assert reasons[GAPS] == "no code in the repository was found for it: nothing does it"
+        assert (
+            reasons[GAPS] == "not found among the lines that a search of the repository ranks nearest: nothing does it"
+        )
         written = {c.technique for c in built.bundle.code}
         left = {FILTER, CLIPPING, DAMPING} - written
         assert left

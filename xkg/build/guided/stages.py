@@ -28,6 +28,9 @@ from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 from xkg.value import Value
 
+# Nothing more is known: other lines were not looked at.
+NOT_AMONG_THE_NEAREST = "not found among the lines that a search of the repository ranks nearest"
+
 
 class Overview(Value):
     """The overview of a repository."""
@@ -161,7 +164,7 @@ class GuidedBuild:
         self._why, self._lines = {**self._why, **grounded.why}, {**self._lines, **grounded.lines}
         self._locate()
         nowhere = (t.id for t in techniques if t.id not in self.located and t.id in grounded.why)
-        self._reasons |= {t: f"no code in the repository was found for it: {grounded.why[t]}" for t in nowhere}
+        self._reasons |= {t: f"{NOT_AMONG_THE_NEAREST}: {grounded.why[t]}" for t in nowhere}
         self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
 
     def _locate(self) -> None:

@@ -225,7 +225,7 @@ class FunctionParts:
             for is_kept, run in itertools.groupby(block, key=kept.__contains__):
                 short = [] if is_kept else list(run)
                 if short and last_line(short[-1]) - first_line(short[0]) < _SHORT_GAP:
-                    found.update(each for each in self.statements if _is_within(each, short))
+                    found.update(n for each in short for n in ast.walk(each) if n in self._above)
         return found
 
     def _filling(self, root: ast.stmt) -> Iterator[ast.stmt]:
@@ -251,10 +251,6 @@ class FunctionParts:
 def _lines_of(statements: Iterable[ast.stmt]) -> int:
     """The number of lines of statements, of compound ones of their headings."""
     return sum(heading_end(each) - first_line(each) + 1 for each in statements)
-
-
-def _is_within(statement: ast.stmt, run: Sequence[ast.stmt]) -> bool:
-    return first_line(run[0]) <= statement.lineno and last_line(statement) <= last_line(run[-1])
 
 
 def _made_by(statement: ast.stmt) -> set[str]:
@@ -319,15 +315,15 @@ def _assigned(run: Iterable[ast.stmt]) -> Iterator[str]:
 def _targets(node: ast.AST) -> Iterator[ast.expr]:
     """The targets of an assignment, those of `a, b = …` one by one."""
     if isinstance(node, ast.Assign):
-        pending = list(node.targets)
+        pending = node.targets[::-1]
     elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr):
         pending = [node.target]
     else:
         return
     while pending:
-        target = pending.pop(0)
+        target = pending.pop()
         if isinstance(target, ast.Tuple | ast.List):
-            pending = [*target.elts, *pending]
+            pending += reversed(target.elts)
         else:
             yield target
 

@@ -227,7 +227,10 @@ def test_a_check_that_the_model_cannot_make_keeps_what_was_reached_and_is_made_a
 
 def test_declined_is_an_answer_and_stored(build: Build) -> None:
     first, _ = build(modularize=lambda a: declined("It plots.") if a.technique == CLIPPING.name else sound(a))
-    assert first[CLIPPING.id].reason == "the model found no code for it: It plots."
+    assert (
+        first[CLIPPING.id].reason
+        == "in the lines of clip_peaks, which were shown for it, the model found no code: It plots."
+    )
     assert (first[CLIPPING.id].failed, first[CLIPPING.id].code) == (None, None)
     assert code_of(first[TOP.id]).level is Level.FAITHFUL
     again, _ = build(modularize=lambda _: pytest.fail("asked again"))

@@ -213,7 +213,8 @@ def test_components_without_code_and_sizes_that_suit_the_framework_are_told() ->
 
 def test_the_model_may_decline() -> None:
     declined = {"declined": "It only\nlogs.", "statements": [], "implementation": "", "test": "", "documentation": ""}
-    assert written(FakeModel({"modularize": [declined]})) == Declined(technique=TECHNIQUE.id, reason="It only logs.")
+    answer = written(FakeModel({"modularize": [declined]}))
+    assert answer == Declined(technique=TECHNIQUE.id, reason="It only logs.", shown=("decay",))
 
 
 @pytest.mark.parametrize(

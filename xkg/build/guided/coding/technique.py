@@ -269,7 +269,11 @@ def _coded(
     except AnswerError as error:
         return Coded(technique=technique.id, reason=f"its code could not be written: {error}", failed=str(error))
     if isinstance(draft, Declined):
-        return Coded(technique=technique.id, reason=f"the model found no code for it: {draft.reason}")
+        lines = "some of the lines" if draft.left_out else "the lines"
+        where = f"in {lines} of {', '.join(draft.shown)}"
+        return Coded(
+            technique=technique.id, reason=f"{where}, which were shown for it, the model found no code: {draft.reason}"
+        )
     if context.trials is None:
         parsed = check_parsed(draft.implementation)
         return _result(draft, [parsed.model_copy(update={"reason": parsed.reason or "not run: no sandbox here"})])

@@ -78,10 +78,13 @@ class Component(Value):
 
 
 class Declined(Value):
-    """The model's reason why the located code does not implement the technique."""
+    """The model's reason why the located code does not implement the technique. `shown` are the names of the symbols
+    that it was shown, `left_out` is whether some of their lines, or of what they use, were not."""
 
     technique: str
     reason: str
+    shown: tuple[str, ...] = ()
+    left_out: bool = False
 
 
 # How a module does a statement of the definition, or a part of one. (A docstring would be sent with every question.)
@@ -163,7 +166,12 @@ def modularize_with_model(
 
     answer = ask(prompt("modularize"), Written, inputs, about=technique.name, check=check)
     if answer.declined is not None:
-        return Declined(technique=technique.id, reason=" ".join(answer.declined.split()))
+        return Declined(
+            technique=technique.id,
+            reason=" ".join(answer.declined.split()),
+            shown=tuple(identity.rpartition(":")[2] for identity in found.used),
+            left_out=bool(found.gaps) or len(found.partly) > len(found.used),
+        )
     composed = compose(answer.implementation, parts)
     called = [components[i] for i in composed.used]
     own = made_from(answer.implementation, found.used[0], found.sources, codebase)
