@@ -124,6 +124,7 @@ def bundles() -> list[PaperBundle]:
                 origin="build",
                 state="partial",
                 incomplete=("two definitions are missing", "the budget is spent"),
+                nothing_in=("We thank the reviewers.", "flows/io.py::save"),
                 built_at="2026-10-01T10:00:00Z",
                 cost_usd=0.25,
             ),
