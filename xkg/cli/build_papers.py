@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from xkg.cli.display.output import print_result, print_text
+from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.commands.batch.paper_list import PaperList
@@ -31,12 +32,12 @@ def build_papers(
 ) -> None:
     """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report. Raises `typer.Exit` with
     `SOME_FAILED` where some failed or are partial, and what `run` raises."""
-    from xkg.cli.display.batch import display, page, show
+    from xkg.cli.display.batch import display, page, require_place, show
     from xkg.cli.display.progress import json_lines_of_papers
     from xkg.commands.batch.run import run
 
-    for line, earlier in papers.repeated.items():
-        print_text(f"note: line {line} repeats line {earlier}", err=True)
+    if html is not None:
+        require_place(html)
     with engine as opened:
         shown = json_lines_of_papers() if progress == "json" else display(len(papers.papers), opened.jobs)
         with shown as notify:
@@ -50,11 +51,16 @@ def build_papers(
                 first=first,
                 notify=notify,
             )
-    if html is not None:
-        page(report, html)
     if as_json:
         print_result(report, as_json)
     else:
         show(report)
+    if html is not None:
+        try:
+            page(report, html)
+        except InputError as error:
+            if not report.failed:
+                raise
+            print_text(f"xkg: {error}", err=True)
     if report.failed:
         raise typer.Exit(SOME_FAILED)

@@ -77,6 +77,33 @@ def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus
     assert states(third) == {1: "unchanged", 2: "built", 3: "built", 4: "built", 5: "failed"}
 
 
+def test_the_report_has_every_line_of_the_list(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that repeat an earlier one, and whatever becomes of the page."""
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    with corpus.open("a") as listed:
+        listed.write("\t../repository\nSorted.tex\t\ttitle:Sorted\n")
+    command = ["--kg", str(tmp_path / "kg"), "build", "--papers", str(corpus), "--llm", "none", "--json", "--html"]
+    with pytest.raises(SystemExit) as refused:
+        main([*command, str(tmp_path / "nowhere" / "report.html")])
+    assert refused.value.code == 1
+    assert not (tmp_path / "kg").exists()  # before anything was built
+    place = tmp_path / "report.html"
+
+    monkeypatch.setattr("xkg.cli.display.batch._State.take", lambda *_: place.mkdir(exist_ok=True))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*command, str(place)])
+    printed = capsys.readouterr()
+    report = Report.model_validate_json(printed.out)
+    assert ended.value.code == 3
+    assert "report.html cannot be written" in printed.err
+    assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed", 6: "failed"}
+    assert report.rows[5].reason == "the paper is missing"
+    assert report.notes == ("line 7 repeats line 1",)
+
+
 def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
     (tmp_path / "empty.tex").write_text("\\documentclass{article}\\begin{document}\\end{document}")
     (tmp_path / "list").write_text("empty.tex\n")

@@ -1,6 +1,7 @@
 """A batch for a person: what is at work on stderr, and the report as lines and as a page."""
 
 import io
+import os
 import sys
 import threading
 import time
@@ -133,6 +134,12 @@ def lines(report: Report) -> Iterator[Text]:
 def show(report: Report) -> None:
     """Prints a report on stdout."""
     _print(Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=True), report)
+
+
+def require_place(path: Path) -> None:
+    """Raises `InputError` for a file that no page can be written to: better at once than after hours of building."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"the report {path} cannot be written: name a file in a folder that is there")
 
 
 def page(report: Report, path: Path) -> None:

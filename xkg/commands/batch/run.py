@@ -19,7 +19,7 @@ from xkg.value import Value
 
 
 class Report(Value):
-    """The outcome of a batch, a row a line of its list."""
+    """The outcome of a batch, a row a line of its list; `notes` name the lines that repeat others."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -92,7 +92,8 @@ def run(
     notes = build_side_by_side(builds, engine, waiting, ended, notify)
     ordered = tuple(rows[line] for line in sorted(rows))
     seconds = round(time.monotonic() - started, 3)
-    return Report(rows=ordered, seconds=seconds, jobs=engine.jobs, notes=notes)
+    repeated = (f"line {line} repeats line {earlier}" for line, earlier in papers.repeated.items())
+    return Report(rows=ordered, seconds=seconds, jobs=engine.jobs, notes=(*repeated, *notes))
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:
