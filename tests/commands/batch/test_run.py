@@ -9,6 +9,7 @@ import threading
 import time
 from pathlib import Path
 
+import neo4j
 import pytest
 
 from tests.neo4j_server import Neo4jServer
@@ -21,7 +22,7 @@ from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
-from xkg.engine.engine import NoWorkerError
+from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine, LocalWorker
 from xkg.model import Level
 from xkg.store.graph_store import Link
@@ -274,3 +275,36 @@ def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -
     run(chosen, only, LocalEngine(1))
     (chosen.kg / FILE).write_text("{\n\x00")
     assert states(run(chosen, only, LocalEngine(1))) == {1: "unchanged"}  # the graph holds exactly that
+
+
+@pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (1.0, "failed")])
+def test_a_paper_that_another_machine_has_waits_for_it(
+    neo4j_database: Neo4jServer,
+    tmp_path: Path,
+    corpus: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    patience: float,
+    state: str,
+) -> None:
+    """A builder that was killed holds its lease until that expires; the same command goes on then."""
+    credentials = tmp_path / "credentials"
+    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
+    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    monkeypatch.setattr("xkg.commands.batch.side_by_side._BETWEEN_TRIES", 1.0)
+    monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
+    lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"
+    waited: list[str] = []
+    with neo4j.GraphDatabase.driver(neo4j_database.url, auth=neo4j_database.auth) as driver:
+        driver.execute_query(lease)
+
+        def expire(event: Event) -> None:
+            if isinstance(event[1], BegunAgain):
+                waited.append(event[1].reason)
+                if state == "built":
+                    driver.execute_query("MATCH (l:XkgLease {id: 'title:Sorted'}) SET l.expires = 0")
+
+        report = run(chosen, read_list(corpus), LocalEngine(1), notify=expire)
+    assert states(report) == {1: state, 2: "built", 3: "built", 4: "failed", 5: "failed"}
+    assert waited
+    assert "is being built by one that died" in waited[0]
+    assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
