@@ -17,7 +17,7 @@ from xkg.build.stage_cache import StageReport
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Row
-from xkg.commands.batch.run import Report, run
+from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
@@ -56,7 +56,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def states(report: Report) -> dict[int, str]:
+def states(report: BatchReport) -> dict[int, str]:
     return {row.line: row.state for row in report.rows}
 
 
@@ -97,7 +97,7 @@ def test_the_report_has_every_line_of_the_list(
     with pytest.raises(SystemExit) as ended:
         main([*command, str(place)])
     printed = capsys.readouterr()
-    report = Report.model_validate_json(printed.out)
+    report = BatchReport.model_validate_json(printed.out)
     assert ended.value.code == 3
     assert "report.html cannot be written" in printed.err
     assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed", 6: "failed"}

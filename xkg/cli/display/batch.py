@@ -18,7 +18,7 @@ from rich.text import Text
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
-from xkg.commands.batch.run import Report
+from xkg.commands.batch.run import BatchReport
 from xkg.commands.batch.side_by_side import Event
 from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
@@ -106,7 +106,7 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{whole % 60:02}"
 
 
-def lines(report: Report) -> Iterator[Text]:
+def lines(report: BatchReport) -> Iterator[Text]:
     """The rows of a report and its sum, a line each, with the reason of a failure and notes below; a note of several
     papers stands at the end, once."""
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
@@ -131,7 +131,7 @@ def lines(report: Report) -> Iterator[Text]:
     yield Text(str(report))
 
 
-def show(report: Report) -> None:
+def show(report: BatchReport) -> None:
     """Prints a report on stdout."""
     _print(Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=True), report)
 
@@ -142,7 +142,7 @@ def require_place(path: Path) -> None:
         raise InputError(f"the report {path} cannot be written: name a file in a folder that is there")
 
 
-def page(report: Report, path: Path) -> None:
+def page(report: BatchReport, path: Path) -> None:
     """Writes a report as a page of HTML without scripts. Raises `InputError` where the file cannot be written."""
     console = Console(record=True, file=io.StringIO(), width=10_000, emoji=False, highlight=False)
     _print(console, report)
@@ -152,6 +152,6 @@ def page(report: Report, path: Path) -> None:
         raise InputError(f"the report {path} cannot be written ({error.strerror}): name another file") from error
 
 
-def _print(console: Console, report: Report) -> None:
+def _print(console: Console, report: BatchReport) -> None:
     for line in lines(report):
         console.print(line)
