@@ -24,6 +24,7 @@ from xkg.cli.display.output import (
     settings_of,
 )
 from xkg.errors import InputError
+from xkg.text.plural import plural
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
@@ -258,10 +259,8 @@ def _show_node(result: "NodeResult") -> None:
 def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:
     """Each paper with its repository."""
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
-        raise InputError(
-            f"{len(papers)} papers and {len(repositories)} repositories: give each --paper its --repo, in the same "
-            "order, and --id for a single paper only"
-        )
+        given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
+        raise InputError(f"{given}: give each --paper its --repo, in the same order, and --id for a single paper only")
     if len(repositories) > len(papers):
         raise InputError("more --repo than --paper: a paper has one repository")
     return list(zip_longest(papers, repositories))
