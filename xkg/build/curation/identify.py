@@ -43,7 +43,7 @@ def identify(
             note(f"{index.name} was not asked for all references: {error}")
     doubt = f"{' and '.join(silent)} could not be asked" if silent else ""
     if silent and len(silent) == len(indexes):
-        return [each or Identified(None, f"it was not looked up: {doubt}") for each in found]
+        return [each or Identified(None, doubt) for each in found]
     return [
         each or Identified(None, "; ".join(filter(None, (_unknown(reference, near), doubt))))
         for each, reference, near in zip(found, references, nearest, strict=True)
