@@ -16,7 +16,7 @@ from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.records import FILE, Row
+from xkg.commands.batch.records import FILE, Records, Row
 from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
@@ -24,6 +24,7 @@ from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
 from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine, LocalWorker
+from xkg.errors import StoreError
 from xkg.model import Level
 from xkg.store.graph_store import Link
 
@@ -308,3 +309,10 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     assert waited
     assert "is being built by one that died" in waited[0]
     assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
+
+
+def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(StoreError, match="Is a directory.*run the same command again"):
+        records.enter([])

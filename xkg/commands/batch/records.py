@@ -99,7 +99,7 @@ class Records:
                 file.writelines(f"{encodable(record.model_dump_json())}\n" for record in new.values())
             sync_file(self._path)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+            raise self._unwritten(error) from error
 
     def compact(self) -> None:
         """Rewrites the file without records that later ones replace."""
@@ -107,7 +107,13 @@ class Records:
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+            raise self._unwritten(error) from error
+
+    def _unwritten(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self._path} cannot be written ({error.strerror}): free space or correct permissions, then run the same "
+            "command again, which goes on from here"
+        )
 
 
 def _read(path: Path) -> Iterator[Record]:
