@@ -314,5 +314,5 @@ def test_a_paper_that_another_machine_has_waits_for_it(
 def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     records = Records(tmp_path)
     (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreError, match="Is a directory.*run the same command again"):
+    with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
         records.enter([])

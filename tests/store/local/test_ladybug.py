@@ -43,7 +43,7 @@ def test_a_disk_without_room_is_refused_before_the_engine_ends_the_process(
     store.publish([a_paper(1)])
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr("xkg.store.local.ladybug.shutil.disk_usage", lambda _: usage._replace(free=1 << 20))
-    with pytest.raises(StoreError, match="No space left on device.*nothing was changed"):
+    with pytest.raises(StoreError, match=r"No space left on device.*nothing was changed"):
         store.publish([a_paper(2)])
     monkeypatch.undo()
     assert store.publish([a_paper(2)]) == 2
