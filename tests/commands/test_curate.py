@@ -277,6 +277,40 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
     assert "1905.00002" not in chosen(curated)
 
 
+def test_a_model_reads_the_titles_that_parsing_cannot_tell(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those alone; what does not stand in the entry is no title."""
+    asked: list[str] = []
+    odd = b"\\bibitem{reef} Coral D 2018 The Reef Sampler: Sampling by Growth"
+    plain = rb"\bibitem{reef} D. Coral. \newblock The Reef Sampler: Sampling by Growth. \newblock 2018."
+    (tmp_path / "paper.tex").write_bytes(TARGET.replace(plain, odd))
+
+    def answer(request: dict[str, Any]) -> str:
+        text = "\n".join(message["content"] for message in request["messages"])
+        if "entries of a paper's bibliography" in text:
+            asked.append(text)
+            titles = [{"entry": 1, "title": asked_title}]
+            return json.dumps({"titles": titles})
+        return "none"
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    cited: dict[str, set[str | None]] = {}
+    for asked_title in ("The Reef Sampler: Sampling by Growth", "The Coral Sampler: Sampling by Wishes"):
+        with ScriptedEndpoint(answer) as endpoint:
+            llm = LlmSettings(model="o4-mini", base_url=endpoint.url)
+            guided = settings(world, tmp_path / asked_title[4:8]).model_copy(update={"llm": llm})
+            curated = curate(guided, str(tmp_path / "paper.tex"))
+        both = (*curated.papers, *curated.dropped)
+        cited[asked_title] = {paper.arxiv_id for paper in both if paper.origin == "reference"}
+    assert ["1803.00003" in ids for ids in cited.values()] == [True, False]
+    assert "[1] Coral D 2018 The Reef Sampler" in asked[0]
+    assert "[2]" not in asked[0]
+    assert "Wave Transport" not in asked[0]
+
+
 def test_a_model_names_techniques_and_chooses_papers(
     world: Scholarly,  # noqa: F811
     tmp_path: Path,

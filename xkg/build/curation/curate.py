@@ -13,6 +13,7 @@ from xkg.build.curation.guide import Guide
 from xkg.build.curation.identify import identify
 from xkg.build.curation.ownership import PaperIdentity
 from xkg.build.curation.ranking import rank, weight_of_use
+from xkg.build.curation.reference_titles import with_titles
 from xkg.build.curation.repository_links import RepositoryLink, links_in, links_of
 from xkg.build.curation.repository_search import RepositorySearch
 from xkg.build.paper.document import Document
@@ -78,6 +79,7 @@ def curate(
             notes.append(line)
             sources.note(line)
 
+    document = with_titles(document, guide) if guide is not None else document
     reader, parts = read(document)
     by_model = guide.techniques(document, reader) if guide is not None else None
     techniques = by_model or core_techniques(document, identity)
