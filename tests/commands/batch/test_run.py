@@ -14,6 +14,7 @@ import pytest
 
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
+from xkg.cli.display.batch import lines
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Records, Row
@@ -316,3 +317,15 @@ def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path
     (tmp_path / FILE).mkdir()
     with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
         records.enter([])
+
+
+def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: Path) -> None:
+    """A repository without code for any would else look like a paper without techniques."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "other.py").write_text("def unrelated(n):\n    return n + 1\n")
+    corpus.write_text("Sorted.tex\tcode\n")
+    report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
+    assert "0 techniques, 1 hidden (xkg show says why)" in "\n".join(map(str, lines(report)))
+    again = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    assert again.rows[0].hidden == report.rows[0].hidden

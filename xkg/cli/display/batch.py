@@ -112,7 +112,9 @@ def lines(report: BatchReport) -> Iterator[Text]:
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
-        found = f"{plural(row.techniques, 'technique')}{f', code: {code}' if code else ''}" if row.paper else ""
+        hidden = f", {sum(row.hidden.values())} hidden (xkg show says why)" if row.hidden else ""
+        code = f", code: {code}" if code else ""
+        found = f"{plural(row.techniques, 'technique')}{hidden}{code}"
         cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""
         line = Text(f"{row.line:>5}  ")
         line.append(f"{row.state:<10}", style=_STYLES[row.state])

@@ -26,8 +26,9 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 class Row(Value):
     """The outcome of one listed paper. `paper` is the graph's id, None where the build failed before it had one;
-    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `levels` counts code nodes;
-    `reason` says why the state is `partial` or `failed`; `notes` are for a person."""
+    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `hidden` counts techniques by the
+    reason why they are hidden, `levels` code nodes; `reason` says why the state is `partial` or `failed`; `notes` are
+    for a person."""
 
     line: int
     name: str
@@ -36,6 +37,7 @@ class Row(Value):
     paper: str | None = None
     title: str = ""
     techniques: int = 0
+    hidden: Mapping[str, int] = {}
     levels: Mapping[str, int] = {}
     generation: int | None = None
     cost_usd: float = 0.0
@@ -55,6 +57,7 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
         "paper": outcome.paper,
         "title": outcome.title,
         "techniques": outcome.techniques,
+        "hidden": outcome.hidden,
         "levels": outcome.levels,
         "generation": outcome.generation,
         "cost_usd": outcome.cost_usd,
