@@ -163,6 +163,33 @@ def test_what_github_did_not_answer_is_not_called_absent(
     assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
 
 
+def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paper, empty = tmp_path / "paper.tex", tmp_path / "empty.tex"
+    paper.write_bytes(TARGET)
+    empty.write_text("\\documentclass{article}\\title{Hm}\\begin{document}Nothing.\\end{document}")
+    for name, url in (
+        ("ARXIV__URL", world.url),
+        ("CURATION__OPENALEX", world.openalex),
+        ("CURATION__SEMANTIC_SCHOLAR", world.semantic_scholar),
+        ("CURATION__GITHUB", world.github),
+        ("ENVIRONMENT__MAX_MB", "0"),
+    ):
+        monkeypatch.setenv(f"XKG_{name}", url)
+    command = ["--kg", str(tmp_path / "kg"), "build", "--llm", "none", "--curate", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--paper", str(empty), "--paper", str(paper)])
+    report = BatchReport.model_validate_json(capsys.readouterr().out)
+    assert ended.value.code == 3
+    assert [row.name for row in report.rows[:2]] == [str(empty), str(paper)]
+    assert len(report.rows) == 5
+    assert report.notes[0].startswith(f"nothing was curated around {empty}: no technique was found")
+
+
 @pytest.mark.parametrize("away", [False, True])
 def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     world: Scholarly,  # noqa: F811

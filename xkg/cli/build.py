@@ -131,7 +131,7 @@ def build(
     if curated or len(pairs) > 1:
         _refuse(context, "belongs to a single paper", {"--within": within is not None})
         named = [(source, repository, paper_id, None) for source, repository in pairs]
-        found = curated_papers(settings, paper, blacklist, paper_id) if curated else []
+        found, problems = curated_papers(settings, paper, blacklist, paper_id) if curated else ([], [])
         build_papers(
             settings,
             paper_list([*named, *found]),
@@ -140,6 +140,7 @@ def build(
             blacklist=blacklist,
             first=first,
             html=html,
+            problems=problems,
             progress=progress,
             as_json=as_json,
         )

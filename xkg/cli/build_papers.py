@@ -1,5 +1,6 @@
 """Builds several papers with one display, and prints the report."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,11 +28,13 @@ def build_papers(
     blacklist: Path | None = None,
     first: bool = False,
     html: Path | None = None,
+    problems: Sequence[str] = (),
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report. Raises `typer.Exit` with
-    `SOME_FAILED` where some failed or are partial, and what `run` raises."""
+    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report, with the `problems` that there
+    were before. Raises `typer.Exit` with `SOME_FAILED` where there were any, or some papers failed or are partial, and
+    what `run` raises."""
     from xkg.cli.display.batch import display, page, require_place, show
     from xkg.cli.display.progress import json_lines_of_papers
     from xkg.commands.batch.run import run
@@ -51,6 +54,7 @@ def build_papers(
                 first=first,
                 notify=notify,
             )
+    report = report.model_copy(update={"notes": (*problems, *report.notes)})
     if as_json:
         print_result(report, as_json)
     else:
@@ -59,8 +63,8 @@ def build_papers(
         try:
             page(report, html)
         except InputError as error:
-            if not report.failed:
+            if not (report.failed or problems):
                 raise
             print_text(f"xkg: {error}", err=True)
-    if report.failed:
+    if report.failed or problems:
         raise typer.Exit(SOME_FAILED)

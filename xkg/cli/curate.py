@@ -66,22 +66,28 @@ def curate(
 
 def curated_papers(
     settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
-) -> "list[NamedPaper]":
-    """What curations find around some papers; their tables go to stderr."""
+) -> "tuple[list[NamedPaper], list[str]]":
+    """What curations find around some papers, and a line for each paper that could not be curated; their tables go to
+    stderr."""
     from xkg.commands import curate
 
     papers: list[NamedPaper] = []
+    problems: list[str] = []
     for target in targets:
-        found = curate.curate(
-            settings,
-            target,
-            blacklist=blacklist,
-            paper_id=paper_id,
-            notify=lambda line: print_text(line, err=True),
-        )
+        try:
+            found = curate.curate(
+                settings,
+                target,
+                blacklist=blacklist,
+                paper_id=paper_id,
+                notify=lambda line: print_text(line, err=True),
+            )
+        except InputError as error:
+            problems.append(f"nothing was curated around {target}: {error}")
+            continue
         print_text(table(found), err=True)
         papers += [(paper, repository, None, record) for paper, repository, record in found.pairs()]
-    return papers
+    return papers, problems
 
 
 def table(curated: "CuratedSet") -> str:
