@@ -13,6 +13,7 @@ from xkg.agents.codification.result import CodificationResult
 from xkg.agents.planning.plan import AblationPlan
 from xkg.build.curation.curated_set import CuratedSet
 from xkg.commands import ablate, build, doctor, implement, published, update, verify
+from xkg.commands.batch.run import BatchReport
 from xkg.commands.graph import audit, contents, copy, diff, link
 from xkg.llm import costs
 from xkg.serve.answers import types as answers
@@ -29,9 +30,9 @@ PRINTED: Mapping[str, str] = {
     "show": "PaperAnswer, TechniqueAnswer or CodeAnswer",
     "locate": "LocateAnswer",
     "ablations": "AblationPlan",
-    "build": "BuildResult; a list of these for several papers",
+    "build": "BuildResult; for several papers, with `--papers` or with `--curate` BatchReport",
     "build --dry-run": "BuildPlan; a list of these for several papers",
-    "curate": "CuratedSet",
+    "curate": "CuratedSet; with `--build` BatchReport",
     "audit": "AuditResult",
     "update": "UpdateResult",
     "diff": "DiffResult",
@@ -67,6 +68,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.LocateAnswer,
     AblationPlan,
     published.BuildResult,
+    BatchReport,
     build.BuildPlan,
     CuratedSet,
     audit.AuditResult,

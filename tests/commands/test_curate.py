@@ -15,8 +15,10 @@ from xkg.build.curation.curated_set import CuratedSet, RepositoryRecord
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.build.sources import arxiv_feed
 from xkg.cli.curate import table
+from xkg.cli.main import main
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import paper_list
+from xkg.commands.batch.run import BatchReport
 from xkg.commands.build import build
 from xkg.commands.curate import curate
 from xkg.commands.graph.open import open_store
@@ -146,6 +148,80 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:  # noqa:
     assert curated.papers == ()
     assert any("cannot be reached" in note for note in curated.notes)
     assert "no paper with a repository" in table(curated)
+    assert all("could not be asked" in (paper.dropped or "") for paper in curated.dropped)
+
+
+def test_what_github_did_not_answer_is_not_called_absent(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    world.limit = 0
+    curated = curate(settings(world, tmp_path), "2402.00001")
+    reasons = [paper.dropped or "" for paper in curated.dropped if paper.arxiv_id is not None]
+    assert "no repository of it was found" not in reasons
+    assert sum("GITHUB_TOKEN" in reason for reason in reasons) >= 3
+    assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
+
+
+def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paper, empty = tmp_path / "paper.tex", tmp_path / "empty.tex"
+    paper.write_bytes(TARGET)
+    empty.write_text("\\documentclass{article}\\title{Hm}\\begin{document}Nothing.\\end{document}")
+    for name, url in (
+        ("ARXIV__URL", world.url),
+        ("CURATION__OPENALEX", world.openalex),
+        ("CURATION__SEMANTIC_SCHOLAR", world.semantic_scholar),
+        ("CURATION__GITHUB", world.github),
+        ("ENVIRONMENT__MAX_MB", "0"),
+    ):
+        monkeypatch.setenv(f"XKG_{name}", url)
+    command = ["--kg", str(tmp_path / "kg"), "build", "--llm", "none", "--curate", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--paper", str(empty), "--paper", str(paper)])
+    report = BatchReport.model_validate_json(capsys.readouterr().out)
+    assert ended.value.code == 3
+    assert [row.name for row in report.rows[:2]] == [str(empty), str(paper)]
+    assert len(report.rows) == 5
+    assert report.notes[0].startswith(f"nothing was curated around {empty}: no technique was found")
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    away: bool,
+) -> None:
+    """Whether there is anything to build or not; what was chosen lies in the graph's folder."""
+    paper = tmp_path / "paper.tex"
+    paper.write_bytes(TARGET)
+    chosen_settings = settings(world, tmp_path)
+    nowhere = "http://127.0.0.1:9"
+    for name, url in (
+        ("ARXIV__URL", nowhere if away else world.url),
+        ("CURATION__OPENALEX", "none" if away else world.openalex),
+        ("CURATION__SEMANTIC_SCHOLAR", "none" if away else world.semantic_scholar),
+        ("CURATION__GITHUB", nowhere if away else world.github),
+        ("ENVIRONMENT__MAX_MB", "0"),
+    ):
+        monkeypatch.setenv(f"XKG_{name}", url)
+    command = ["--kg", str(chosen_settings.kg), "curate", str(paper), "--llm", "none", "--json"]
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--build"])
+    printed = capsys.readouterr()
+    report = BatchReport.model_validate_json(printed.out)
+    assert len(report.rows) == (0 if away else 3)  # none is fetched: there is no such host in a test
+    assert "Tidal Sampling of Posterior Fields" in printed.err
+    assert ended.value.code == 3
+    [kept] = (chosen_settings.kg / "curation").glob("title-tidal-sampling*.json")
+    assert str(kept) in printed.err
+    assert len(CuratedSet.model_validate_json(kept.read_bytes()).papers) == len(report.rows)
 
 
 def test_an_unknown_target(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
@@ -226,6 +302,40 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
     blacklist.write_text("github.com/cluna/kernels\n")
     curated = curate(settings(world, tmp_path), "2402.00001", blacklist=blacklist)
     assert "1905.00002" not in chosen(curated)
+
+
+def test_a_model_reads_the_titles_that_parsing_cannot_tell(
+    world: Scholarly,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those alone; what does not stand in the entry is no title."""
+    asked: list[str] = []
+    odd = b"\\bibitem{reef} Coral D 2018 The Reef Sampler: Sampling by Growth"
+    plain = rb"\bibitem{reef} D. Coral. \newblock The Reef Sampler: Sampling by Growth. \newblock 2018."
+    (tmp_path / "paper.tex").write_bytes(TARGET.replace(plain, odd))
+
+    def answer(request: dict[str, Any]) -> str:
+        text = "\n".join(message["content"] for message in request["messages"])
+        if "entries of a paper's bibliography" in text:
+            asked.append(text)
+            titles = [{"entry": 1, "title": asked_title}]
+            return json.dumps({"titles": titles})
+        return "none"
+
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    cited: dict[str, set[str | None]] = {}
+    for asked_title in ("The Reef Sampler: Sampling by Growth", "The Coral Sampler: Sampling by Wishes"):
+        with ScriptedEndpoint(answer) as endpoint:
+            llm = LlmSettings(model="o4-mini", base_url=endpoint.url)
+            guided = settings(world, tmp_path / asked_title[4:8]).model_copy(update={"llm": llm})
+            curated = curate(guided, str(tmp_path / "paper.tex"))
+        both = (*curated.papers, *curated.dropped)
+        cited[asked_title] = {paper.arxiv_id for paper in both if paper.origin == "reference"}
+    assert ["1803.00003" in ids for ids in cited.values()] == [True, False]
+    assert "[1] Coral D 2018 The Reef Sampler" in asked[0]
+    assert "[2]" not in asked[0]
+    assert "Wave Transport" not in asked[0]
 
 
 def test_a_model_names_techniques_and_chooses_papers(

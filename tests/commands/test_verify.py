@@ -6,15 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from xkg.cli.main import main
-from xkg.commands.verify import verify
+from xkg.commands.verify import age, verify
 from xkg.config import EnvironmentSettings, SandboxSettings, Settings
-from xkg.errors import SandboxUnavailableError, UnknownIdError
+from xkg.errors import InputError, SandboxUnavailableError, UnknownIdError
 from xkg.model import Level
 
 PAPER = "title:a-paper-of-halves"
@@ -179,3 +180,10 @@ def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     assert verify(settings(kg), [], 1).levels == {Level.EXECUTED: 2}
     assert written < started
     assert not list((kg / "work" / "verify").rglob("verify-*.json")), "the next run sees for itself"
+
+
+@pytest.mark.parametrize("text", ["3", "-1d", "999999w", "9999999d", ""])
+def test_what_is_no_age_is_one_line(text: str) -> None:
+    with pytest.raises(InputError, match="such as 90d"):
+        age(text)
+    assert age("6w") == timedelta(weeks=6)

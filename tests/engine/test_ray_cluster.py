@@ -20,7 +20,7 @@ from tests.neo4j_server import Neo4jServer
 from tests.ray_nodes import Nodes, token_environment
 from xkg.commands.ablate import ablate
 from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.run import Report, run
+from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.graph.open import open_store
 from xkg.config import LlmSettings, Settings, StoreSettings
@@ -89,7 +89,7 @@ def _timeless(value: Any) -> Any:
     return [_timeless(child) for child in value] if isinstance(value, list) else value
 
 
-def states(report: Report) -> list[str]:
+def states(report: BatchReport) -> list[str]:
     return [row.state for row in report.rows]
 
 

@@ -24,6 +24,7 @@ from xkg.cli.display.output import (
     settings_of,
 )
 from xkg.errors import InputError
+from xkg.text.plural import plural
 
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
@@ -130,7 +131,7 @@ def build(
     if curated or len(pairs) > 1:
         _refuse(context, "belongs to a single paper", {"--within": within is not None})
         named = [(source, repository, paper_id, None) for source, repository in pairs]
-        found = curated_papers(settings, paper, blacklist, paper_id) if curated else []
+        found, problems = curated_papers(settings, paper, blacklist, paper_id) if curated else ([], [])
         build_papers(
             settings,
             paper_list([*named, *found]),
@@ -139,6 +140,7 @@ def build(
             blacklist=blacklist,
             first=first,
             html=html,
+            problems=problems,
             progress=progress,
             as_json=as_json,
         )
@@ -258,10 +260,8 @@ def _show_node(result: "NodeResult") -> None:
 def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:
     """Each paper with its repository."""
     if len(papers) > 1 and (paper_id is not None or len(repositories) not in (0, len(papers))):
-        raise InputError(
-            f"{len(papers)} papers and {len(repositories)} repositories: give each --paper its --repo, in the same "
-            "order, and --id for a single paper only"
-        )
+        given = f"{len(papers)} papers and {plural(len(repositories), 'repository', 'repositories')}"
+        raise InputError(f"{given}: give each --paper its --repo, in the same order, and --id for a single paper only")
     if len(repositories) > len(papers):
         raise InputError("more --repo than --paper: a paper has one repository")
     return list(zip_longest(papers, repositories))

@@ -1,5 +1,6 @@
 """Builds several papers with one display, and prints the report."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import typer
 
 from xkg.cli.display.output import print_result, print_text
+from xkg.errors import InputError
 
 if TYPE_CHECKING:
     from xkg.commands.batch.paper_list import PaperList
@@ -26,17 +28,19 @@ def build_papers(
     blacklist: Path | None = None,
     first: bool = False,
     html: Path | None = None,
+    problems: Sequence[str] = (),
     progress: Literal["text", "json"] = "text",
     as_json: bool = False,
 ) -> None:
-    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report. Raises `typer.Exit` with
-    `SOME_FAILED` where some failed or are partial, and what `run` raises."""
-    from xkg.cli.display.batch import display, page, show
+    """Builds papers on an engine (`xkg.commands.batch.run.run`) and prints the report, with the `problems` that there
+    were before. Raises `typer.Exit` with `SOME_FAILED` where there were any, or some papers failed or are partial, and
+    what `run` raises."""
+    from xkg.cli.display.batch import display, page, require_place, show
     from xkg.cli.display.progress import json_lines_of_papers
     from xkg.commands.batch.run import run
 
-    for line, earlier in papers.repeated.items():
-        print_text(f"note: line {line} repeats line {earlier}", err=True)
+    if html is not None:
+        require_place(html)
     with engine as opened:
         shown = json_lines_of_papers() if progress == "json" else display(len(papers.papers), opened.jobs)
         with shown as notify:
@@ -50,11 +54,17 @@ def build_papers(
                 first=first,
                 notify=notify,
             )
-    if html is not None:
-        page(report, html)
+    report = report.model_copy(update={"notes": (*problems, *report.notes)})
     if as_json:
         print_result(report, as_json)
     else:
         show(report)
-    if report.failed:
+    if html is not None:
+        try:
+            page(report, html)
+        except InputError as error:
+            if not (report.failed or problems):
+                raise
+            print_text(f"xkg: {error}", err=True)
+    if report.failed or problems:
         raise typer.Exit(SOME_FAILED)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from xkg.cli.build_papers import build_papers
+from xkg.cli.build_papers import SOME_FAILED, build_papers
 from xkg.cli.display.output import Blacklisted, Json, PaperJobs, present, print_result, print_text, settings_of
 from xkg.errors import InputError
+from xkg.text.plural import plural
 
 if TYPE_CHECKING:
     from xkg.build.curation.curated_set import CuratedPaper, CuratedSet
@@ -36,7 +37,8 @@ def curate(
 ) -> None:
     """Find the papers and repositories that are worth building around one paper, and say why.
 
-    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing without --build."""
+    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing without --build. Exits with 3 where nothing was
+    found and something could not be asked, or some papers failed."""
     from xkg.commands import curate
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
@@ -48,36 +50,44 @@ def curate(
         paper_id=paper_id,
         notify=lambda line: print_text(line, err=True),
     )
-    if not as_json:
-        print_text(table(curated))
-    elif not build:
+    if as_json and not build:
         print_result(curated, as_json=True)
-    if build and curated.papers:
+    else:
+        print_text(table(curated), err=as_json)
+    if build:
         from xkg.commands.batch.paper_list import paper_list
         from xkg.commands.engines import engine_for
 
         papers = paper_list([(paper, repo, None, record) for paper, repo, record in curated.pairs()])
         build_papers(settings, papers, engine_for("local", jobs), again=True, blacklist=blacklist, as_json=as_json)
+    if curated.notes and not curated.papers:
+        raise typer.Exit(SOME_FAILED)
 
 
 def curated_papers(
     settings: "Settings", targets: Sequence[str], blacklist: Path | None, paper_id: str | None
-) -> "list[NamedPaper]":
-    """What curations find around some papers; their tables go to stderr."""
+) -> "tuple[list[NamedPaper], list[str]]":
+    """What curations find around some papers, and a line for each paper that could not be curated; their tables go to
+    stderr."""
     from xkg.commands import curate
 
     papers: list[NamedPaper] = []
+    problems: list[str] = []
     for target in targets:
-        found = curate.curate(
-            settings,
-            target,
-            blacklist=blacklist,
-            paper_id=paper_id,
-            notify=lambda line: print_text(line, err=True),
-        )
+        try:
+            found = curate.curate(
+                settings,
+                target,
+                blacklist=blacklist,
+                paper_id=paper_id,
+                notify=lambda line: print_text(line, err=True),
+            )
+        except InputError as error:
+            problems.append(f"nothing was curated around {target}: {error}")
+            continue
         print_text(table(found), err=True)
         papers += [(paper, repository, None, record) for paper, repository, record in found.pairs()]
-    return papers
+    return papers, problems
 
 
 def table(curated: "CuratedSet") -> str:
@@ -90,7 +100,8 @@ def table(curated: "CuratedSet") -> str:
     if not curated.papers:
         lines += ["", "no paper with a repository of its own was found"]
     if curated.dropped:
-        lines += ["", f"dropped, the first of {len(curated.dropped)}:"]
+        more = f", the first {_DROPPED}" if len(curated.dropped) > _DROPPED else ""
+        lines += ["", f"dropped {plural(len(curated.dropped), 'paper')}{more}:"]
         lines += [f"  {paper.title[:90]}: {paper.dropped}" for paper in curated.dropped[:_DROPPED]]
     lines += ["", *(f"note: {line}" for line in curated.notes)] if curated.notes else []
     return "\n".join(lines)
@@ -132,5 +143,5 @@ def audit(
     result = audit.audit(settings_of(context), blacklist, tuple(log or ()))
     print_result(result, as_json)
     if not result.clean:
-        found = f"{len(result.findings)} findings" if result.findings else "nothing was found"
-        raise InputError(f"{found}, and {len(result.unchecked)} comparisons could not be made; see above")
+        found = plural(len(result.findings), "finding") if result.findings else "nothing was found"
+        raise InputError(f"{found}, and {plural(len(result.unchecked), 'comparison')} could not be made; see above")

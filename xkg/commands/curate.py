@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder, share_pace
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
+from xkg.files import private_folder, write_whole
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.build.curation.blacklist_guard import BlacklistGuard
@@ -30,8 +31,8 @@ def curate(
     paper_id: str | None = None,
     notify: "Callable[[str], None]" = lambda _: None,
 ) -> "CuratedSet":
-    """Curates one target, a path or an arXiv id or address, without what a `blacklist` names. `notify` receives lines
-    on what could not be asked.
+    """Curates one target, a path or an arXiv id or address, without what a `blacklist` names, and stores the set in the
+    folder `curation` of the graph's. `notify` receives lines on what could not be asked, and where the set is.
 
     Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
     `ConfigError` where the packages of the extra `curation` are not installed."""
@@ -77,7 +78,24 @@ def curate(
         search = RepositorySearch(host, cache, decide=decide, refused=refused, note=note)
         sources = Sources(indexes, search, opened.enter_context(embedder(settings)), text, notify)
         found_set = curated(document, identity, sources, most=most, guard=guard, guide=guide)
-    return found_set.model_copy(update={"notes": tuple(dict.fromkeys((*found_set.notes, *notes)))})
+    found_set = found_set.model_copy(update={"notes": tuple(dict.fromkeys((*found_set.notes, *notes)))})
+    _store(found_set, settings.kg / "curation", notify)
+    return found_set
+
+
+def _store(curated: "CuratedSet", folder: Path, notify: "Callable[[str], None]") -> None:
+    """Keeps why each paper was chosen or dropped beside the graph, whatever becomes of its builds."""
+    from xkg.build.stage_cache import folder_name
+    from xkg.text.unicode import encodable
+
+    path = folder / f"{folder_name(curated.target)}.json"
+    try:
+        private_folder(folder)
+        write_whole(path, encodable(curated.model_dump_json(indent=1)).encode(), 0o600)
+    except OSError as error:
+        notify(f"the choice is not stored, since {path} cannot be written ({error.strerror})")
+    else:
+        notify(f"the choice and its reasons are stored in {path}")
 
 
 def own_repository(
@@ -105,11 +123,11 @@ def own_repository(
         return looked_at[0]
     if not looked_at:
         why = f": {notes[0]}" if notes else ""
-        raise InputError(f"{paper}: no repository of it was found{why}; name one with --repo, or leave --repo out")
+        raise InputError(f"no repository of this paper was found{why}; name one with --repo, or leave --repo out")
     likeliest = looked_at[0]
     reasons = "; ".join(likeliest.evidence)[:400]
     raise InputError(
-        f"{paper}: no repository is shown to be its own; the likeliest is {likeliest.url} ({reasons}): name it with "
+        f"no repository is shown to be the paper's own; the likeliest is {likeliest.url} ({reasons}): name it with "
         "--repo if you know it to be"
     )
 

@@ -50,7 +50,7 @@ class VerifyResult(Value):
 
     def __str__(self) -> str:
         if not self.nodes:
-            return "there is no code to verify"
+            return "no code was verified"
         lines = []
         for cause, count in self.causes.items():
             first = next((n.reason for n in self.nodes if n.cause == cause and n.reason), "") or ""
@@ -118,7 +118,7 @@ def verify(
         causes={cause.value: n for cause, n in cause_counts(results).items()},
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
-        notes=(*_missing(results), *_visibility(hidden)),
+        notes=(*_missing(results), *_visibility(hidden), *_none_stale(only)),
     )
 
 
@@ -140,9 +140,9 @@ def _when(checked_at: str | None) -> datetime:
 
 def age(text: str) -> timedelta:
     """A duration such as `90d`, `12h`, `6w`. Raises `InputError`."""
-    match = re.fullmatch(r"([0-9]{1,6})([hdw])", text.strip())
+    match = re.fullmatch(r"([0-9]{1,4})([hdw])", text.strip())
     if match is None:
-        raise InputError(f"{text[:40]!a} is no age: give a number with h, d or w, such as 90d")
+        raise InputError(f"{text[:40]!a} is no age: give at most four digits with h, d or w, such as 90d")
     return int(match[1]) * {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}[match[2]]
 
 
@@ -167,6 +167,10 @@ def _missing(results: "Sequence[NodeResult]") -> list[str]:
         r.evidence.reason for r in results if r.evidence.runner is None and r.cause.value == "missing package"
     )
     return [f"{_counted(n, 'code node')} not run: {reason}" for reason, n in reasons.most_common()]
+
+
+def _none_stale(stale: set[str] | None) -> tuple[str, ...]:
+    return ("all code that was run has run since then: nothing is stale",) if stale is not None and not stale else ()
 
 
 def _visibility(hidden: "Counter[bool]") -> list[str]:

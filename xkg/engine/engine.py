@@ -16,11 +16,12 @@ Result = TypeVar("Result")
 
 
 class WorkFailed(XkgError):
-    """An item that could not be done; `lasting` where the same inputs will fail again."""
+    """An item that could not be done; `lasting` where the same inputs will fail again, `held` where another machine
+    does it just now."""
 
-    def __init__(self, message: str, *, lasting: bool = False) -> None:
+    def __init__(self, message: str, *, lasting: bool = False, held: bool = False) -> None:
         super().__init__(message)
-        self.lasting = lasting
+        self.lasting, self.held = lasting, held
 
 
 class NoWorkerError(XkgError):
@@ -28,7 +29,7 @@ class NoWorkerError(XkgError):
 
 
 class BegunAgain(Value):
-    """An event: an item begins anew on another machine, since the one that had it was lost."""
+    """An event: an item begins anew, since the machine that had it was lost, or another one has it just now."""
 
     reason: str
 
@@ -123,7 +124,9 @@ class Failure(NamedTuple):
     held: bool = False
 
     def raised(self) -> XkgError:
-        return NoWorkerError(self.line) if self.of_all else WorkFailed(self.line, lasting=self.lasting)
+        if self.of_all:
+            return NoWorkerError(self.line)
+        return WorkFailed(self.line, lasting=self.lasting, held=self.held)
 
 
 def failure(error: Exception, *, of_all: bool = False) -> Failure:

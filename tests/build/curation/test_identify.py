@@ -100,3 +100,11 @@ def test_an_index_that_is_down_leaves_the_others() -> None:
 def test_the_similarity_of_titles(first: str, second: str, least: float, most: float) -> None:
     assert least <= title_similarity(first, second) <= most
     assert title_similarity(first, second) == title_similarity(second, first)
+
+
+def test_a_reference_that_nobody_could_look_up_is_not_called_unknown() -> None:
+    reference = Reference(title="Wave Transport", arxiv_id="2001.00001")
+    [unknown] = identify([reference], [Shelf(down=True), Shelf(down=True)], lambda _: None)
+    assert unknown.how == "Shelf and Shelf could not be asked"
+    [half] = identify([reference], [Shelf(down=True), Shelf()], lambda _: None)
+    assert half.how == "no paper of arXiv has this title; Shelf could not be asked"

@@ -22,13 +22,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 class GitServer:
     """`add` serves a repository at an address. `elsewhere` is where every request is sent on to, if set; `asked` holds
-    the paths that were requested. Without `filters` the server sends files of any size."""
+    the paths that were requested. Without `filters` the server sends files of any size. What it does not have it asks a
+    password for, if `secretive`, as GitHub does."""
 
     def __init__(self, port: int) -> None:
         self.url = f"https://localhost:{port}"
         self.repositories: dict[str, Path] = {}
         self.elsewhere = ""
         self.filters = True
+        self.secretive = False
         self.asked: list[str] = []
 
     def add(self, repository: Path, name: str = "owner/name") -> str:
@@ -78,7 +80,10 @@ class _Handler(BaseHTTPRequestHandler):
         words = unquote(parts.path).split("/")
         folder = server.repositories.get("/".join(words[1:3]))
         if folder is None:
-            self.send_error(404)
+            self.send_response(401 if server.secretive else 404)
+            self.send_header("WWW-Authenticate", 'Basic realm="git"')
+            self.send_header("Content-Length", "0")
+            self.end_headers()
             return
         environment = {
             "PATH": os.environ["PATH"],

@@ -309,5 +309,7 @@ def test_an_empty_and_a_missing_repository_say_so(tmp_path: Path, monkeypatch: p
     with serving(monkeypatch) as server:
         with pytest.raises(InputError, match="is empty"):
             fetch_repository(server.add(tmp_path / "empty"), tmp_path / "cache")
-        with pytest.raises(InputError, match="cannot be reached"):
-            fetch_repository(f"{server.url}/nobody/nothing", tmp_path / "cache")
+        for server.secretive, why in ((False, "not found"), (True, "private, renamed or deleted")):
+            with pytest.raises(InputError, match=f"cannot be reached: .*{why}") as refused:
+                fetch_repository(f"{server.url}/nobody/nothing", tmp_path / "cache")
+            assert "Username" not in str(refused.value)

@@ -45,7 +45,11 @@ def test_paths_are_those_from_the_list(tmp_path: Path) -> None:
 
 def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "list.txt"
-    path.write_text('1608.04471\na\tb\tc\td\n1608.04471\n{"paper": 3}\n{\nx\t\tan id\n' + "y" * 5000)
+    path.write_text(
+        '1608.04471\na\tb\tc\td\n1608.04471\n{"paper": 3}\n{\nx\t\tan id\n'
+        + "y" * 5000
+        + "\n\thttps://github.com/a/b\n \t# nothing\n"
+    )
     found = read_list(path)
     assert [p.line for p in found.papers] == [1]
     assert found.repeated == {3: 1}
@@ -55,6 +59,7 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
         (5, "it is not valid JSON"),
         (6, "'an id' cannot be an id"),
         (7, "the line has 5,000 characters, more than 4,000"),
+        (8, "the paper is missing"),
     ]
 
 

@@ -9,20 +9,23 @@ import threading
 import time
 from pathlib import Path
 
+import neo4j
 import pytest
 
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
+from xkg.cli.display.batch import lines
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
-from xkg.commands.batch.records import FILE, Row
-from xkg.commands.batch.run import Report, run
+from xkg.commands.batch.records import FILE, Records, Row
+from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
 from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
-from xkg.engine.engine import NoWorkerError
+from xkg.engine.engine import BegunAgain, NoWorkerError
 from xkg.engine.local import LocalEngine, LocalWorker
+from xkg.errors import StoreError
 from xkg.model import Level
 from xkg.store.graph_store import Link
 
@@ -55,7 +58,7 @@ def corpus(tmp_path: Path) -> Path:
     return path
 
 
-def states(report: Report) -> dict[int, str]:
+def states(report: BatchReport) -> dict[int, str]:
     return {row.line: row.state for row in report.rows}
 
 
@@ -75,6 +78,33 @@ def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus
     (corpus.parent / "missing.tex").write_text(PAPER.format(name="Missing"))
     third = run(chosen, read_list(corpus), LocalEngine(1))
     assert states(third) == {1: "unchanged", 2: "built", 3: "built", 4: "built", 5: "failed"}
+
+
+def test_the_report_has_every_line_of_the_list(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those that repeat an earlier one, and whatever becomes of the page."""
+    monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
+    with corpus.open("a") as listed:
+        listed.write("\t../repository\nSorted.tex\t\ttitle:Sorted\n")
+    command = ["--kg", str(tmp_path / "kg"), "build", "--papers", str(corpus), "--llm", "none", "--json", "--html"]
+    with pytest.raises(SystemExit) as refused:
+        main([*command, str(tmp_path / "nowhere" / "report.html")])
+    assert refused.value.code == 1
+    assert not (tmp_path / "kg").exists()  # before anything was built
+    place = tmp_path / "report.html"
+
+    monkeypatch.setattr("xkg.cli.display.batch._State.take", lambda *_: place.mkdir(exist_ok=True))
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*command, str(place)])
+    printed = capsys.readouterr()
+    report = BatchReport.model_validate_json(printed.out)
+    assert ended.value.code == 3
+    assert "report.html cannot be written" in printed.err
+    assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed", 6: "failed"}
+    assert report.rows[5].reason == "the paper is missing"
+    assert report.notes == ("line 7 repeats line 1",)
 
 
 def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
@@ -247,3 +277,55 @@ def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -
     run(chosen, only, LocalEngine(1))
     (chosen.kg / FILE).write_text("{\n\x00")
     assert states(run(chosen, only, LocalEngine(1))) == {1: "unchanged"}  # the graph holds exactly that
+
+
+@pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (1.0, "failed")])
+def test_a_paper_that_another_machine_has_waits_for_it(
+    neo4j_database: Neo4jServer,
+    tmp_path: Path,
+    corpus: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    patience: float,
+    state: str,
+) -> None:
+    """A builder that was killed holds its lease until that expires; the same command goes on then."""
+    credentials = tmp_path / "credentials"
+    credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
+    chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
+    monkeypatch.setattr("xkg.commands.batch.side_by_side._BETWEEN_TRIES", 1.0)
+    monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
+    lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"
+    waited: list[str] = []
+    with neo4j.GraphDatabase.driver(neo4j_database.url, auth=neo4j_database.auth) as driver:
+        driver.execute_query(lease)
+
+        def expire(event: Event) -> None:
+            if isinstance(event[1], BegunAgain):
+                waited.append(event[1].reason)
+                if state == "built":
+                    driver.execute_query("MATCH (l:XkgLease {id: 'title:Sorted'}) SET l.expires = 0")
+
+        report = run(chosen, read_list(corpus), LocalEngine(1), notify=expire)
+    assert states(report) == {1: state, 2: "built", 3: "built", 4: "failed", 5: "failed"}
+    assert waited
+    assert "is being built by one that died" in waited[0]
+    assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
+
+
+def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
+        records.enter([])
+
+
+def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: Path) -> None:
+    """A repository without code for any would else look like a paper without techniques."""
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "other.py").write_text("def unrelated(n):\n    return n + 1\n")
+    corpus.write_text("Sorted.tex\tcode\n")
+    report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
+    assert "0 techniques, 1 hidden (xkg show says why)" in "\n".join(map(str, lines(report)))
+    again = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    assert again.rows[0].hidden == report.rows[0].hidden

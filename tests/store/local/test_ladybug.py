@@ -1,11 +1,13 @@
 """Loading the embedded engine."""
 
+import shutil
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.store.graphs import a_paper
+from tests.store.graphs import a_paper, open_store
+from xkg.errors import StoreError
 from xkg.store.index_entries import entries
 from xkg.store.local import ladybug
 from xkg.store.local.ladybug import GraphWriter
@@ -31,3 +33,18 @@ def test_a_graph_that_is_larger_than_the_usual_memory_is_loaded(
         counts = writer.load(tmp_path / "graph.lbug")
     assert counts["Paper"] >= PAPERS
     assert counts["Code"] >= PAPERS
+
+
+def test_a_disk_without_room_is_refused_before_the_engine_ends_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its log cannot be written then, which it takes for the end of the program."""
+    store = open_store(tmp_path / "kg")
+    store.publish([a_paper(1)])
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr("xkg.store.local.ladybug.shutil.disk_usage", lambda _: usage._replace(free=1 << 20))
+    with pytest.raises(StoreError, match=r"No space left on device.*nothing was changed"):
+        store.publish([a_paper(2)])
+    monkeypatch.undo()
+    assert store.publish([a_paper(2)]) == 2
+    store.close()

@@ -13,6 +13,7 @@ from xkg.build.curation.guide import Guide
 from xkg.build.curation.identify import identify
 from xkg.build.curation.ownership import PaperIdentity
 from xkg.build.curation.ranking import rank, weight_of_use
+from xkg.build.curation.reference_titles import with_titles
 from xkg.build.curation.repository_links import RepositoryLink, links_in, links_of
 from xkg.build.curation.repository_search import RepositorySearch
 from xkg.build.paper.document import Document
@@ -78,6 +79,7 @@ def curate(
             notes.append(line)
             sources.note(line)
 
+    document = with_titles(document, guide) if guide is not None else document
     reader, parts = read(document)
     by_model = guide.techniques(document, reader) if guide is not None else None
     techniques = by_model or core_techniques(document, identity)
@@ -104,7 +106,7 @@ def curate(
             left[paper.origin] -= 1
             paper = paper.model_copy(update={"repositories": _repositories(found, sources, texts)})
             if paper.repository is None:
-                reason = _without_repository(paper)
+                reason = _without_repository(paper, sources.repositories.unanswered)
             elif guard is not None:
                 reason = _copy(guard, paper.repository)
         if reason is None:
@@ -351,9 +353,9 @@ def _why(candidate: Candidate) -> str:
     if not count:
         return "it is in the bibliography, and no sentence that cites it was found"
     sections = list(dict.fromkeys(mention.section or mention.role for mention in candidate.mentions))
-    times = "once" if count == 1 else f"{count} times"
     alone = sum(mention.together == 1 for mention in candidate.mentions)
-    return f"cited {times}, {alone} of them alone, in: {', '.join(sections)[:200]}"
+    times = ("once, alone" if alone else "once, with others") if count == 1 else f"{count} times, {alone} of them alone"
+    return f"cited {times}, in: {', '.join(sections)[:200]}"
 
 
 def _is_target(found: FoundPaper, document: Document) -> bool:
@@ -392,9 +394,9 @@ def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
         return f"{repository.url} cannot be compared with what is blacklisted: {error}"
 
 
-def _without_repository(paper: CuratedPaper) -> str:
+def _without_repository(paper: CuratedPaper, unanswered: str | None) -> str:
     if not paper.repositories:
-        return "no repository of it was found"
+        return f"its repository was not searched: {unanswered}" if unanswered else "no repository of it was found"
     likeliest = paper.repositories[0]
     why = "; ".join(likeliest.evidence)[:300]
     open_one = (

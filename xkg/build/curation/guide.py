@@ -1,7 +1,7 @@
-"""What a language model decides in a curation: the core techniques, which papers serve them, and which repository is a
-paper's own where facts leave that open."""
+"""What a language model decides in a curation: the titles of references that parsing cannot tell, the core techniques,
+which papers serve them, and which repository is a paper's own where facts leave that open."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,11 +14,13 @@ from xkg.build.techniques.section_roles import Role
 from xkg.errors import AnswerError
 from xkg.llm.client import AnswerType, Ask
 from xkg.llm.prompt import load_prompt
+from xkg.text.plural import plural
 from xkg.text.unicode import encodable, printable_line
 
 _FOLDER = Path(__file__).parent / "prompts"
 _MOST_TECHNIQUES, _MOST_CANDIDATES, _MOST_CHOSEN = 8, 80, 25
 _OUTLINE, _README, _SENTENCE, _SENTENCES = 12_000, 4_000, 300, 3
+_MOST_ENTRIES, _ENTRY = 100, 500
 
 
 class NamedTechnique(AnswerType):
@@ -41,6 +43,15 @@ class ChosenPapers(AnswerType):
     chosen: tuple[ChosenPaper, ...]
 
 
+class ReadTitle(AnswerType):
+    entry: int
+    title: str
+
+
+class ReadTitles(AnswerType):
+    titles: tuple[ReadTitle, ...]
+
+
 class OwnRepository(AnswerType):
     own: bool
     why: str
@@ -60,6 +71,24 @@ class Guide:
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None]) -> None:
         self._ask, self.model, self._note = ask, model, note
+
+    def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
+        """The titles in entries of a bibliography, by index, as the model reads them; of the first `_MOST_ENTRIES`."""
+        shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
+        inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
+
+        def check(answer: ReadTitles) -> str | None:
+            odd = [each.entry for each in answer.titles if not 1 <= each.entry <= len(shown)]
+            return f"there is no entry {odd[0]}: they are numbered 1 to {len(shown)}" if odd else None
+
+        try:
+            answer = self._ask(
+                load_prompt(_FOLDER / "reference_titles.md"), ReadTitles, inputs, about="bibliography", check=check
+            )
+        except AnswerError as error:
+            self._note(f"{plural(len(entries), 'reference')} without a title that parsing can tell stay out: {error}")
+            return {}
+        return {each.entry - 1: printable_line(each.title) for each in answer.titles}
 
     def techniques(self, document: Document, reader: Reader) -> tuple[CoreTechnique, ...] | None:
         inputs = {

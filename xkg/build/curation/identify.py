@@ -33,14 +33,19 @@ def identify(
     asked; the others go on."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
+    silent: list[str] = []
     for index in indexes:
         try:
             _by_ids(references, found, index)
             _by_titles(references, found, nearest, index)
         except InputError as error:
+            silent.append(index.name)
             note(f"{index.name} was not asked for all references: {error}")
+    doubt = f"{' and '.join(silent)} could not be asked" if silent else ""
+    if silent and len(silent) == len(indexes):
+        return [each or Identified(None, doubt) for each in found]
     return [
-        each or Identified(None, _unknown(reference, near))
+        each or Identified(None, "; ".join(filter(None, (_unknown(reference, near), doubt))))
         for each, reference, near in zip(found, references, nearest, strict=True)
     ]
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 from xkg.build.paper.latex import bibtex
 from xkg.build.sources.github import RepositoryFacts
+from xkg.text.plural import plural
 from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
@@ -121,7 +122,7 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     if names := _authors_among(facts.committers, paper.authors):
         yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
-        when = f"it was made {abs(days)} days {'after' if days >= 0 else 'before'} the paper's first version"
+        when = f"it was made {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
         # Who has the title before the world reads it is of its authors.
         yield (2, "authors", when) if days < 0 else (1, "", when)
 

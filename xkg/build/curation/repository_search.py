@@ -44,6 +44,8 @@ class RepositorySearch:
         self._host, self._cache = host, cache
         self._decide, self._refused, self._note = decide, refused, note
         self._busy: str | None = None
+        self.unanswered: str | None = None
+        """Why the host was not searched for the last paper; None where it was."""
 
     def of(
         self,
@@ -53,6 +55,7 @@ class RepositorySearch:
     ) -> tuple[ChosenRepository, ...]:
         """All that were looked at, the paper's own first if there is one, else the likeliest. `links` are those of the
         paper's abstract; `later`, those of its text, is called where neither they nor a search give its own."""
+        self.unanswered = None
         chosen: list[ChosenRepository] = []
         for candidate in self._candidates(paper, links, later, lambda: any(each.is_official for each in chosen)):
             chosen.append(candidate)
@@ -86,11 +89,16 @@ class RepositorySearch:
                 yield self._judged(link.url, paper, link)
 
     def _searched(self, paper: PaperIdentity) -> Iterator[RepositoryFacts]:
-        if self._host is not None and self._busy is None:
-            try:
-                yield from self._host.search([paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])], _SEARCHED)
-            except InputError as error:
-                self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
+        if self._host is None:
+            return
+        if self._busy is not None:
+            self.unanswered = self._busy
+            return
+        try:
+            yield from self._host.search([paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])], _SEARCHED)
+        except InputError as error:
+            self.unanswered = str(error)
+            self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
         found = f"the paper: {link.words[-240:]}" if link is not None else "a search of GitHub for the title"
@@ -99,7 +107,8 @@ class RepositorySearch:
         try:
             facts = self._facts(url)
         except InputError as error:
-            self._failed(str(error), error)
+            if self._busy is None:  # else it was noted
+                self._failed(f"{url} was not looked at: {error}", error)
             return ChosenRepository(url=url, evidence=(f"it was not looked at: {error}",), found=found)
         if facts is None:
             gone = "there is no such repository: deleted, or private"

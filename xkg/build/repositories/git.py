@@ -72,6 +72,13 @@ _VARIABLES = {
     "SSH_ASKPASS": "",
 }
 
+_PLAIN = {
+    "response 502": "no server answers there",  # the status is from our proxy
+    # So GitHub answers for all that a stranger may not see.
+    "could not read Username": "it wants a password, so it is private, renamed or deleted",
+}
+"""What git says where it cannot fetch, by a part of its last line, in words for whoever gave the address."""
+
 
 class TreeEntry(NamedTuple):
     """One path of a commit. `size` is None where the object is absent (a partial copy) or is not a blob."""
@@ -327,7 +334,7 @@ def succeeded(ran: ProgramResult) -> bytes:
         raise GitError(f"it was ended for taking too much {what}")
     lines = [line for line in ran.stderr.splitlines() if line.strip()]
     last = lines[-1].strip().removeprefix("fatal: ") if lines else f"git ended with status {ran.exit_code}"
-    raise GitError("no server answers there" if "response 502" in last else last)  # 502 is from our proxy
+    raise GitError(next((plain for sign, plain in _PLAIN.items() if sign in last), last))
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:

@@ -1,6 +1,7 @@
 """A batch for a person: what is at work on stderr, and the report as lines and as a page."""
 
 import io
+import os
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from rich.text import Text
 from xkg.build.stage_cache import Progress, StageReport
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
-from xkg.commands.batch.run import Report
+from xkg.commands.batch.run import BatchReport
 from xkg.commands.batch.side_by_side import Event
 from xkg.engine.engine import BegunAgain
 from xkg.errors import InputError
@@ -105,13 +106,15 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{whole % 60:02}"
 
 
-def lines(report: Report) -> Iterator[Text]:
+def lines(report: BatchReport) -> Iterator[Text]:
     """The rows of a report and its sum, a line each, with the reason of a failure and notes below; a note of several
     papers stands at the end, once."""
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
-        found = f"{plural(row.techniques, 'technique')}{f', code: {code}' if code else ''}" if row.paper else ""
+        hidden = f", {sum(row.hidden.values())} hidden (xkg show says why)" if row.hidden else ""
+        code = f", code: {code}" if code else ""
+        found = f"{plural(row.techniques, 'technique')}{hidden}{code}"
         cost = f", ${row.cost_usd:.2f}" if row.cost_usd else ""
         line = Text(f"{row.line:>5}  ")
         line.append(f"{row.state:<10}", style=_STYLES[row.state])
@@ -130,12 +133,18 @@ def lines(report: Report) -> Iterator[Text]:
     yield Text(str(report))
 
 
-def show(report: Report) -> None:
+def show(report: BatchReport) -> None:
     """Prints a report on stdout."""
     _print(Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=True), report)
 
 
-def page(report: Report, path: Path) -> None:
+def require_place(path: Path) -> None:
+    """Raises `InputError` for a file that no page can be written to: better at once than after hours of building."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InputError(f"the report {path} cannot be written: name a file in a folder that is there")
+
+
+def page(report: BatchReport, path: Path) -> None:
     """Writes a report as a page of HTML without scripts. Raises `InputError` where the file cannot be written."""
     console = Console(record=True, file=io.StringIO(), width=10_000, emoji=False, highlight=False)
     _print(console, report)
@@ -145,6 +154,6 @@ def page(report: Report, path: Path) -> None:
         raise InputError(f"the report {path} cannot be written ({error.strerror}): name another file") from error
 
 
-def _print(console: Console, report: Report) -> None:
+def _print(console: Console, report: BatchReport) -> None:
     for line in lines(report):
         console.print(line)

@@ -78,7 +78,8 @@ def read_list(path: Path) -> PaperList:
         if not bare or bare.startswith("#") or (not papers and not broken and _is_head(bare)):
             continue
         try:
-            listed = _parsed(bare, number, path.parent)
+            # A tab in front means that the first column is empty.
+            listed = _parsed(bare if bare.startswith("{") else line.rstrip().lstrip(" "), number, path.parent)
         except InputError as error:
             broken.append(BrokenLine(line=number, text=bare[:200], reason=str(error)))
             continue

@@ -26,8 +26,9 @@ State = Literal["built", "unchanged", "partial", "failed"]
 
 class Row(Value):
     """The outcome of one listed paper. `paper` is the graph's id, None where the build failed before it had one;
-    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `levels` counts code nodes;
-    `reason` says why the state is `partial` or `failed`; `notes` are for a person."""
+    `seconds` and `cost_usd` are those of this batch and of all builds of the paper; `hidden` counts techniques by the
+    reason why they are hidden, `levels` code nodes; `reason` says why the state is `partial` or `failed`; `notes` are
+    for a person."""
 
     line: int
     name: str
@@ -36,6 +37,7 @@ class Row(Value):
     paper: str | None = None
     title: str = ""
     techniques: int = 0
+    hidden: Mapping[str, int] = {}
     levels: Mapping[str, int] = {}
     generation: int | None = None
     cost_usd: float = 0.0
@@ -55,6 +57,7 @@ def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: floa
         "paper": outcome.paper,
         "title": outcome.title,
         "techniques": outcome.techniques,
+        "hidden": outcome.hidden,
         "levels": outcome.levels,
         "generation": outcome.generation,
         "cost_usd": outcome.cost_usd,
@@ -99,7 +102,7 @@ class Records:
                 file.writelines(f"{encodable(record.model_dump_json())}\n" for record in new.values())
             sync_file(self._path)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+            raise self._unwritten(error) from error
 
     def compact(self) -> None:
         """Rewrites the file without records that later ones replace."""
@@ -107,7 +110,13 @@ class Records:
         try:
             write_whole(self._path, "".join(lines).encode(), 0o600)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be written ({error.strerror})") from error
+            raise self._unwritten(error) from error
+
+    def _unwritten(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"{self._path} cannot be written ({error.strerror}): free space or correct permissions, then run the same "
+            "command again, which goes on from here"
+        )
 
 
 def _read(path: Path) -> Iterator[Record]:

@@ -18,8 +18,8 @@ from xkg.text.plural import plural
 from xkg.value import Value
 
 
-class Report(Value):
-    """The outcome of a batch, a row a line of its list."""
+class BatchReport(Value):
+    """The outcome of a batch, a row a line of its list; `notes` name the lines that repeat others."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -50,7 +50,7 @@ def run(
     blacklist: Path | None = None,
     first: bool = False,
     notify: Callable[[Event], None] = lambda _: None,
-) -> Report:
+) -> BatchReport:
     """Builds what is missing or changed (`build_side_by_side`). Papers whose inputs failed before are not built again
     unless `retry_failed` (a server or a process that failed is no such input); with `again` all are built, from
     finished stages where nothing changed. What `blacklist` names is refused; `first` as in `Builder`. `notify`
@@ -92,7 +92,8 @@ def run(
     notes = build_side_by_side(builds, engine, waiting, ended, notify)
     ordered = tuple(rows[line] for line in sorted(rows))
     seconds = round(time.monotonic() - started, 3)
-    return Report(rows=ordered, seconds=seconds, jobs=engine.jobs, notes=notes)
+    repeated = (f"line {line} repeats line {earlier}" for line, earlier in papers.repeated.items())
+    return BatchReport(rows=ordered, seconds=seconds, jobs=engine.jobs, notes=(*repeated, *notes))
 
 
 def _absent(listed: ListedPaper) -> WorkFailed | None:

@@ -13,9 +13,13 @@ from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.publisher import Outcome, Publisher
 from xkg.commands.claims import OtherFormError
 from xkg.commands.published import BuildResult, Unpublished
-from xkg.engine.engine import Engine, Worker, WorkFailed, failure
+from xkg.engine.engine import BegunAgain, Engine, Worker, WorkFailed, failure
 
 Event = tuple[ListedPaper, object]
+
+_BETWEEN_TRIES = 10.0
+_LONGEST_WAIT = 150.0
+"""Seconds; a lease that nobody renews ends after 120 (`xkg.store.neo4j.leases`)."""
 
 
 class Ended(NamedTuple):
@@ -34,16 +38,21 @@ def build_side_by_side(
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time; those that are ready are published together, while others are built.
     `ended` receives each once it is published, or failed; `notify` a paper with each of its events; both are called
-    from several threads, `ended` never twice at a time. Gives notes. Raises `NoWorkerError` where no paper can be
-    built, and what `ended` raises; an interrupt ends all builds, and what was built by then is published."""
+    from several threads, `ended` never twice at a time. A paper that another machine builds just now is tried again
+    after the others, as long as a lease of one that died may last. Gives notes. Raises `NoWorkerError` where no paper
+    can be built, and what `ended` raises; an interrupt ends all builds, and what was built by then is published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
         if builds.settings.store.url is not None:
             publisher.connect()  # an earlier batch may have died before it did
+        waited = 0.0
         while papers:
-            papers, again = [], papers
-            papers = _round(builds, engine, again, publisher, ended, notify)
+            again = _round(builds, engine, papers, publisher, ended, notify, wait_for_held=waited < _LONGEST_WAIT)
+            if again and all(again.values()):
+                time.sleep(_BETWEEN_TRIES)
+                waited += _BETWEEN_TRIES
+            papers = list(again)
         problem = publisher.finish()
         if problem is not None:
             notes = (f"who cites whom is not drawn yet: {problem}",)
@@ -59,12 +68,14 @@ def _round(
     publisher: Publisher,
     ended: Callable[[ListedPaper, Ended], None],
     notify: Callable[[Event], None],
-) -> list[ListedPaper]:
-    """Builds and publishes papers; gives those that are to be built again."""
+    *,
+    wait_for_held: bool,
+) -> dict[ListedPaper, bool]:
+    """Builds and publishes papers; gives those that are to be built again, with whether another machine holds them."""
     waiting: queue.SimpleQueue[ListedPaper] = queue.SimpleQueue()
     for listed in papers:
         waiting.put(listed)
-    again: list[ListedPaper] = []
+    again: dict[ListedPaper, bool] = {}
     built_count = itertools.count(1)
     lock = threading.Lock()
     stopped = threading.Event()
@@ -72,7 +83,7 @@ def _round(
 
     def end(listed: ListedPaper, outcome: Outcome, seconds: float) -> None:
         if isinstance(outcome, OtherFormError):
-            again.append(listed)
+            again[listed] = False
             return
         if not isinstance(outcome, BuildResult | WorkFailed):
             why = failure(outcome)
@@ -96,7 +107,10 @@ def _round(
         try:
             built = worker.run(listed, lambda event: notify((listed, event)))
         except WorkFailed as error:
-            if not stopped.is_set():
+            if error.held and wait_for_held:
+                notify((listed, BegunAgain(reason=str(error))))
+                again[listed] = True
+            elif not stopped.is_set():
                 end(listed, error, _since(started))
             return
         seconds = _since(started)

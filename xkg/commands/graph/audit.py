@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from xkg.commands.graph.open import blacklist_guard, open_store
 from xkg.config import Settings
 from xkg.errors import InputError
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
@@ -47,12 +48,13 @@ class AuditResult(Value):
 
     def __str__(self) -> str:
         looked = (
-            f"{self.papers} papers, {self.repositories} repositories, {self.code} code nodes, {self.lines} log lines"
+            f"{plural(self.papers, 'paper')}, {plural(self.repositories, 'repository', 'repositories')}, "
+            f"{plural(self.code, 'code node')}, {plural(self.lines, 'log line')}"
         )
         lines = [f"{finding.where}: {finding.kind}: {finding.what}" for finding in self.findings]
         lines += [f"not compared: {line}" for line in self.unchecked]
         if self.findings:
-            lines.append(f"{len(self.findings)} findings in {looked}")
+            lines.append(f"{plural(len(self.findings), 'finding')} in {looked}")
         else:
             lines.append(f"nothing of the blacklist was found in {looked}")
         return "\n".join(lines)

@@ -1,0 +1,24 @@
+"""The titles of references whose entries parsing could not take apart, as a language model reads them."""
+
+from xkg.build.curation.guide import Guide
+from xkg.build.paper.document import Document
+from xkg.model import Reference
+from xkg.text.titles import is_title, same_title
+
+
+def with_titles(document: Document, guide: Guide) -> Document:
+    """The document with titles for references that have none, or their whole entry for one. A title counts that stands
+    in its entry word for word, and that one can be; nothing is asked where parsing has told all titles."""
+    unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _is_told(each)]
+    if not unread:
+        return document
+    references = list(document.references)
+    for place, title in guide.reference_titles([text for _, text in unread]).items():
+        number, text = unread[place]
+        if is_title(title) and same_title(title) in same_title(text):
+            references[number] = references[number].model_copy(update={"title": title})
+    return document.model_copy(update={"references": tuple(references)})
+
+
+def _is_told(reference: Reference) -> bool:
+    return reference.title is not None and same_title(reference.title) != same_title(reference.text or "")
