@@ -95,3 +95,15 @@ def test_text_after_the_entries_is_no_entry() -> None:
             Put(55, 200, "References", 12, "bold"), *listed(55, 220, TITLES[:7], 0, 10, 6), *after]  # fmt: skip
     document = parse_pdf(pdf([page]), Path("p.pdf"))
     assert [reference.title for reference in document.references] == TITLES[:7]
+
+
+def test_text_after_labelled_entries_is_no_entry() -> None:
+    lines = [f"[{number}] {line}" if index == 0 else line for number, title in enumerate(TITLES[:6], 1)
+             for index, line in enumerate(entry(title))]  # fmt: skip
+    after = [
+        [Put(55, 60 + 12 * n, f"• Filter {n} of {1900 + n} draws its samples.") for n in range(50)] for _ in range(5)
+    ]
+    page = [Put(55, 60, "References", 12, "bold"), *(Put(55, 84 + 12 * n, line) for n, line in enumerate(lines))]
+    document = parse_pdf(pdf([page, *after]), Path("p.pdf"))
+    assert [reference.title for reference in document.references] == TITLES[:6]
+    assert "•" not in (document.references[-1].text or "")

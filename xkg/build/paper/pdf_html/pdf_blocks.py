@@ -177,6 +177,7 @@ class _HeadingFonts:
         self._body = body
         self._levels: dict[Font, Counter[int]] = {}
         self._numbered: Counter[Font] = Counter()
+        self._numbers: set[str] = set()
         numbered: dict[Font, set[str]] = {}
         for placed in lines:
             font = self._font(placed)
@@ -185,6 +186,8 @@ class _HeadingFonts:
                 continue
             number, title = split_number(text)
             lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may be a subsection as well
+            if number and self._stands_out(font):
+                self._numbers.add(number)
             if _KNOWN.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and title[:1].isupper() and self._stands_out(font) and not text.endswith((",", ";")):
@@ -204,9 +207,11 @@ class _HeadingFonts:
             return 1
         fonts = {self._font(placed) for placed in group}
         font = next(iter(fonts))
-        if len(fonts) > 1 or font is None or font not in self._levels or len(text) > 150 or len(group) > 3:
+        if len(fonts) > 1 or font is None or len(text) > 150 or len(group) > 3:
             return 0
         number, title = split_number(text)
+        if font not in self._levels and not (len(group) == 1 and self._is_third_level(number, title)):
+            return 0
         words = sum(len(word) for word in re.findall(r"[^\W\d_]{3,}", title))
         if (
             words < 0.5 * len(title.replace(" ", ""))
@@ -217,7 +222,7 @@ class _HeadingFonts:
             or re.search(r"[=\[←]", text)
         ):
             return 0
-        usual = self._levels[font].most_common(1)[0][0]
+        usual = self._levels[font].most_common(1)[0][0] if font in self._levels else 3
         if number is None and not _KNOWN.match(title.strip(" .:")):
             larger = font[0] > 1.05 * self._body
             if (not larger and (self._numbered[font] > 2 or not font[1])) or re.search(r"[.,;]$", text):
@@ -225,6 +230,11 @@ class _HeadingFonts:
         if number is not None and not title[:1].isupper():
             return 0
         return min(4, number.count(".") + 1 if number and number[0].isdigit() else usual)
+
+    def _is_third_level(self, number: str | None, title: str) -> bool:
+        """Whether "3.2.1 Atoms" stands in a subsection 3.2: small capitals do not show in a font."""
+        inside = number is not None and number.count(".") == 2 and number.rpartition(".")[0] in self._numbers
+        return inside and title[:1].isupper() and not re.search(r"[,;:]$|[.!?]\s", title)
 
     def same(self, a: Placed, b: Placed) -> bool:
         font = self._font(a)

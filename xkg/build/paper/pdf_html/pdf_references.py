@@ -11,10 +11,12 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
-_LABEL = re.compile(r"\[[^\]]{1,12}\]\s?|\(?(\d{1,3})[.)]\s")
+_LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
 # initials at the end of a line are no end
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
+_BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
+_FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
 _MOST = 0.8  # of the entries
 _FEWEST_AFTER = 2  # that are no longer entries without a year
@@ -32,6 +34,8 @@ def entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
         if start or not found:
             found.append([])
         found[-1].append(placed)
+    if len(found) > _FEWEST_LABELS and _counts_from_one(lines):
+        del found[-1][max(map(len, found[:-1])) :]  # text after the entries
     texts = [" ".join(placed.line.text for placed in entry) for entry in found]
     dated = [_DATED.search(text) is not None or _LABEL.match(text) is not None for text in texts]
     end = _end(dated)
@@ -55,7 +59,7 @@ def _is_entry(text: str) -> bool:
 
 def _starts(lines: Sequence[Placed]) -> list[bool]:
     labelled = _labelled(lines)
-    if sum(labelled) * 8 >= len(lines):
+    if sum(labelled) * 8 >= len(lines) or _counts_from_one(lines):
         return labelled
     inset = _inset(lines)
     some = sum(inset) * 10 > len(inset)
@@ -64,13 +68,23 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
     return max(ways, key=lambda starts: (round(min(_plausible(starts, lines), _SURE), 1), sum(starts)))
 
 
+def _counts_from_one(lines: Sequence[Placed]) -> bool:
+    """Whether the entries are "[1] …", "[2] …": text may follow them that has no such labels."""
+    numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
+    return (
+        numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
+        and _BRACKETED.match(lines[0].line.text) is not None
+    )
+
+
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
     """Which lines begin with a label, or with a number that follows the last one."""
     out: list[bool] = []
     last = 0
     for placed in lines:
         match = _LABEL.match(placed.line.text)
-        number = int(match[1]) if match and match[1] else None
+        digits = (match[1] or match[2]) if match else None
+        number = int(digits) if digits else None
         begins = match is not None and (number is None or not out or 0 < number - last <= 3)
         last = number if begins and number is not None else last
         out.append(begins)
