@@ -278,7 +278,8 @@ def test_a_run_in_head_begins_a_paragraph_and_names_it(font: str) -> None:
 
 def test_a_numbered_title_inside_a_numbered_subsection_is_a_heading_in_any_font() -> None:
     line = "A particle filter keeps a set of weighted samples of a hidden state, one after another."
-    page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([line] * 3, 60, 84), Put(60, 132, "1.1 Rules", 10, "bold"),
+    page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([line] * 3, 60, 84),
+            Put(60, 132, "1.1 Rules", 10, "bold"),
             *column([line] * 3, 60, 156), Put(60, 204, "1.2 Atoms", 10, "bold"), *column([line] * 3, 60, 228),
             Put(60, 276, "1.2.1 Scalar Atoms"), *column([line] * 3, 60, 300), Put(60, 348, "7.2.1 Is no part of this."),
             ]  # fmt: skip
