@@ -1,70 +1,30 @@
 r"""What is read from a PDF of a paper, beside what is read from its LaTeX source: `python -m evaluation.pdf FOLDER…`.
 
 Each folder holds one paper's source. It is typeset in a folder of its own that is deleted afterwards (`pdflatex` and
-`bibtex`, in Debian's `texlive-latex-extra`, `texlive-publishers` and `texlive-science`); figures that are missing and
-other errors of TeX are passed over. Shares are of what the source has, with each found in its order:
-
-- references: the same title (or, where none is read from the source, the same words), each once; `extra`: references
-  of the PDF that are none of the source, a share of those read;
-- sentences: nine words in ten stand in order in one stretch of the running text, and the stretches ascend;
-- paragraphs: the first words of a paragraph begin one;
-- sections (without run-in heads), captions, and numbers of equations that have a label.
+`bibtex` or `biber`, in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`,
+`cm-super` and `biber`); figures that are missing and other errors of TeX are passed over. What is compared:
+`evaluation.beside_latex`; references alone that TeX printed.
 """
 
-import argparse
 import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
-import unicodedata
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 from pathlib import Path
 
+from evaluation.beside_latex import NotConvertedError, Share, compare_all, measures
 from xkg.build.paper.document import Document
-from xkg.build.paper.latex.document import readable_latex
-from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
-from xkg.build.paper.sentences import sentences
-from xkg.errors import XkgError
-from xkg.model import Reference
 
 _SECONDS = 120  # for one run of TeX
-_SHORTEST = 5  # words of a sentence or caption that is compared
-_CITED = re.compile(r"\([^()]{0,300}\b(?:19|20)\d\d[a-z]?[^()]{0,100}\)|\[[\d,;\s–-]{1,60}\]")
-_MATH = re.compile(r"\$[^$]{0,600}\$")
-_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be signs of a formula: log, min, det
-_CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
-_ADDRESS = re.compile(r"(?:https?:|www\.)")
-_EQUATION_LABEL = re.compile(r"\\newlabel\{([^{}]{1,100})\}\{\{\(?([A-Z]?\.?\d{1,3}[\d.]{0,4}[a-z]?)\)?\}")
-
-
-class NotTypesetError(Exception):
-    """The source gives no PDF, or no references to compare."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """`found` of `of`."""
-
-    found: int
-    of: int
-
-    def __add__(self, other: "Share") -> "Share":
-        return Share(self.found + other.found, self.of + other.of)
-
-    def __str__(self) -> str:
-        return f"{self.found / self.of:.3f} ({self.of})" if self.of else "- (0)"
+_ENTRY = re.compile(rb"\\(?:bibitem|entry)\b")
 
 
 def typeset(folder: Path, main: str) -> bytes:
-    """The PDF of the paper whose main file is `main`; leaves the files of TeX beside it. Raises `NotTypesetError`."""
+    """The PDF of the paper whose main file is `main`; leaves the files of TeX beside it. Raises `NotConvertedError`."""
     source = folder / main
     place, stem = source.parent, source.stem
     environment = {**os.environ, "openin_any": "p", "openout_any": "p", "max_print_line": "1000"}
@@ -73,194 +33,47 @@ def typeset(folder: Path, main: str) -> bytes:
     made.unlink(missing_ok=True)  # one that came with the source
     before = given.read_bytes() if given.exists() else b""
     for command in (latex, ["bibtex", stem], latex, latex):
+        if command[0] == "bibtex" and source.with_suffix(".bcf").exists():
+            command = ["biber", "--quiet", stem]
         try:
             subprocess.run(
                 command, cwd=place, env=environment, timeout=_SECONDS, capture_output=True, stdin=subprocess.DEVNULL
             )
         except FileNotFoundError as error:
-            raise NotTypesetError("pdflatex is missing; install texlive-latex-extra") from error
+            raise NotConvertedError("pdflatex is missing; install texlive-latex-extra") from error
         except subprocess.TimeoutExpired as error:
-            raise NotTypesetError(f"{command[0]} took longer than {_SECONDS} s") from error
-        if before and given.exists() and b"\\bibitem" not in given.read_bytes():
+            raise NotConvertedError(f"{command[0]} took longer than {_SECONDS} s") from error
+        if before and given.exists() and not _ENTRY.search(given.read_bytes()):
             given.write_bytes(before)  # without its .bib, BibTeX empties it
     if not made.exists():
-        raise NotTypesetError("TeX gave no PDF")
+        raise NotConvertedError("TeX gave no PDF")
     return made.read_bytes()
 
 
+def prints_references(folder: Path, main: str, source: Document) -> bool:
+    """Whether the paper that was typeset in a folder has a bibliography: not where TeX lacked its .bib."""
+    given = (folder / main).with_suffix(".bbl")
+    bodies = [source.text.encode(), given.read_bytes() if given.exists() else b""]
+    return any(_ENTRY.search(body) for body in bodies)
+
+
 def compare(folder: Path) -> dict[str, Share]:
-    """The measures of one paper by name. Raises `NotTypesetError`, or `XkgError` for a source that cannot be read."""
+    """The measures of one paper by name. Raises `NotConvertedError`, or `XkgError` for a source that cannot be read."""
     with tempfile.TemporaryDirectory() as temporary:
         copy = Path(temporary) / "paper"
         shutil.copytree(folder, copy)
         main = parse_paper(copy).spans[0].path
         data = typeset(copy, main)
         source = parse_paper(copy)  # with the .bbl that was printed
+        cites = prints_references(copy, main, source)
         auxiliary = (copy / main).with_suffix(".aux")
         labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""
-    return measures(source, parse_pdf(data, Path("paper.pdf")), labels)
-
-
-def measures(source: Document, read: Document, labels: str = "") -> dict[str, Share]:
-    """The shares of `source` that are in `read`; `labels` is TeX's list of labels and their numbers."""
-    found, extra = _references(source.references, read.references)
-    in_order, paragraphs = _sentences(source, read)
-    return {
-        "references": found,
-        "extra": extra,
-        "sentences": in_order,
-        "paragraphs": paragraphs,
-        "sections": _sections(source, read),
-        "captions": _captions(source, read),
-        "numbers": _numbers(source, read, labels),
-    }
-
-
-def _letters(text: str) -> str:
-    plain = unicodedata.normalize("NFKD", _MATH.sub("", text)).lower()
-    return "".join(c for c in plain if c.isascii() and c.isalnum())
-
-
-def _words(text: str) -> list[str]:
-    bare = unicodedata.normalize("NFKD", _MATH.sub(" ", text).replace("-", ""))
-    return [w.lower() for w in _WORD.findall("".join(c for c in bare if not unicodedata.combining(c)))]
-
-
-def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple[Share, Share]:
-    left = list(read)
-    found = 0
-    for reference in source:
-        match = next((other for other in left if _same_reference(reference, other)), None)
-        if match is not None:
-            left.remove(match)
-            found += 1
-    return Share(found, len(source)), Share(len(left), len(read))
-
-
-def _same_reference(a: Reference, b: Reference) -> bool:
-    one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
-    if one_title or other_title:
-        return one_title == other_title
-    one, other = set(_words(a.text or "")), set(_words(b.text or ""))
-    return len(one & other) >= 0.8 * max(1, len(one | other))
-
-
-def _sentences(source: Document, read: Document) -> tuple[Share, Share]:
-    printed: list[str] = []
-    begins: set[int] = set()
-    for sentence in sentences(read):
-        if sentence.first:
-            begins.add(len(printed))
-        printed += _words(_CITED.sub(" ", sentence.text))
-    text = Stretches(printed)
-    places, starts, last = [], [], 0
-    for sentence in sentences(source):
-        words = _words(_CITED.sub(" ", sentence.text))
-        if len(words) < _SHORTEST:
-            continue
-        place = text.find(words, after=last)
-        last = last if place is None else place
-        places.append(place)
-        if sentence.first:
-            starts.append(place is not None and not begins.isdisjoint(range(place - 1, place + 2)))
-    in_order = ascending(place for place in places if place is not None)
-    return Share(in_order, len(places)), Share(sum(starts), len(starts))
-
-
-class Stretches:
-    """Finds stretches of words in a long text."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._words = words
-        self._at: dict[tuple[str, ...], list[int]] = {}
-        for index in range(len(words) - 1):
-            self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
-
-    def find(self, words: Sequence[str], after: int = 0) -> int | None:
-        """Where the words begin: nine in ten in order, with no more between than citations have; None if nowhere.
-        Of several places, the one nearest to `after`."""
-        votes: Counter[int] = Counter()
-        for index in range(len(words) - 1):
-            for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:
-                votes[place - index] += 1
-        found = []
-        for start, _ in votes.most_common(8):
-            first = max(0, start - 3)
-            stretch = self._words[first : start + int(1.3 * len(words)) + 8]
-            blocks = SequenceMatcher(None, words, stretch, autojunk=False).get_matching_blocks()
-            if sum(block.size for block in blocks) >= 0.9 * len(words):
-                found.append(first + blocks[0].b - blocks[0].a)
-        return min(found, key=lambda place: abs(place - after), default=None)
-
-
-def ascending(places: Iterable[int]) -> int:
-    """The length of the longest part of `places`, in order, that never descends."""
-    ends: list[int] = []
-    for place in places:
-        index = bisect_left(ends, place + 1)
-        ends[index : index + 1] = [place]
-    return len(ends)
-
-
-def _sections(source: Document, read: Document) -> Share:
-    def titles(document: Document) -> list[str]:
-        heads = [(s.title, s.level) for s in document.walk() if s.level < 4]
-        found = [_letters(t) for t, _ in heads if not re.match(r"(?i)references$|bibliography$|abstract$", t)]
-        return [title for title in found if title]
-
-    # a source ends "Proof of" where a reference to a theorem is printed
-    wanted, lengths = titles(source), [0]
-    given = titles(read)
-    lengths *= len(given) + 1
-    for title in wanted:
-        row = [0]
-        for index, other in enumerate(given):
-            same = title == other or (len(title) > 4 and other.startswith(title))
-            row.append(max(lengths[index] + same, lengths[index + 1], row[-1]))
-        lengths = row
-    return Share(lengths[-1], len(wanted))
-
-
-def _captions(source: Document, read: Document) -> Share:
-    tex, left, found, of = Tex(source.text), [_words(m[1]) for m in _CAPTION.finditer(read.text)], 0, 0
-    for match in re.finditer(r"\\caption\*?(?=\s*[\[{])", source.text):
-        group = tex.group(tex.skip_options(match.end()))
-        if group is None or re.search(r"(?s)\\begin\{algorithm[^}]*\}(?:(?!\\end\{algorithm).)*\Z",
-                                      source.text[max(0, match.start() - 3000) : match.start()]):  # fmt: skip
-            continue
-        words = _words(readable_latex(source, group.start, group.end))
-        if len(words) < _SHORTEST:
-            continue
-        of += 1
-        same = next((c for c in left if Stretches(c).find(words) is not None), None)
-        if same is not None:
-            left.remove(same)
-            found += 1
-    return Share(found, of)
-
-
-def _numbers(source: Document, read: Document, labels: str) -> Share:
-    numbers = dict(_EQUATION_LABEL.findall(labels))
-    wanted = [numbers[e.label] for e in source.equations if e.label in numbers]
-    given = set(re.findall(r"\\tag\{([^{}]{1,12})\}", read.text))
-    return Share(sum(number in given for number in wanted), len(wanted))
+    shares = measures(source, parse_pdf(data, Path("paper.pdf")), labels)
+    return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a paper's LaTeX source")
-    folders: list[Path] = parser.parse_args(arguments).folders
-    total: dict[str, Share] = {}
-    for folder in folders:
-        try:
-            shares = compare(folder)
-        except (NotTypesetError, XkgError) as error:
-            print(f"{folder.name}: not compared: {error}", file=sys.stderr)
-            continue
-        print(folder.name + "".join(f"  {name} {share}" for name, share in shares.items()), flush=True)
-        total = {name: total.get(name, Share(0, 0)) + share for name, share in shares.items()}
-    print("all" + "".join(f"  {name} {share}" for name, share in total.items()))
-    return 0 if total else 1
+    return compare_all(__doc__, compare, arguments)
 
 
 if __name__ == "__main__":

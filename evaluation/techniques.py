@@ -28,7 +28,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.pdf import NotTypesetError, typeset
+from evaluation.beside_latex import NotConvertedError
+from evaluation.pdf import typeset
 from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
@@ -139,7 +140,7 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def _from_pdf(folder: Path, main: str) -> Document:
-    """The paper as read from the PDF that its source makes. Raises `NotTypesetError`."""
+    """The paper as read from the PDF that its source makes. Raises `NotConvertedError`."""
     with tempfile.TemporaryDirectory() as place:
         copy = Path(place) / "paper"
         shutil.copytree(folder, copy)
@@ -156,7 +157,7 @@ def measure(
         main = golds[0].main_file
         try:
             document = _from_pdf(papers / paper, main) if pdf else parse_paper(papers / paper / main)
-        except NotTypesetError as error:
+        except NotConvertedError as error:
             say(f"{paper:<24} {error}")
             continue
         techniques = extract(document, f"title:{paper}").techniques

@@ -235,3 +235,14 @@ def test_any_page_gives_a_document_or_one_line(pieces: list[str]) -> None:
     edges = [edge for span in document.spans for edge in (span.start, span.end)]
     assert edges == sorted(edges)
     assert edges[-1] <= len(document.text)
+
+
+@pytest.mark.parametrize(
+    "head", ["<b>Light merging.</b>", "<i>Light merging</i>:", '<span class="ltx_font_bold">Light merging:</span>']
+)
+def test_a_head_after_a_line_break_begins_a_paragraph(head: str) -> None:
+    page = f"""<html><body><h1>A filter of samples</h1><h2>1 Method</h2>
+    <p>Samples are drawn again.<br>They<br><b>all</b> stay. <br> {head} Two become one at their mean.</p>"""
+    document = parse_html(page.encode(), Path("p.html"))
+    assert [(s.title, s.level) for s in document.walk()] == [("Method", 1), ("Light merging", 4)]
+    assert "Samples are drawn again. They **all** stay.\n\n" in document.text

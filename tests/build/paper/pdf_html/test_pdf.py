@@ -250,3 +250,40 @@ def test_a_damaged_file_is_read_or_refused(at: int, noise: bytes) -> None:
     data = paper()
     with contextlib.suppress(InputError):
         assert parse_pdf(data[:at] + noise + data[at + len(noise) :], Path("p.pdf")).format == "pdf"
+
+
+def test_paragraphs_before_the_first_section_are_the_abstract() -> None:
+    front = ["We sort particles by their weight and merge the lightest ones of the whole set of", "particles, and keep "
+             "the mean of the whole set, which plain sampling of the set does not", "keep, so that the filter needs no "
+             "more memory than a plain one and stays simple."]  # fmt: skip
+    page = [Put(120, 60, "Merging Light Particles: A Filter", 17, "bold"), Put(200, 90, "Ada Writer and Ben Scholar"),
+            *column(front, 100, 120), Put(60, 200, "1 Introduction", 12, "bold"),
+            *column(["A particle filter keeps a set of weighted samples of a hidden state of the world."] * 8, 60, 225),
+            ]  # fmt: skip
+    document = parse_pdf(pdf([page]), Path("p.pdf"))
+    assert document.abstract == " ".join(front)
+
+
+@pytest.mark.parametrize("font", ["bold", "italic"])
+def test_a_run_in_head_begins_a_paragraph_and_names_it(font: str) -> None:
+    plain_line = "A particle filter keeps a set of weighted samples of a hidden state, one after another."
+    page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([plain_line] * 6, 60, 84),
+            Put(60, 156, "Light Merging [4].", 10, font), Put(150, 156, "It replaces two neighbours by their mean."),
+            Put(60, 168, "The mean is weighted.")]  # fmt: skip
+    if font == "italic":  # an italic word may be one of a sentence: a gap sets the head off
+        page = [put._replace(y=put.y + 8) if put.y > 150 else put for put in page]
+    document = parse_pdf(pdf([page]), Path("p.pdf"))
+    assert [(s.title, s.level) for s in document.walk()] == [("Introduction", 1), ("Light Merging", 4)]
+
+
+def test_a_numbered_title_inside_a_numbered_subsection_is_a_heading_in_any_font() -> None:
+    line = "A particle filter keeps a set of weighted samples of a hidden state, one after another."
+    page = [Put(60, 60, "1 Introduction", 12, "bold"), *column([line] * 3, 60, 84),
+            Put(60, 132, "1.1 Rules", 10, "bold"),
+            *column([line] * 3, 60, 156), Put(60, 204, "1.2 Atoms", 10, "bold"), *column([line] * 3, 60, 228),
+            Put(60, 276, "1.2.1 Scalar Atoms"), *column([line] * 3, 60, 300), Put(60, 348, "7.2.1 Is no part of this."),
+            ]  # fmt: skip
+    document = parse_pdf(pdf([page]), Path("p.pdf"))
+    assert [(s.number, s.title, s.level) for s in document.walk()] == [
+        ("1", "Introduction", 1), ("1.1", "Rules", 2), ("1.2", "Atoms", 2), ("1.2.1", "Scalar Atoms", 3),
+    ]  # fmt: skip

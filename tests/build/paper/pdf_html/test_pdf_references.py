@@ -66,3 +66,44 @@ def test_a_number_that_goes_on_in_the_next_line_begins_no_entry() -> None:
                          Path("p.pdf"))  # fmt: skip
     assert [r.title for r in document.references][:2] == ["A filter that keeps the mean",
                                                          "Merging of weighted samples"]  # fmt: skip
+
+
+def test_a_bibliography_without_a_heading_goes_on_after_acknowledgments() -> None:
+    left = [Put(55, 60, "1 Introduction", 12, "bold"), *(Put(55, 84 + 12 * n, BODY) for n in range(6))]
+    cited = [[f"[{number}] {line}" if index == 0 else line for index, line in enumerate(entry(title))]
+             for number, title in enumerate(TITLES, 1)]  # fmt: skip
+    first = [line for lines in cited[:5] for line in lines]
+    last = [line for lines in cited[5:] for line in lines]
+    between = [Put(55, 455, "Acknowledgments", 12, "bold"), Put(55, 475, BODY)]
+    page = [*left, *(Put(55, 200 + 12 * n, line) for n, line in enumerate(first)), *between,
+            *(Put(55, 500 + 12 * n, line) for n, line in enumerate(last))]  # fmt: skip
+    document = parse_pdf(pdf([page]), Path("p.pdf"))
+    assert [reference.title for reference in document.references] == TITLES
+
+
+def test_a_bibliography_in_two_columns_after_a_text_in_one() -> None:
+    text = [[Put(55, 60 + 12 * n, f"{BODY} {BODY}") for n in range(40)] for _ in range(8)]
+    text[0][0] = Put(55, 60, "1 Introduction", 12, "bold")
+    page = [*listed(55, 80, TITLES, 0, 10), *listed(315, 80, TITLES, 0, 10)]
+    document = parse_pdf(pdf([*text, [Put(55, 60, "References", 12, "bold"), *page]]), Path("p.pdf"))
+    assert [reference.title for reference in document.references] == TITLES * 2
+
+
+def test_text_after_the_entries_is_no_entry() -> None:
+    after = [Put(55, 640 + 20 * n, f"What follows shows plot {n} of the filter.", 11) for n in range(4)]
+    page = [Put(55, 60, "1 Introduction", 12, "bold"), *(Put(55, 84 + 12 * n, BODY) for n in range(8)),
+            Put(55, 200, "References", 12, "bold"), *listed(55, 220, TITLES[:7], 0, 10, 6), *after]  # fmt: skip
+    document = parse_pdf(pdf([page]), Path("p.pdf"))
+    assert [reference.title for reference in document.references] == TITLES[:7]
+
+
+def test_text_after_labelled_entries_is_no_entry() -> None:
+    lines = [f"[{number}] {line}" if index == 0 else line for number, title in enumerate(TITLES[:6], 1)
+             for index, line in enumerate(entry(title))]  # fmt: skip
+    after = [
+        [Put(55, 60 + 12 * n, f"• Filter {n} of {1900 + n} draws its samples.") for n in range(50)] for _ in range(5)
+    ]
+    page = [Put(55, 60, "References", 12, "bold"), *(Put(55, 84 + 12 * n, line) for n, line in enumerate(lines))]
+    document = parse_pdf(pdf([page, *after]), Path("p.pdf"))
+    assert [reference.title for reference in document.references] == TITLES[:6]
+    assert "•" not in (document.references[-1].text or "")

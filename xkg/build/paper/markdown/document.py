@@ -35,6 +35,12 @@ _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _BOLD_LINE = re.compile(r"(?:\*\*|__)([^*_\n]{2,120})(?:\*\*|__)[ \t]*$")
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
+_ITALIC_RUN_IN = re.compile(r"(?:\*|_)([^*_\n]{2,120}?)([.:?]?)(?:\*|_)([.:]?)[ \t]+(?=\S)")
+_CITATION = re.compile(r"\s?(?:\[[\d,\s–-]{1,40}\]|\([^()]{1,200}\b(?:19|20)\d\d[a-z]?\))")
+_STATEMENT = re.compile(
+    r"(?i)(?:proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b"
+    r"|(?:assumption|claim|example|remark)\s\d"
+)
 _ABSTRACT_RUN_IN = re.compile(
     r"(?:\*\*|__|\*|_)?abstract(?:\*\*|__|\*|_)?\s{0,3}[.:—–-]+(?:\*\*|__|\*|_)?\s*(?=\S)", re.IGNORECASE
 )
@@ -276,13 +282,12 @@ class _Paper:
         return close.end() if close else limit
 
     def _run_in(self, start: int, end: int) -> Heading | None:
-        if match := _BOLD_RUN_IN.match(self.text, start, end):
-            title = self.readable(match[1]).rstrip(" .:")
-            stopped = match[2] or match[3] or (is_noun_phrase(title) and self.text[match.end()].isupper())
-            theorem = re.match(
-                r"(?i)(proof|theorem|lemma|proposition|corollary|definition|figure|table|algorithm)\b", title
-            )
-            if stopped and not theorem and title and len(title.split()) <= 12:
+        bold = _BOLD_RUN_IN.match(self.text, start, end)
+        if match := bold or _ITALIC_RUN_IN.match(self.text, start, end):
+            title = _CITATION.sub("", self.readable(match[1])).rstrip(" .:")
+            stopped = match[2] or match[3] or (bold and is_noun_phrase(title) and self.text[match.end()].isupper())
+            head = stopped and not _STATEMENT.match(title) and len(title.split()) <= 12
+            if head and title and (bold or is_noun_phrase(title)):
                 return Heading(title, 4, start, match.end())
             return None
         if not self.mathpix:

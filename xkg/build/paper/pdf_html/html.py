@@ -18,7 +18,7 @@ from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, is_person, venue_year
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.markdown.writer import MarkdownWriter, literal
-from xkg.build.paper.pdf_html.html_inline import classes, formula, is_display, is_tex, plain_text, rendered
+from xkg.build.paper.pdf_html.html_inline import BREAK, classes, formula, is_display, is_tex, plain_text, rendered
 from xkg.build.paper.reference_text import reference_from_text
 from xkg.errors import InputError
 from xkg.model import Reference
@@ -37,6 +37,7 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _LEVELS = {"document": 1, "part": 2, "chapter": 2, "section": 2, "appendix": 2, "bibliography": 2, "abstract": 2,
            "index": 2, "subsection": 3, "subsubsection": 4, "paragraph": 0, "subparagraph": 0}  # fmt: skip
+_HEAD_AFTER_BREAK = re.compile(rf"{BREAK}\s*(?=\*{{1,2}}[^*{BREAK}]{{2,120}}(?:[.:?]\*|\*{{1,2}}[.:]))")
 _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|citations?-list)$")
 
 
@@ -113,7 +114,7 @@ class _Walk:
             " ".join(reversed(name.split(", ", 1))) for name in authors
         ]
         pieces = [
-            " ".join(p.split()) for name in names for p in re.split(r"\n|,|;|&|\band\b|\$[^$]*\$|[\d∗†‡§¶]+", name)
+            " ".join(p.split()) for name in names for p in re.split(r"[\n\v]|,|;|&|\band\b|\$[^$]*\$|[\d∗†‡§¶]+", name)
         ]
         self.authors = list(dict.fromkeys(piece for piece in pieces if is_person(piece)))
         if not body.xpath(".//h1 | .//*[contains(@class, 'ltx_title_document')]"):
@@ -171,11 +172,12 @@ class _Walk:
                 self._paragraph(part, element)
 
     def _paragraph(self, text: str, element: Any) -> None:
-        words = " ".join(text.split())
-        if words:
-            self._out.put(self._run_in + words, self._place(element))
-            self._out.put("\n\n")
-            self._run_in = ""
+        for part in _HEAD_AFTER_BREAK.split(text):
+            words = " ".join(part.split())
+            if words:
+                self._out.put(self._run_in + words, self._place(element))
+                self._out.put("\n\n")
+                self._run_in = ""
 
     def _title(self, element: Any, kind: str | None) -> None:
         text = _numbered(element, " ".join(rendered(element).replace("**", "").split()))
@@ -196,9 +198,9 @@ class _Walk:
             self._out.put("\n\n")
 
     def _equation(self, element: Any) -> None:
-        rows = element.xpath(".//tr") or [element]
-        formulas = [" ".join(filter(None, (formula(m) for m in row.xpath("descendant-or-self::math")))) for row in rows]
-        self._display(" \\\\ ".join(row for row in formulas if row), element)
+        rows = [(_row_formula(row), _first(row, "ltx_tag_equation")) for row in element.xpath(".//tr") or [element]]
+        tagged = [rf"{tex} \tag{{{number.strip('()')}}}" if number else tex for tex, number in rows if tex]
+        self._display(" \\\\ ".join(tagged), element)
 
     def _display(self, tex: str, element: Any) -> None:
         if tex.strip():
@@ -234,6 +236,10 @@ class _Walk:
 
     def _place(self, element: Any) -> tuple[str, int]:
         return self._name, int(element.sourceline or 1)
+
+
+def _row_formula(row: Any) -> str:
+    return " ".join(filter(None, (formula(math) for math in row.xpath("descendant-or-self::math"))))
 
 
 def _numbered(title: Any, text: str) -> str:

@@ -13,6 +13,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
+BREAK = "\v"  # white space, but no other than that of `br`
 
 
 def classes(element: Any) -> frozenset[str]:
@@ -56,7 +57,7 @@ def _rendered(element: Any, *, marks: bool) -> str:
     if element.tag == "math":
         return _formula(element, display=is_display(element))
     if element.tag == "br":
-        return "\n"
+        return BREAK
     text = literal(element.text or "") if marks else element.text or ""
     parts = [text]
     for child in element:
@@ -84,7 +85,7 @@ def _mark(element: Any, names: frozenset[str]) -> str:
 
 def _emphasised(text: str, mark: str) -> str:
     bare = text.strip()
-    words = bool(re.search(r"[^\W\d_]{2}", bare)) and not re.search(r"[$*`\n]", bare)
+    words = bool(re.search(r"[^\W\d_]{2}", bare)) and not re.search(r"[$*`\n\v]", bare)
     if not mark or not words or len(bare) > _LONGEST_EMPHASIS:
         return text
     lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

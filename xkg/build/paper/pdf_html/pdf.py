@@ -27,7 +27,8 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _FOOTNOTE_MARK = re.compile(r"[\d,∗*†‡§¶]{1,5}\s*$")
 _EQUATION_NUMBER = re.compile(r"(?:^|[ ])\(([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?)\)$")
 _SMALL_WORDS = frozenset("a an and as at by for from in of on or the to via with".split())
-_LONGEST_EMPHASIS = 60
+_LONGEST_EMPHASIS, _LONGEST_HEAD = 60, 110
+_LONGEST_SIGN = 12  # characters of a symbol
 
 
 def parse_pdf(data: bytes, path: Path) -> Document:
@@ -74,6 +75,7 @@ class _Writer:
         words = [word for text in printed if not text.isupper() for word in _WORD.findall(text)]
         self._words = {word.lower() for word in words}
         self._acronyms = {word for word in words if word.isupper()} - {w.upper() for w in words if w.islower()}
+        self._in_abstract = False
         self._lettered = _lettered_appendices(page_blocks)
 
     def write(self, block: Block) -> None:
@@ -92,6 +94,9 @@ class _Writer:
                 self._put(verbatim.replace("∗", "*") if block.kind == "front" else verbatim, placed)
                 self._put("\n")
             self._put(fence[1] + "\n")
+        elif block.kind == "abstract":
+            self._flow("" if self._in_abstract else "## Abstract\n\n", block.lines)
+            self._in_abstract = True
         else:
             self._flow("", block.lines, emphasis=block.kind == "text")
 
@@ -144,7 +149,7 @@ class _Writer:
         texts = []
         for index, placed in enumerate(lines):
             runs = _from(_without_marks_of_notes(placed.line.runs), skip if index == 0 else 0)
-            text = _emphasised(runs, marked) if marks else "".join(run.text for run in runs)
+            text = _emphasised(runs, marked, first=index == 0) if marks else "".join(run.text for run in runs)
             texts.append(text.strip())
         for index, placed in enumerate(lines):
             text, following = texts[index], texts[index + 1] if index + 1 < len(lines) else ""
@@ -221,21 +226,29 @@ def _mark(run: Run) -> str:
     return "" if run.style.math else "**" if run.style.bold else "*" if run.style.italic else ""
 
 
-def _emphasised(runs: Sequence[Run], marks: frozenset[str]) -> str:
-    """Text with `marks` around emphasized parts and without other markup."""
+def _is_sign(run: Run) -> bool:
+    return len(run.text) <= _LONGEST_SIGN and (run.style.math or not re.search(r"[^\W\d_]{3}|[.:;?!]", run.text))
+
+
+def _emphasised(runs: Sequence[Run], marks: frozenset[str], *, first: bool) -> str:
+    """Text with `marks` around emphasized parts and without other markup; `first`: it begins a paragraph."""
     pieces: list[tuple[str, str]] = []
-    for run in runs:
-        mark = _mark(run) if _mark(run) in marks else ""
-        if not re.search(r"[^\W\d_]{3}", run.text) and not (pieces and pieces[-1][0] == mark):
+    own = [_mark(run) if _mark(run) in marks else "" for run in runs]
+    for index, run in enumerate(runs):
+        mark = own[index]
+        if _is_sign(run) and own[index - 1 : index] == own[index + 1 : index + 2]:
+            mark = own[index - 1]  # a symbol in an emphasized name
+        elif not re.search(r"[^\W\d_]{3}", run.text) and not (pieces and pieces[-1][0] == mark):
             mark = ""
         if pieces and pieces[-1][0] == mark:
             pieces[-1] = mark, pieces[-1][1] + run.text
         else:
             pieces.append((mark, run.text))
-    out = []
+    out: list[str] = []
     for mark, text in pieces:
         bare = text.strip()
-        if not mark or len(bare) > _LONGEST_EMPHASIS or not bare[0].isalnum():
+        longest = _LONGEST_EMPHASIS if out or not first else _LONGEST_HEAD
+        if not mark or len(bare) > longest or not bare[0].isalnum():
             out.append(literal(text))
         else:
             lead, tail = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]

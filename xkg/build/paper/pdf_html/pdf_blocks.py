@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from xkg.build.paper.headings import normalised, split_number
+from xkg.build.paper.headings import is_references, normalised, split_number
 from xkg.build.paper.pdf_html.pdf_layout import Placed, body_size
 from xkg.build.paper.pdf_html.pdf_references import entries
 
-Kind = Literal["title", "front", "heading", "text", "caption", "algorithm", "equation", "reference"]
+Kind = Literal["title", "front", "abstract", "heading", "text", "caption", "algorithm", "equation", "reference"]
 
 _KNOWN = re.compile(
     r"(?i)(abstract|introduction|related works?|background|preliminaries|methods?|methodology|experiments?|results|"
@@ -32,6 +32,8 @@ _STEP = re.compile(
 _ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
 _NOTE = re.compile(r"[∗*†‡§¶\d]|(?:Corresponding|E-?mail|Manuscript|Copyright|©|Permission|The authors?)\b")
 _NOT_TEXT = re.compile(r"(?i)(?:key ?words|index terms|ccs concepts|acm reference|categories and subject)\b")
+_SHORTEST_ABSTRACT = 40  # words
+_FEWEST_ENTRIES = 4  # of a bibliography without a heading
 _TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
 _MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥≜≡]|arg ?m|\(\d{1,3}[a-z]?\)\s*$")
 
@@ -59,9 +61,16 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
     out = [Block("title", tuple(lines[first:last]))] if last > first else []
     groups = list(_groups(lines[last:], body, fonts))
     begins = next((i for i, group in enumerate(groups) if _opens(group, fonts)), 0)
+    abstract = _unnamed_abstract(groups[:begins], body)
     cited: list[Placed] | None = None
+    unnamed, expected = _unnamed_bibliography(groups, fonts), -1
     for index, group in enumerate(groups):
         level = fonts.level(group) if index >= begins else 0
+        label = _label(group)
+        if cited is None and (index == unnamed or label == expected):
+            cited = []  # it goes on after a heading that stands in its midst
+        if cited is not None and label is not None:
+            expected = label + 1
         if level:
             out += [Block("reference", entry) for entry in entries(cited or ())]
             cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
@@ -69,13 +78,38 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
         elif cited is not None:
             cited += group if not _CAPTION.match(_text(group)) else ()
         elif index < begins:
-            out.append(Block("front", group))
+            out.append(Block("abstract" if index in abstract else "front", group))
         elif (kind := _kind(group, body) or _rest(out, group, body)) is not None:
             out.append(Block(kind, group))
         elif _introduces(group, groups[index - 1 : index] + groups[index + 1 : index + 2], body):
             out.append(Block("text", group))
     out += [Block("reference", entry) for entry in entries(cited or ())]
     return _whole(out, body)
+
+
+def _unnamed_bibliography(groups: Sequence[Sequence[Placed]], fonts: "_HeadingFonts") -> int | None:
+    """Where a bibliography without a heading begins: at the first of paragraphs "[1] …", "[2] …", one after another."""
+    if any(fonts.level(group) and is_references(_bare(_text(group))) for group in groups):
+        return None
+    labels = [_label(group) for group in groups]
+    for start in (index for index, label in enumerate(labels) if label == 1):
+        numbers = [label for label in labels[start:] if label is not None]
+        if numbers[:_FEWEST_ENTRIES] == list(range(1, _FEWEST_ENTRIES + 1)):
+            return start
+    return None
+
+
+def _label(group: Sequence[Placed]) -> int | None:
+    """The number of an entry "[12] …" of a bibliography."""
+    match = re.match(r"\[(\d{1,3})\]\s", group[0].line.text)
+    return int(match[1]) if match else None
+
+
+def _unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
+    """The paragraphs of running text that stand before a first section without being called an abstract."""
+    running = [i for i, group in enumerate(front) if _kind(group, body) == "text" and _TERMINAL.search(_text(group))]
+    words = sum(len(_text(front[index]).split()) for index in running)
+    return frozenset(running if words >= _SHORTEST_ABSTRACT else ())
 
 
 def _opens(group: Sequence[Placed], fonts: "_HeadingFonts") -> bool:
@@ -143,6 +177,7 @@ class _HeadingFonts:
         self._body = body
         self._levels: dict[Font, Counter[int]] = {}
         self._numbered: Counter[Font] = Counter()
+        self._numbers: set[str] = set()
         numbered: dict[Font, set[str]] = {}
         for placed in lines:
             font = self._font(placed)
@@ -151,6 +186,8 @@ class _HeadingFonts:
                 continue
             number, title = split_number(text)
             lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may be a subsection as well
+            if number and self._stands_out(font):
+                self._numbers.add(number)
             if _KNOWN.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
                 self._levels.setdefault(font, Counter())[number.count(".") + 1 if number else 1] += 3
             elif number and title[:1].isupper() and self._stands_out(font) and not text.endswith((",", ";")):
@@ -170,9 +207,11 @@ class _HeadingFonts:
             return 1
         fonts = {self._font(placed) for placed in group}
         font = next(iter(fonts))
-        if len(fonts) > 1 or font is None or font not in self._levels or len(text) > 150 or len(group) > 3:
+        if len(fonts) > 1 or font is None or len(text) > 150 or len(group) > 3:
             return 0
         number, title = split_number(text)
+        if font not in self._levels and not (len(group) == 1 and self._is_third_level(number, title)):
+            return 0
         words = sum(len(word) for word in re.findall(r"[^\W\d_]{3,}", title))
         if (
             words < 0.5 * len(title.replace(" ", ""))
@@ -183,7 +222,7 @@ class _HeadingFonts:
             or re.search(r"[=\[←]", text)
         ):
             return 0
-        usual = self._levels[font].most_common(1)[0][0]
+        usual = self._levels[font].most_common(1)[0][0] if font in self._levels else 3
         if number is None and not _KNOWN.match(title.strip(" .:")):
             larger = font[0] > 1.05 * self._body
             if (not larger and (self._numbered[font] > 2 or not font[1])) or re.search(r"[.,;]$", text):
@@ -191,6 +230,11 @@ class _HeadingFonts:
         if number is not None and not title[:1].isupper():
             return 0
         return min(4, number.count(".") + 1 if number and number[0].isdigit() else usual)
+
+    def _is_third_level(self, number: str | None, title: str) -> bool:
+        """Whether "3.2.1 Atoms" stands in a subsection 3.2: small capitals do not show in a font."""
+        inside = number is not None and number.count(".") == 2 and number.rpartition(".")[0] in self._numbers
+        return inside and title[:1].isupper() and not re.search(r"[,;:]$|[.!?]\s", title)
 
     def same(self, a: Placed, b: Placed) -> bool:
         font = self._font(a)
@@ -284,6 +328,8 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: _Headin
         return True
     if _CAPTION.match(line.text) and re.match(r".{4,14}[.:|]", line.text):
         return True
+    if _TERMINAL.search(before.text) and _begins_with_head(placed):
+        return True
     if _ITEM.match(line.text) or _ALGORITHM.match(line.text):
         return True
     if _is_math(placed) != _is_math(group[-1]):
@@ -293,6 +339,15 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: _Headin
         hanging = len(group) == 1 and not _TERMINAL.search(before.text) and before.x1 > placed.right - 3 * before.size
         return not hanging
     return before.x1 < placed.right - 3 * before.size and bool(_TERMINAL.search(before.text)) and line.text[0].isupper()
+
+
+def _begins_with_head(placed: Placed) -> bool:
+    """Whether a line begins with a run-in head: bold words with a capital before plain text."""
+    runs = placed.line.runs
+    head = next((index for index, run in enumerate(runs) if not run.style.bold), len(runs))
+    text = "".join(run.text for run in runs[:head])
+    plain = head < len(runs) and not runs[head].style.math
+    return plain and text[:1].isupper() and re.search(r"[^\W\d_]{3}", text) is not None
 
 
 def _is_math(placed: Placed) -> bool:

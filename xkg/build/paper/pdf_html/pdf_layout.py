@@ -1,4 +1,4 @@
-"""The lines of a printed paper in reading order: columns separated, running heads, page and line numbers removed."""
+"""The lines of a printed paper in reading order: columns separated, running heads and page numbers removed."""
 
 import re
 from collections import Counter
@@ -10,6 +10,8 @@ from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _SAME = 4.0  # points between the same column's starts on two pages
 _WIDEST_INDENT = 26  # points
+_COLUMN = 0.25  # of the page's width: a line of running text in one of two columns
+_FEWEST_IN_COLUMN = 8  # such lines
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -40,7 +42,7 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
     for page, fragments, gutter in zip(pages, bodies, gutters, strict=True):
         if gutter is None and often and often * 3 >= len(pages):
             gutter = usual  # the last page may have too few lines to detect its columns
-        elif gutter is not None and often * 4 < len(pages):
+        elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
             gutter = None  # labels or cells that begin at one place on a few pages
         out += _page_order(page, fragments, gutter)
     return out
@@ -65,7 +67,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """The lines of each page without text that repeats in margins, page numbers and line numbers."""
+    """The lines of each page without text that repeats in margins and page numbers."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -75,7 +77,7 @@ def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
     for page in pages:
         body = [f for f in page.fragments if not _in_margin(f, page) or _pattern(f) not in repeated]
         body = [f for f in body if not (_in_margin(f, page) and _PAGE_NUMBER.match(f.text.strip()))]
-        bodies.append(_without_line_numbers(body))
+        bodies.append(body)
     return bodies
 
 
@@ -85,17 +87,6 @@ def _in_margin(line: Line, page: Page) -> bool:
 
 def _pattern(line: Line) -> str:
     return f"{round(line.top / 4)} " + re.sub(r"\d+|\b[ivxl]+\b", "#", line.text.strip())
-
-
-def _without_line_numbers(fragments: list[Line]) -> list[Line]:
-    """Removes the line numbers of a draft beside the text."""
-    numbers = [f for f in fragments if re.fullmatch(r"\d{1,4}\s*", f.text)]
-    text = [f for f in fragments if len(f.text) > 20]
-    if len(numbers) < 20 or not text:
-        return fragments
-    left, right = min(f.x0 for f in text), max(f.x1 for f in text)
-    outside = {id(f) for f in numbers if f.x1 < left or f.x0 > right}
-    return [f for f in fragments if id(f) not in outside] if len(outside) >= 20 else fragments
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -114,6 +105,18 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
         if count > 1 and here >= 5 and crossing < 0.35 * len(fragments) and left >= 5:
             candidates.append((crossing, -here, float(x)))
     return min(candidates)[2] if candidates else None
+
+
+def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
+    """Whether a page is all in two columns, as a bibliography after a text in one."""
+    left = [f for f in fragments if f.x1 <= gutter + 1]
+    right = [f for f in fragments if f.x0 >= gutter - 6]
+    across = len(fragments) - len(left) - len(right)
+    sides = [[f for f in side if f.x1 - f.x0 > _COLUMN * page.width] for side in (left, right)]
+    return across < 0.1 * len(fragments) and all(
+        len(long) >= _FEWEST_IN_COLUMN and len(long) > 0.5 * len(side)
+        for long, side in zip(sides, (left, right), strict=True)
+    )
 
 
 def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:

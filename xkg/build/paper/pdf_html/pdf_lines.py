@@ -8,13 +8,14 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pypdfium2 as pdfium
 import pypdfium2.raw as raw
 
+from xkg.build.paper.pdf_html.pdf_rulers import PrintedNumber, ruler_numbers
 from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
@@ -27,6 +28,7 @@ _BOLD = re.compile(r"(?i)bold|black|heavy|demi|-medi|cmbx|cmb\d|sfbx|ecbx")
 _ITALIC = re.compile(r"(?i)ital|obli|slant|-it\b|cmti|cmsl|sfti|ecti")
 _MATH = re.compile(r"(?i)cm(?:mi|sy|ex|bsy)|ms[ab]m|math|symbol|eufm|rsfs|mtmi|mtsy|[tp]x(?:mi|sy|ex)|stmary|wasy|euex")
 _ITALIC_FLAG, _WIDEST_GAP = 1 << 6, 1.6
+_DIGITS = frozenset("0123456789")
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
 _lock = threading.Lock()  # pdfium keeps one state for all threads
@@ -138,7 +140,8 @@ def _page(page: pdfium.PdfPage, number: int) -> Page:
         fragments: list[Line] = []
         margin: list[str] = []
         current: list[_Character] = []
-        for character, after_space in _accented(_CharacterReader(text, height), text.count_chars()):
+        characters = list(_accented(_CharacterReader(text, height), text.count_chars()))
+        for character, after_space in _without_line_numbers(characters):
             if not character.upright:
                 margin.append((" " if after_space and margin else "") + character.text)
                 continue
@@ -154,6 +157,40 @@ def _page(page: pdfium.PdfPage, number: int) -> Page:
         text.close()
         page.close()
     return Page(width, height, tuple(f for f in fragments if f.text.strip()), "".join(margin))
+
+
+def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iterator[tuple[_Character, bool]]:
+    places, numbers = [], []
+    for start, end in _bare_digits([character for character, _ in characters]):
+        digits = [character for character, _ in characters[start:end]]
+        middle = (digits[0].top + digits[0].bottom) / 2
+        value = int("".join(digit.text for digit in digits))
+        places.append((start, end))
+        numbers.append(PrintedNumber(value, digits[0].x0, digits[-1].x1, middle))
+    removed = {place for index in ruler_numbers(numbers) for place in range(*places[index])}
+    return (pair for place, pair in enumerate(characters) if place not in removed)
+
+
+def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
+    """Start and end of at most five digits with white on both sides."""
+    start = 0
+    for index, character in enumerate(characters):
+        if index and _touches(characters[index - 1], character):
+            continue
+        if _are_digits(characters[start:index]):
+            yield start, index
+        start = index
+    if _are_digits(characters[start:]):
+        yield start, len(characters)
+
+
+def _are_digits(characters: Sequence[_Character]) -> bool:
+    return 0 < len(characters) < 6 and all(c.text in _DIGITS and c.upright for c in characters)
+
+
+def _touches(before: _Character, after: _Character) -> bool:
+    gap = after.x0 - before.x1
+    return _follows(before, after) and before.style == after.style and abs(gap) < 0.2 * after.style.size
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:

@@ -11,11 +11,17 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
-_LABEL = re.compile(r"\[[^\]]{1,12}\]\s?|\(?(\d{1,3})[.)]\s")
+_LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
 # initials at the end of a line are no end
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
-_BEGINNING = re.compile(r"[\W\d_]{0,3}[^\W\d_]")
+_BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
+_BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
+_FEWEST_LABELS = 4
+_DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
+_MOST = 0.8  # of the entries
+_FEWEST_AFTER = 2  # that are no longer entries without a year
 _FEWEST_WORDS = 4
+_SURE = 0.9  # plausible beginnings from which on the way that gives more of them is right
 _LONGEST = 12  # lines of an entry on the average
 
 
@@ -28,7 +34,22 @@ def entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
         if start or not found:
             found.append([])
         found[-1].append(placed)
-    return [tuple(entry) for entry in found if _is_entry(" ".join(placed.line.text for placed in entry))]
+    if len(found) > _FEWEST_LABELS and _counts_from_one(lines):
+        del found[-1][max(map(len, found[:-1])) :]  # text after the entries
+    texts = [" ".join(placed.line.text for placed in entry) for entry in found]
+    dated = [_DATED.search(text) is not None or _LABEL.match(text) is not None for text in texts]
+    end = _end(dated)
+    return [tuple(entry) for entry, text in zip(found[:end], texts[:end], strict=True) if _is_entry(text)]
+
+
+def _end(dated: Sequence[bool]) -> int:
+    """Where the entries end: nearly all of them have a year, and what follows has none."""
+    ends, so_far = [], 0
+    for index, has_date in enumerate(dated):
+        so_far += has_date
+        if has_date and so_far >= _MOST * (index + 1):
+            ends.append(index + 1)
+    return ends[-1] if ends and len(dated) - ends[-1] > _FEWEST_AFTER else len(dated)
 
 
 def _is_entry(text: str) -> bool:
@@ -38,13 +59,22 @@ def _is_entry(text: str) -> bool:
 
 def _starts(lines: Sequence[Placed]) -> list[bool]:
     labelled = _labelled(lines)
-    if sum(labelled) * 8 >= len(lines):
+    if sum(labelled) * 8 >= len(lines) or _counts_from_one(lines):
         return labelled
     inset = _inset(lines)
     some = sum(inset) * 10 > len(inset)
     ways = [[not i for i in inset], list(inset)] if some else []
     ways.append([False, *_gaps(lines)])
-    return max(ways, key=lambda starts: (round(_plausible(starts, lines), 1), sum(starts)))
+    return max(ways, key=lambda starts: (round(min(_plausible(starts, lines), _SURE), 1), sum(starts)))
+
+
+def _counts_from_one(lines: Sequence[Placed]) -> bool:
+    """Whether the entries are "[1] …", "[2] …": text may follow them that has no such labels."""
+    numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
+    return (
+        numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
+        and _BRACKETED.match(lines[0].line.text) is not None
+    )
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
@@ -53,7 +83,8 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
     last = 0
     for placed in lines:
         match = _LABEL.match(placed.line.text)
-        number = int(match[1]) if match and match[1] else None
+        digits = (match[1] or match[2]) if match else None
+        number = int(digits) if digits else None
         begins = match is not None and (number is None or not out or 0 < number - last <= 3)
         last = number if begins and number is not None else last
         out.append(begins)
@@ -94,7 +125,9 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     def ends(a: Placed, b: Placed) -> bool:
         if _END.search(a.line.text) is None:
             return False
-        # a column hides the gap before its first line
-        return a.line.x1 < a.right - 3 * a.line.size or (a.column != b.column and b.line.text[:1].isupper())
+        if a.column != b.column:  # a column hides the gap before its first line
+            begins = b.line.text[:1].isupper() and _BEGINNING.match(b.line.text) is not None
+            return begins or a.line.x1 < a.right - 3 * a.line.size
+        return a.line.x1 < a.right - 3 * a.line.size
 
     return [(a.column == b.column and b.line.bottom - a.line.bottom > wide) or ends(a, b) for a, b in pairs]

@@ -92,6 +92,6 @@ FIRST_SILENT = {
     "href": 1, "bibinfo": 1, "bibfield": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "resizebox": 2,
     "scalebox": 1, "parbox": 1, "raisebox": 1, "rotatebox": 1, "hyperref": 0, "foreignlanguage": 1, "multicolumn": 2,
     "multirow": 2, "adjustbox": 1, "makebox": 0, "framebox": 0, "textblock": 1, "mintinline": 1, "hyperlink": 1,
-    "hypertarget": 1, "newlist": 3, "pdftooltip": 0, "scaleto": 0, "textscale": 1,
+    "hypertarget": 1, "BIBforeignlanguage": 1, "newlist": 3, "pdftooltip": 0, "scaleto": 0, "textscale": 1,
 }  # fmt: skip
 """Macros whose first arguments are settings and not text, with their number."""

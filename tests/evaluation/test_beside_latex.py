@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.pdf import Share, Stretches, ascending, measures
+from evaluation.beside_latex import Share, Stretches, ascending, measures
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.markdown.document import parse_markdown
@@ -48,7 +48,7 @@ def test_what_is_the_same_is_found() -> None:
     found = shares(SAME)
     assert found == {
         "references": Share(1, 2), "extra": Share(1, 2), "sentences": Share(3, 3), "paragraphs": Share(2, 2),
-        "sections": Share(2, 2), "captions": Share(1, 1), "numbers": Share(1, 1),
+        "sections": Share(2, 2), "heads": Share(0, 0), "captions": Share(1, 1), "numbers": Share(1, 1),
     }  # fmt: skip
 
 

@@ -1,0 +1,308 @@
+r"""How much of a paper's LaTeX source is found where the same paper is read in another format.
+
+Shares are of what the source has, with each found in its order:
+
+- references: the same title (or, where none is read from the source, the same words), each once; `extra`: references
+  that are none of the source, a share of those read;
+- sentences: nine words in ten stand in order in one stretch of the running text, and the stretches ascend;
+- paragraphs: the first words of a paragraph begin one;
+- sections (without run-in heads), captions, and numbers of equations that have a label;
+- heads: run-in heads by their titles, which name techniques.
+"""
+
+import argparse
+import re
+import sys
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from xkg.build.paper.document import Document
+from xkg.build.paper.latex.document import readable_latex
+from xkg.build.paper.latex.tex.tokens import Tex
+from xkg.build.paper.sentences import sentences
+from xkg.errors import XkgError
+from xkg.model import Reference
+
+_SHORTEST = 5  # words of a sentence or caption that is compared
+# citations and references to parts, which each format prints in its own way
+_CITED = re.compile(
+    r"(?:[^\W\d_][\w'’-]{1,30}\s(?:(?:and|&)\s[^\W\d_][\w'’-]{1,30}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{1,30}\s)?"
+    r"(?:\([^()]{0,300}\b(?:19|20)\d\d[a-z]?[^()]{0,100}\)|\[[\d,;\s–-]{1,60}\]|\[[^\]\s]{3,80}(?:,\s?[^\]\s]{3,80})*\])"
+    r"|(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
+    r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=\s?[(§]?[A-Z]?[\d.]))"
+)
+_MATH = re.compile(r"\$[^$]{0,5000}\$")
+_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be signs of a formula: log, min, det
+_CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
+# of a formula; LaTeXML writes fonts and spaces in its own way
+_LAYOUT = frozenset(
+    rf"\\{name}"
+    for name in (
+        "left",
+        "right",
+        "displaystyle",
+        "quad",
+        "qquad",
+        "label",
+        "nonumber",
+        "begin",
+        "end",
+        "mathrm",
+        "mathbf",
+        "bm",
+        "boldsymbol",
+        "text",
+        "textrm",
+        "operatorname",
+        "limits",
+        "big",
+        "bigl",
+        "bigr",
+        "Big",
+        "Bigl",
+        "Bigr",
+        "bigg",
+        "Bigg",
+        "rm",
+        "bf",
+        "mathit",
+        "nolimits",
+    )
+)
+_ADDRESS = re.compile(r"(?:https?:|www\.)")
+_EQUATION_LABEL = re.compile(r"\\newlabel\{([^{}]{1,100})\}\{\{\(?([A-Z]?\.?\d{1,3}[\d.]{0,4}[a-z]?)\)?\}")
+
+
+class NotConvertedError(Exception):
+    """The source gives no paper in the other format."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """`found` of `of`."""
+
+    found: int
+    of: int
+
+    def __add__(self, other: "Share") -> "Share":
+        return Share(self.found + other.found, self.of + other.of)
+
+    def __str__(self) -> str:
+        return f"{self.found / self.of:.3f} ({self.of})" if self.of else "- (0)"
+
+
+def measures(source: Document, read: Document, labels: str = "") -> dict[str, Share]:
+    """The shares of `source` that are in `read`; `labels` is TeX's list of labels and their numbers; without it,
+    all numbers that the source's equations should have are wanted."""
+    found, extra = _references(source.references, read.references)
+    in_order, paragraphs = _sentences(source, read)
+    return {
+        "references": found,
+        "extra": extra,
+        "sentences": in_order,
+        "paragraphs": paragraphs,
+        "sections": _sections(source, read),
+        "heads": _heads(source, read),
+        "captions": _captions(source, read),
+        "numbers": _numbers(source, read, labels),
+    }
+
+
+def _letters(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", _MATH.sub("", text)).lower()
+    return "".join(c for c in plain if c.isascii() and c.isalnum())
+
+
+def _words(text: str) -> list[str]:
+    bare = unicodedata.normalize("NFKD", _MATH.sub(" ", text).replace("-", ""))
+    return [w.lower() for w in _WORD.findall("".join(c for c in bare if not unicodedata.combining(c)))]
+
+
+def _references(source: Sequence[Reference], read: Sequence[Reference]) -> tuple[Share, Share]:
+    left = list(read)
+    found = 0
+    for reference in source:
+        match = next((other for other in left if _same_reference(reference, other)), None)
+        if match is not None:
+            left.remove(match)
+            found += 1
+    return Share(found, len(source)), Share(len(left), len(read))
+
+
+def _same_reference(a: Reference, b: Reference) -> bool:
+    one_title, other_title = (_letters(r.title or "") if not _ADDRESS.match(r.title or "") else "" for r in (a, b))
+    if _MATH.search(a.title or ""):  # a formula is printed in other letters
+        return set(_words(a.title or "")) <= set(_words(b.title or ""))
+    if one_title or other_title:
+        return one_title == other_title
+    one, other = set(_words(a.text or "")), set(_words(b.text or ""))
+    return len(one & other) >= 0.8 * max(1, len(one | other))
+
+
+def _sentences(source: Document, read: Document) -> tuple[Share, Share]:
+    printed: list[str] = []
+    begins: set[int] = set()
+    for sentence in sentences(read):
+        if sentence.first:
+            begins.add(len(printed))
+        printed += _words(_CITED.sub(" ", sentence.text))
+    text = Stretches(printed)
+    places, starts, last = [], [], 0
+    for sentence in sentences(source):
+        words = _words(_CITED.sub(" ", sentence.text))
+        if len(words) < _SHORTEST:
+            continue
+        place = text.find(words, after=last)
+        last = last if place is None else place
+        places.append(place)
+        if sentence.first:
+            starts.append(place is not None and not begins.isdisjoint(range(place - 1, place + 2)))
+    in_order = ascending(place for place in places if place is not None)
+    return Share(in_order, len(places)), Share(sum(starts), len(starts))
+
+
+class Stretches:
+    """Finds stretches of words in a long text."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = words
+        self._at: dict[tuple[str, ...], list[int]] = {}
+        for index in range(len(words) - 1):
+            self._at.setdefault(tuple(words[index : index + 2]), []).append(index)
+
+    def find(self, words: Sequence[str], after: int = 0) -> int | None:
+        """Where the words begin: nine in ten in order, with no more between than citations have; None if nowhere.
+        Of several places, the one nearest to `after`."""
+        votes: Counter[int] = Counter()
+        for index in range(len(words) - 1):
+            for place in self._at.get(tuple(words[index : index + 2]), ())[:200]:
+                votes[place - index] += 1
+        found = []
+        for start, _ in votes.most_common(8):
+            first = max(0, start - 3)
+            stretch = self._words[first : start + int(1.3 * len(words)) + 8]
+            blocks = SequenceMatcher(None, words, stretch, autojunk=False).get_matching_blocks()
+            if sum(block.size for block in blocks) >= 0.9 * len(words):
+                found.append(first + blocks[0].b - blocks[0].a)
+        return min(found, key=lambda place: abs(place - after), default=None)
+
+
+def ascending(places: Iterable[int]) -> int:
+    """The length of the longest part of `places`, in order, that never descends."""
+    ends: list[int] = []
+    for place in places:
+        index = bisect_left(ends, place + 1)
+        ends[index : index + 1] = [place]
+    return len(ends)
+
+
+def _sections(source: Document, read: Document) -> Share:
+    def titles(document: Document) -> list[str]:
+        heads = [(s.title, s.level) for s in document.walk() if s.level < 4]
+        found = [_letters(t) for t, _ in heads if not re.match(r"(?i)references$|bibliography$|abstract$", t)]
+        return [title for title in found if title]
+
+    # a source ends "Proof of" where a reference to a theorem is printed
+    wanted, lengths = titles(source), [0]
+    given = titles(read)
+    lengths *= len(given) + 1
+    for title in wanted:
+        row = [0]
+        for index, other in enumerate(given):
+            same = title == other or (len(title) > 4 and other.startswith(title))
+            row.append(max(lengths[index] + same, lengths[index + 1], row[-1]))
+        lengths = row
+    return Share(lengths[-1], len(wanted))
+
+
+def _heads(source: Document, read: Document) -> Share:
+    left = [section.title for section in read.walk() if section.level == 4]
+    found = of = 0
+    for title in (section.title for section in source.walk() if section.level == 4):
+        if not _letters(title):
+            continue
+        of += 1
+        same = next((other for other in left if _same_head(title, other)), None)
+        if same is not None:
+            left.remove(same)
+            found += 1
+    return Share(found, of)
+
+
+def _same_head(title: str, other: str) -> bool:
+    if not _MATH.search(title):
+        return _letters(title) == _letters(other)
+    return set(_words(title)) <= set(_words(other)) and _letters(other).startswith(_letters(title[: title.index("$")]))
+
+
+def _captions(source: Document, read: Document) -> Share:
+    tex, left, found, of = Tex(source.text), [_words(m[1]) for m in _CAPTION.finditer(read.text)], 0, 0
+    for match in re.finditer(r"\\caption\*?(?=\s*[\[{])", source.text):
+        group = tex.group(tex.skip_options(match.end()))
+        if group is None or re.search(r"(?s)\\begin\{algorithm[^}]*\}(?:(?!\\end\{algorithm).)*\Z",
+                                      source.text[max(0, match.start() - 3000) : match.start()]):  # fmt: skip
+            continue
+        words = _words(readable_latex(source, group.start, group.end))
+        if len(words) < _SHORTEST:
+            continue
+        of += 1
+        same = next((c for c in left if Stretches(c).find(words) is not None), None)
+        if same is not None:
+            left.remove(same)
+            found += 1
+    return Share(found, of)
+
+
+def equations(source: Document, read: Document) -> Share:
+    """The displayed equations of the source whose letters, digits and commands stand in one of the other format in the
+    same order, nine in ten of them."""
+    left = [_signs(equation.latex) for equation in read.equations]
+    found = 0
+    for equation in source.equations:
+        signs = _signs(equation.latex)
+        same = next(
+            (other for other in left if SequenceMatcher(None, signs, other, autojunk=False).ratio() >= 0.9), None
+        )
+        if same is not None:
+            left.remove(same)
+            found += 1
+    return Share(found, len(source.equations))
+
+
+def _signs(formula: str) -> list[str]:
+    return [sign for sign in re.findall(r"\\[A-Za-z]+|[A-Za-z0-9]", formula) if sign not in _LAYOUT]
+
+
+def _numbers(source: Document, read: Document, labels: str) -> Share:
+    numbers = dict(_EQUATION_LABEL.findall(labels))
+    if labels:
+        wanted = [numbers[e.label] for e in source.equations if e.label in numbers]
+    else:
+        wanted = [number for e in source.equations for number in e.numbers]
+    given = set(re.findall(r"\\tag\{([^{}]{1,12})\}", read.text))
+    return Share(sum(number in given for number in wanted), len(wanted))
+
+
+def compare_all(
+    description: str, compare: Callable[[Path], dict[str, Share]], arguments: Sequence[str] | None = None
+) -> int:
+    """Prints the shares of each folder that the command line names, and their sums; the exit status."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="a paper's LaTeX source")
+    folders: list[Path] = parser.parse_args(arguments).folders
+    total: dict[str, Share] = {}
+    for folder in folders:
+        try:
+            shares = compare(folder)
+        except (NotConvertedError, XkgError) as error:
+            print(f"{folder.name}: not compared: {error}", file=sys.stderr)
+            continue
+        print(folder.name + "".join(f"  {name} {share}" for name, share in shares.items()), flush=True)
+        total = {name: total.get(name, Share(0, 0)) + share for name, share in shares.items()}
+    print("all" + "".join(f"  {name} {share}" for name, share in total.items()))
+    return 0 if total else 1

@@ -1,0 +1,73 @@
+r"""What is read from a paper as HTML, beside what is read from its LaTeX source: `python -m evaluation.html FOLDER…`.
+
+Each folder holds one paper's source. LaTeXML (Debian's `latexml`), which arXiv and ar5iv use, converts it in a folder
+of its own that is deleted afterwards. It reads the .bbl of the source, so a paper that comes without one has no
+references to compare. What is compared: `evaluation.beside_latex`; displayed equations by their formulas; and the
+techniques that are found without a model, where their names are alike (`evaluation.techniques`).
+"""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from evaluation.beside_latex import NotConvertedError, Share, compare_all, equations, measures
+from evaluation.pdf import prints_references
+from evaluation.techniques import ALIKE, likeness
+from xkg.build.paper.document import Document
+from xkg.build.paper.pdf_html.html import parse_html
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
+
+_SECONDS = 400
+
+
+def converted(folder: Path, main: str) -> bytes:
+    """The HTML of the paper whose main file is `main`. Raises `NotConvertedError`."""
+    source = folder / main
+    made = source.with_name("converted.html")
+    command = ["latexmlc", "--preload=[nobibtex]latexml.sty", "--format=html5", "--pmml"]
+    command += [
+        "--nodefaultresources",
+        "--nographicimages",
+        f"--timeout={_SECONDS}",
+        f"--dest={made.name}",
+        source.name,
+    ]
+    try:
+        subprocess.run(command, cwd=source.parent, timeout=_SECONDS + 20, capture_output=True, stdin=subprocess.DEVNULL)
+    except FileNotFoundError as error:
+        raise NotConvertedError("latexmlc is missing; install latexml") from error
+    except subprocess.TimeoutExpired as error:
+        raise NotConvertedError(f"latexmlc took longer than {_SECONDS} s") from error
+    if not made.exists():
+        raise NotConvertedError("LaTeXML gave no HTML")
+    return made.read_bytes()
+
+
+def compare(folder: Path) -> dict[str, Share]:
+    """The measures of one paper by name. Raises `NotConvertedError`, or `XkgError` for a source that cannot be read."""
+    with tempfile.TemporaryDirectory() as temporary:
+        copy = Path(temporary) / "paper"
+        shutil.copytree(folder, copy)
+        source = parse_paper(copy)
+        main = source.spans[0].path
+        read = parse_html(converted(copy, main), Path("paper.html"))
+        cites = prints_references(copy, main, source)
+    shares = measures(source, read) | {"equations": equations(source, read), "techniques": techniques(source, read)}
+    return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
+
+
+def techniques(source: Document, read: Document) -> Share:
+    """The techniques of the source that are found in the other format too."""
+    wanted, given = ([t.name for t in extract(document, "title:paper").techniques] for document in (source, read))
+    return Share(sum(any(likeness(name, other) >= ALIKE for other in given) for name in wanted), len(wanted))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return compare_all(__doc__, compare, arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,41 @@
+"""The line numbers that a draft prints beside its text, often so close that they would be read as words of the line."""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+_FEWEST = 20  # numbers one below the other
+_SAME = 1.5  # points between the edges of two numbers of one ruler
+_CONSECUTIVE = 0.8  # share of the numbers of a ruler that follow the one above
+
+
+class PrintedNumber(NamedTuple):
+    """Digits that stand alone: their value, edges in points, and height on the page."""
+
+    value: int
+    x0: float
+    x1: float
+    middle: float
+
+
+def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
+    """The indices of the numbers of one page that are line numbers: one below the other, aligned, counting up."""
+    found: set[int] = set()
+    for edge in ("x0", "x1"):
+        for aligned in _aligned(numbers, edge):
+            downward = sorted(aligned, key=lambda index: numbers[index].middle)
+            steps = [numbers[b].value - numbers[a].value for a, b in pairwise(downward)]
+            if len(aligned) >= _FEWEST and steps.count(1) >= _CONSECUTIVE * len(steps):
+                found.update(aligned)
+    return frozenset(found)
+
+
+def _aligned(numbers: Sequence[PrintedNumber], edge: str) -> Iterator[list[int]]:
+    """The indices in groups whose left or right edges are close to one another."""
+    group: list[int] = []
+    for index in sorted(range(len(numbers)), key=lambda index: float(getattr(numbers[index], edge))):
+        if group and getattr(numbers[index], edge) - getattr(numbers[group[-1]], edge) > _SAME:
+            yield group
+            group = []
+        group.append(index)
+    yield group
