@@ -42,6 +42,16 @@ def test_candidates_come_from_headings_captions_title_emphases_abbreviations_and
     assert next(c.names for c in found if c.name == "Tern Sampling") == ["Tern Sampling", "TS"]
 
 
+def test_titles_of_definitions_are_candidates(tmp_path: Path) -> None:
+    body = (
+        "\\documentclass{article}\n\\newtheorem{defn}{Definition}\n\\begin{document}\n\\section{Nests}\n"
+        "\\begin{defn}[Egg Weight (of birds)] Eggs weigh.\\end{defn}\n\\begin{defn}[Quill Order] Long ones first."
+        "\\end{defn}\n\\begin{defn} A tern (white bird) flies.\\end{defn}\n\\end{document}\n"
+    )
+    found, _ = _read(tmp_path, body)
+    assert [c.name for c in found if "definition" in c.kinds] == ["Egg Weight", "Quill Order"]
+
+
 def test_features_of_where_a_candidate_stands(tmp_path: Path) -> None:
     found, features = _read(tmp_path)
     of = {key(c.name): features.of(c) for c in found}
