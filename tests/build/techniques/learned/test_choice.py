@@ -42,6 +42,16 @@ def test_candidates_come_from_headings_captions_title_emphases_abbreviations_and
     assert next(c.names for c in found if c.name == "Tern Sampling") == ["Tern Sampling", "TS"]
 
 
+def test_titles_of_definitions_are_candidates(tmp_path: Path) -> None:
+    body = (
+        "\\documentclass{article}\n\\newtheorem{defn}{Definition}\n\\begin{document}\n\\section{Nests}\n"
+        "\\begin{defn}[Egg Weight (of birds)] Eggs weigh.\\end{defn}\n\\begin{defn}[Quill Order] Long ones first."
+        "\\end{defn}\n\\begin{defn} A tern (white bird) flies.\\end{defn}\n\\end{document}\n"
+    )
+    found, _ = _read(tmp_path, body)
+    assert [c.name for c in found if "definition" in c.kinds] == ["Egg Weight", "Quill Order"]
+
+
 def test_features_of_where_a_candidate_stands(tmp_path: Path) -> None:
     found, features = _read(tmp_path)
     of = {key(c.name): features.of(c) for c in found}
@@ -76,6 +86,26 @@ def test_a_component_that_headings_only_mention(tmp_path: Path) -> None:
     )
     assert found["hatching network"].parent == found["Egg rotation for the hatching network"].id
     assert found["hatching network"].definition.startswith("The hatching network maps eggs to birds.")
+
+
+def test_a_part_of_the_theory_and_one_of_the_appendix_can_be_components(tmp_path: Path) -> None:
+    found = techniques(
+        tmp_path,
+        "We sample.\n\\section{Convergence of terns}\n\\subsection{Nest walking procedure}\n"
+        "We compute steps: \\[s = 1\\] We update nests by the nest walking procedure.\n",
+        "\\appendix\n\\section{Nest operations}\n\\subsection{Sampling eggs from a tern process}\n"
+        "We derive the following algorithm to sample eggs: \\[e = 3\\] We use it to sample nests.\n",
+    )
+    assert {"Nest walking procedure", "Sampling eggs from a tern process"} <= set(found)
+
+
+def test_what_a_definition_has_for_its_title_is_a_component(tmp_path: Path) -> None:
+    found = techniques(
+        tmp_path,
+        "\\newtheorem{definition}{Definition}\nTS sums.\n\\begin{definition}[Egg Weight] The weight of an egg is its "
+        "mass: \\[w = m\\] We compute it for each nest.\\end{definition}\nWe use egg weights to sample.\n",
+    )
+    assert "Egg Weight" in found
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(-1e6, 1e6)), st.floats(-1e3, 1e3))

@@ -1,8 +1,9 @@
 """Everything in a paper that could be the name of a technique: many times more than are.
 
-Candidates are headings of all sections and what they are about, captions of algorithms, parts of the title, names that
-sentences introduce or displays define, emphasised terms, abbreviations with their long forms, and noun phrases: runs of
-words between function words, as in Justeson and Katz (see `noun_phrases`). `choice` says which are techniques."""
+Candidates are headings of all sections and what they are about, captions of algorithms, titles of definitions, parts of
+the paper's title, names that sentences introduce or displays define, emphasised terms, abbreviations with their long
+forms, and noun phrases: runs of words between function words, as in Justeson and Katz (see `noun_phrases`). `choice`
+says which are techniques."""
 
 import re
 from bisect import bisect_left
@@ -23,6 +24,7 @@ from xkg.build.techniques.word_lists import STOP, VERBS
 # Kinds of which a candidate may be; a phrase alone is the weakest evidence.
 PHRASE = "phrase"
 CAPTION = "caption"
+DEFINITION = "definition"  # the title of one: "Definition 2 (Partial weight)"
 MOST_CANDIDATES = 3000
 _LONGEST_CAPTION = 400
 _MOST_WORDS = 6
@@ -36,6 +38,7 @@ _ENDS_PHRASE = (
 )
 _NOUNS_IN_LY = frozenset({"assembly", "family", "anomaly"})
 _WITHIN = re.compile(r"\b(?:via|by|using|with|through|of|for)\s")
+_TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
 _WITH_SHORT = re.compile(r"([^()]{2,200})\(\s?([\w+-]{1,20})\s?\)")
 
 
@@ -86,6 +89,9 @@ def candidates(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str])
     for algorithm in reader.document.algorithms:
         if algorithm.title:
             found.add(caption_name(algorithm.title), "algorithm", algorithm.start)
+    for aside in reader.document.asides:
+        if aside.kind == "statement" and (titled := _TITLED.match(aside.text)):
+            found.add(titled[1], DEFINITION, aside.start)
     for name, _ in title_names(reader.document.title):
         found.add(name, "title", 0)
     for short, long in shorts.items():
