@@ -144,17 +144,31 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, *curated])
 
 
+def shared_inputs(listed: ListedPaper, settings: Settings, blacklist: Path | None, first: bool) -> str | None:
+    """`inputs` as every machine computes them that builds into one graph; None for a paper of this machine's files."""
+    names = [name for name in (listed.paper, listed.repository) if name is not None]
+    if listed.record is not None or any(_place(name) is not None for name in names):
+        return None
+    excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
+    decided = [*_deciding(settings), excluded, first]
+    return _digest([decided, listed.paper, listed.repository, listed.paper_id, listed.keep_proven])
+
+
 def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:
     """A digest of the settings, the code, the prompts and the blacklist that decide what a build gives."""
+    store = [str(settings.store.url), settings.store.database]
+    excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
+    return _digest([*_deciding(settings), store, excluded, *([first] if first else [])])
+
+
+def _deciding(settings: Settings) -> list[object]:
     from xkg.build.stage_cache import pipeline_version
 
     llm = settings.llm
     models = [llm.model, llm.paper_model, llm.code_model, llm.verifier_model, llm.expert_model, llm.base_url]
     prompts = [path.read_text("utf-8") for path in sorted(_prompts().glob("*.md"))] if llm.model != "none" else []
-    store = [str(settings.store.url), settings.store.database]
     rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
-    excluded = [_files(str(path)) for path in (blacklist, settings.serve.exclude) if path]
-    return _digest([pipeline_version(), models, prompts, store, rest, excluded, *([first] if first else [])])
+    return [pipeline_version(), models, prompts, rest]
 
 
 def _prompts() -> Path:
@@ -165,8 +179,7 @@ def _prompts() -> Path:
 
 def _files(name: str) -> object:
     """The files behind a name, as far as they lie here."""
-    path, _, _ = name.rpartition("@")
-    place = Path(name) if Path(name).exists() else Path(path) if path and Path(path).exists() else None
+    place = _place(name)
     if place is None:
         return name
     if not place.is_dir():
@@ -179,6 +192,12 @@ def _files(name: str) -> object:
             # Too many to look at each time: the folder counts as changed.
             return [name, os.urandom(8).hex()]
     return [name, states]
+
+
+def _place(name: str) -> Path | None:
+    """The file or folder that a name is of, with or without a commit."""
+    path, _, _ = name.rpartition("@")
+    return next((Path(each) for each in (name, path) if each and Path(each).exists()), None)
 
 
 def _state(path: Path) -> Mapping[str, int] | None:

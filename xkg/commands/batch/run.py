@@ -8,6 +8,7 @@ from typing import get_args
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key, row_of
+from xkg.commands.batch.shared_records import SharedRecords
 from xkg.commands.batch.side_by_side import Ended, Event, build_side_by_side
 from xkg.commands.build import require_inputs
 from xkg.commands.graph.open import open_store, require_folder
@@ -82,14 +83,26 @@ def run(
             notify((listed, rows[listed.line]))
     records.enter(records_of_absent)
 
-    def ended(listed: ListedPaper, built: Ended) -> None:
-        row = rows[listed.line] = row_of(listed, built.outcome, built.seconds)
-        lasting = isinstance(built.outcome, WorkFailed) and built.outcome.lasting
+    def enter(listed: ListedPaper, row: Row, *, lasting: bool = False) -> None:
+        rows[listed.line] = row
         records.enter([Record(key=key(listed), inputs=digests[listed.line], row=row, lasting=lasting)])
         notify((listed, row))
 
     builds = BuildPapers.of(settings, papers.papers, blacklist, first=first)
-    notes = build_side_by_side(builds, engine, waiting, ended, notify)
+    with SharedRecords(settings, blacklist, first=first) as shared:
+
+        def ended(listed: ListedPaper, built: Ended) -> None:
+            row = row_of(listed, built.outcome, built.seconds)
+            shared.enter(listed, row)
+            enter(listed, row, lasting=isinstance(built.outcome, WorkFailed) and built.outcome.lasting)
+
+        def is_done(listed: ListedPaper) -> bool:
+            row = None if again else shared.of(listed)
+            if row is not None:
+                enter(listed, row)
+            return row is not None
+
+        notes = build_side_by_side(builds, engine, waiting, ended, notify, is_done)
     ordered = tuple(rows[line] for line in sorted(rows))
     seconds = round(time.monotonic() - started, 3)
     repeated = (f"line {line} repeats line {earlier}" for line, earlier in papers.repeated.items())

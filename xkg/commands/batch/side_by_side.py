@@ -35,11 +35,13 @@ def build_side_by_side(
     papers: Sequence[ListedPaper],
     ended: Callable[[ListedPaper, Ended], None],
     notify: Callable[[Event], None] = lambda _: None,
+    is_done: Callable[[ListedPaper], bool] = lambda _: False,
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time; those that are ready are published together, while others are built.
-    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; both are called
-    from several threads, `ended` never twice at a time. A paper that another machine builds just now is tried again
-    after the others, as long as a lease of one that died may last. Gives notes. Raises `NoWorkerError` where no paper
+    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; `is_done` is asked
+    right before a paper is built, and says whether another machine has done that. All are called from several threads,
+    `ended` and `is_done` never twice at a time. A paper that another machine builds just now is tried again after the
+    others, as long as a lease of one that died may last. Gives notes. Raises `NoWorkerError` where no paper
     can be built, and what `ended` raises; an interrupt ends all builds, and what was built by then is published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
@@ -48,7 +50,7 @@ def build_side_by_side(
             publisher.connect()  # an earlier batch may have died before it did
         waited = 0.0
         while papers:
-            again = _round(builds, engine, papers, publisher, ended, notify, wait_for_held=waited < _LONGEST_WAIT)
+            again = _round(builds, engine, papers, publisher, ended, notify, is_done, waited < _LONGEST_WAIT)
             if again and all(again.values()):
                 time.sleep(_BETWEEN_TRIES)
                 waited += _BETWEEN_TRIES
@@ -68,7 +70,7 @@ def _round(
     publisher: Publisher,
     ended: Callable[[ListedPaper, Ended], None],
     notify: Callable[[Event], None],
-    *,
+    is_done: Callable[[ListedPaper], bool],
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
     """Builds and publishes papers; gives those that are to be built again, with whether another machine holds them."""
@@ -98,7 +100,10 @@ def _round(
                     listed = waiting.get_nowait()
                 except queue.Empty:
                     return
-                build(worker, listed)
+                with lock:
+                    done = is_done(listed)
+                if not done:
+                    build(worker, listed)
                 if next(built_count) == len(papers):
                     publisher.hurry()  # while the processes end
 

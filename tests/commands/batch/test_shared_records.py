@@ -1,0 +1,90 @@
+"""Two machines that build one list into one real Neo4j."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.neo4j_server import Neo4jServer
+from tests.store.graphs import FakeHashEmbedder, a_paper
+from tests.store.neo4j.stores import MODEL
+from xkg.commands.batch.paper_list import ListedPaper
+from xkg.commands.batch.records import Row
+from xkg.commands.batch.shared_records import SharedRecords
+from xkg.config import LlmSettings, Settings, StoreSettings
+from xkg.store.neo4j.store import Neo4jStore
+
+PAPER = a_paper()
+LISTED = ListedPaper(line=7, paper="2402.00001", repository="https://github.com/owner/name")
+BUILT = Row(line=7, name=LISTED.paper, state="built", paper=PAPER.paper.id, techniques=3, seconds=90.0, cost_usd=0.4)
+
+
+def machine(server: Neo4jServer, folder: Path, model: str = "none") -> Settings:
+    folder.mkdir(exist_ok=True)
+    credentials = folder / "credentials"
+    credentials.write_text(f"NEO4J_USERNAME={server.user}\nNEO4J_PASSWORD={server.password}\n")
+    store = StoreSettings(url=server.url, credentials=credentials)
+    return Settings(kg=folder / "kg", store=store, embedding=MODEL, llm=LlmSettings(model=model))
+
+
+def row_for(settings: Settings, listed: ListedPaper) -> Row | None:
+    with SharedRecords(settings, None, first=False) as records:
+        return records.of(listed)
+
+
+def test_what_one_machine_built_another_does_not_build_again(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
+    one, other = machine(neo4j_database, tmp_path / "one"), machine(neo4j_database, tmp_path / "other")
+    store = Neo4jStore(one, FakeHashEmbedder)
+    store.publish([PAPER])
+    assert row_for(other, LISTED) is None
+    with SharedRecords(one, None, first=False) as records:
+        records.enter(LISTED, BUILT)
+    row = row_for(other, LISTED.model_copy(update={"line": 2}))
+    assert row is not None
+    assert (row.line, row.state, row.paper, row.seconds) == (2, "unchanged", PAPER.paper.id, 0.0)
+    assert row.notes == ("another machine built it",)
+    # another version, repository or model gives another paper
+    assert row_for(other, LISTED.model_copy(update={"repository": "https://github.com/owner/other"})) is None
+    assert row_for(machine(neo4j_database, tmp_path / "third", model="o4-mini"), LISTED) is None
+    store.remove([PAPER.paper.id])
+    assert row_for(other, LISTED) is None
+    store.close()
+
+
+@pytest.mark.parametrize("state", ["partial", "failed"])
+def test_what_is_missing_or_not_whole_is_built_by_another(
+    neo4j_database: Neo4jServer, tmp_path: Path, state: str
+) -> None:
+    one = machine(neo4j_database, tmp_path / "one")
+    store = Neo4jStore(one, FakeHashEmbedder)
+    store.publish([PAPER])
+    store.close()
+    with SharedRecords(one, None, first=False) as records:
+        records.enter(LISTED, BUILT.model_copy(update={"state": state}))
+    assert row_for(machine(neo4j_database, tmp_path / "other"), LISTED) is None
+
+
+def test_files_of_one_machine_are_not_those_of_another(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
+    one = machine(neo4j_database, tmp_path / "one")
+    store = Neo4jStore(one, FakeHashEmbedder)
+    store.publish([PAPER])
+    store.close()
+    (tmp_path / "paper.tex").touch()
+    listed = LISTED.model_copy(update={"paper": str(tmp_path / "paper.tex")})
+    with SharedRecords(one, None, first=False) as records:
+        records.enter(listed, BUILT)
+    assert row_for(machine(neo4j_database, tmp_path / "other"), listed) is None
+
+
+def test_a_server_that_is_away_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_USERNAME", "neo4j")
+    monkeypatch.setenv("NEO4J_PASSWORD", "of nobody")
+    away = Settings(kg=tmp_path / "kg", store=StoreSettings(url="bolt://127.0.0.1:9"), embedding=MODEL)
+    with SharedRecords(away, None, first=False) as records:
+        assert records.of(LISTED) is None
+        records.enter(LISTED, BUILT)
+
+
+def test_a_folder_has_no_other_machines(tmp_path: Path) -> None:
+    with SharedRecords(Settings(kg=tmp_path / "kg"), None, first=False) as records:
+        records.enter(LISTED, BUILT)
+        assert records.of(LISTED) is None
