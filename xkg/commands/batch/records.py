@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.published import BuildResult
@@ -37,8 +37,8 @@ class Row(Value):
     paper: str | None = None
     title: str = ""
     techniques: int = 0
-    hidden: Mapping[str, int] = {}
-    levels: Mapping[str, int] = {}
+    hidden: dict[str, int] = Field(default={})
+    levels: dict[str, int] = Field(default={})
     generation: int | None = None
     cost_usd: float = 0.0
     seconds: float = 0.0
