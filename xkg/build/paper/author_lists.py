@@ -2,7 +2,7 @@
 
 import re
 
-_BETWEEN = re.compile(r",\s+(?:and|&)\s+|\s+(?:and|&)\s+|,\s+")
+_BETWEEN = re.compile(r",? (?:and|&) |, ")
 _CAPITAL = r"[^\W\d_a-z]"
 _PARTICLES = r"(?:(?i:al|bin|da|de|del|den|der|di|dos|du|el|la|le|ten|ter|van|von)\s+)*+"
 _SURNAME = re.compile(rf"{_PARTICLES}{_CAPITAL}[\w'’`´\-]++$")

@@ -208,6 +208,12 @@ def test_what_cannot_be_read_is_said_in_one_line(tmp_path: Path, content: bytes,
     assert str(path) in str(raised.value)
 
 
+def test_a_file_without_pages_after_an_encrypted_one_is_not_called_encrypted() -> None:
+    for content, what in ((encrypted(), "encrypted"), (pdf([]), "damaged|holds no text")):
+        with pytest.raises(InputError, match=what):
+            parse_pdf(content, Path("paper.pdf"))
+
+
 def test_a_book_is_no_paper(tmp_path: Path) -> None:
     path = tmp_path / "book.pdf"
     path.write_bytes(pdf([[Put(72, 72, "page")]] * 1001))

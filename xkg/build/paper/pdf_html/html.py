@@ -37,7 +37,7 @@ _BLOCKS = frozenset(
 )  # fmt: skip
 _LEVELS = {"document": 1, "part": 2, "chapter": 2, "section": 2, "appendix": 2, "bibliography": 2, "abstract": 2,
            "index": 2, "subsection": 3, "subsubsection": 4, "paragraph": 0, "subparagraph": 0}  # fmt: skip
-_HEAD_AFTER_BREAK = re.compile(rf"{BREAK}\s*(?=\*{{1,2}}[^*{BREAK}]{{2,120}}(?:[.:?]\*|\*{{1,2}}[.:]))")
+_HEAD_AFTER_BREAK = re.compile(rf"{BREAK}[^\S{BREAK}]*+(?=\*{{1,2}}[^*{BREAK}]{{2,120}}(?:[.:?]\*|\*{{1,2}}[.:]))")
 _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|citations?-list)$")
 
 

@@ -101,7 +101,8 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         try:
             document = pdfium.PdfDocument(data)
         except pdfium.PdfiumError as error:
-            if error.err_code == raw.FPDF_ERR_PASSWORD:
+            # pdfium may still give the code of the file before
+            if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data:
                 raise InputError(f"{path} is encrypted; save it without a password and give that") from error
             raise damaged from error
         try:
