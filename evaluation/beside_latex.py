@@ -275,7 +275,8 @@ def equations(source: Document, read: Document) -> Share:
 
 
 def _signs(formula: str) -> list[str]:
-    return [sign for sign in re.findall(r"\\[A-Za-z]+|[A-Za-z0-9]", formula) if sign not in _LAYOUT]
+    signs = re.findall(r"\\(?:begin|end)\{\w+\*?\}|\\[A-Za-z]+|[A-Za-z0-9]", formula)
+    return [sign for sign in signs if sign not in _LAYOUT and sign[-1] != "}"]
 
 
 def _numbers(source: Document, read: Document, labels: str) -> Share:

@@ -246,3 +246,12 @@ def test_a_head_after_a_line_break_begins_a_paragraph(head: str) -> None:
     document = parse_html(page.encode(), Path("p.html"))
     assert [(s.title, s.level) for s in document.walk()] == [("Method", 1), ("Light merging", 4)]
     assert "Samples are drawn again. They **all** stay.\n\n" in document.text
+
+
+@pytest.mark.parametrize("kind", ["equation", "equationgroup"])
+def test_the_number_beside_an_equation_is_its_tag(kind: str) -> None:
+    number = f'<td rowspan="2"><span class="ltx_tag ltx_tag_{kind}">(A.3)</span></td>'
+    rows = f"<tr><td>{math('a = b')}</td>{number}</tr><tr><td>{math('c = d')}</td></tr>"
+    page = f'<html><body><h1>A filter</h1><p>Samples:</p><table class="ltx_{kind}">{rows}</table></body></html>'
+    (equation,) = parse_html(page.encode(), Path("p.html")).equations
+    assert equation.numbers == ("A.3",)

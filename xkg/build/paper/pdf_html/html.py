@@ -198,7 +198,7 @@ class _Walk:
             self._out.put("\n\n")
 
     def _equation(self, element: Any) -> None:
-        rows = [(_row_formula(row), _first(row, "ltx_tag_equation")) for row in element.xpath(".//tr") or [element]]
+        rows = [(_row_formula(row), _equation_number(row)) for row in element.xpath(".//tr") or [element]]
         tagged = [rf"{tex} \tag{{{number.strip('()')}}}" if number else tex for tex, number in rows if tex]
         self._display(" \\\\ ".join(tagged), element)
 
@@ -240,6 +240,10 @@ class _Walk:
 
 def _row_formula(row: Any) -> str:
     return " ".join(filter(None, (formula(math) for math in row.xpath("descendant-or-self::math"))))
+
+
+def _equation_number(row: Any) -> str:
+    return _first(row, "ltx_tag_equation") or _first(row, "ltx_tag_equationgroup")
 
 
 def _numbered(title: Any, text: str) -> str:

@@ -72,7 +72,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
         if cited is not None and label is not None:
             expected = label + 1
         if level:
-            out += [Block("reference", entry) for entry in entries(cited or ())]
+            out += _bibliography(cited or (), body, fonts)
             cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", _bare(_text(group))) else None
             out.append(Block("heading", group, level))
         elif cited is not None:
@@ -83,8 +83,14 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block(kind, group))
         elif _introduces(group, groups[index - 1 : index] + groups[index + 1 : index + 2], body):
             out.append(Block("text", group))
-    out += [Block("reference", entry) for entry in entries(cited or ())]
+    out += _bibliography(cited or (), body, fonts)
     return _whole(out, body)
+
+
+def _bibliography(lines: Sequence[Placed], body: float, fonts: "_HeadingFonts") -> list[Block]:
+    found, after = entries(lines)
+    text = [Block(kind, group) for group in _groups(after, body, fonts) if (kind := _kind(group, body)) is not None]
+    return [Block("reference", entry) for entry in found] + text
 
 
 def _unnamed_bibliography(groups: Sequence[Sequence[Placed]], fonts: "_HeadingFonts") -> int | None:

@@ -25,21 +25,23 @@ _SURE = 0.9  # plausible beginnings from which on the way that gives more of the
 _LONGEST = 12  # lines of an entry on the average
 
 
-def entries(lines: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """The entries in reading order; a lone heading or label is none."""
+def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
+    """The entries in reading order, and the lines of text that follow them; a lone heading or label is no entry."""
     if not lines:
-        return []
+        return [], []
     found: list[list[Placed]] = []
     for start, placed in zip(_starts(lines), lines, strict=True):
         if start or not found:
             found.append([])
         found[-1].append(placed)
+    after: list[Placed] = []
     if len(found) > _FEWEST_LABELS and _counts_from_one(lines):
-        del found[-1][max(map(len, found[:-1])) :]  # text after the entries
+        longest = max(map(len, found[:-1]))
+        found[-1], after = found[-1][:longest], found[-1][longest:]
     texts = [" ".join(placed.line.text for placed in entry) for entry in found]
-    dated = [_DATED.search(text) is not None or _LABEL.match(text) is not None for text in texts]
-    end = _end(dated)
-    return [tuple(entry) for entry, text in zip(found[:end], texts[:end], strict=True) if _is_entry(text)]
+    end = _end([_DATED.search(text) is not None or _LABEL.match(text) is not None for text in texts])
+    after = [placed for entry in found[end:] for placed in entry] + after
+    return [tuple(entry) for entry, text in zip(found[:end], texts[:end], strict=True) if _is_entry(text)], after
 
 
 def _end(dated: Sequence[bool]) -> int:
