@@ -72,7 +72,7 @@ class Claims(AbstractContextManager["Claims"]):
                     note = f"the graph has this paper as {known}, from another form: it was built under that id"
                     self.notes.append(note)
                 identity = known
-            self.fences[identity] = self._opened.enter_context(store.lease(identity, _me()))
+            self.fences[identity] = self._opened.enter_context(store.lease(identity, builder_name()))
         except StoreUnreachableError as error:
             self.notes.append(f"whether another machine builds it is not known: {error}")
         return identity
@@ -137,7 +137,8 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
     return shared >= _ALIKE * min(map(len, surnames))
 
 
-def _me() -> str:
+def builder_name() -> str:
+    """What another machine is told of this process."""
     return f"{socket.gethostname()}, process {os.getpid()}"
 
 

@@ -11,6 +11,7 @@ from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
 from xkg.commands.batch.shared_records import SharedRecords
 from xkg.config import LlmSettings, Settings, StoreSettings
+from xkg.errors import LeaseHeldError
 from xkg.store.neo4j.store import Neo4jStore
 
 PAPER = a_paper()
@@ -27,8 +28,13 @@ def machine(server: Neo4jServer, folder: Path, model: str = "none") -> Settings:
 
 
 def row_for(settings: Settings, listed: ListedPaper) -> Row | None:
-    with SharedRecords(settings, None, first=False) as records:
-        return records.of(listed)
+    with SharedRecords(settings, None, first=False) as records, records.turn(listed) as row:
+        return row
+
+
+def enter(settings: Settings, listed: ListedPaper, row: Row) -> None:
+    with SharedRecords(settings, None, first=False) as records, records.turn(listed):
+        records.enter(listed, row)
 
 
 def test_what_one_machine_built_another_does_not_build_again(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
@@ -36,8 +42,7 @@ def test_what_one_machine_built_another_does_not_build_again(neo4j_database: Neo
     store = Neo4jStore(one, FakeHashEmbedder)
     store.publish([PAPER])
     assert row_for(other, LISTED) is None
-    with SharedRecords(one, None, first=False) as records:
-        records.enter(LISTED, BUILT)
+    enter(one, LISTED, BUILT)
     row = row_for(other, LISTED.model_copy(update={"line": 2}))
     assert row is not None
     assert (row.line, row.state, row.paper, row.seconds) == (2, "unchanged", PAPER.paper.id, 0.0)
@@ -58,8 +63,7 @@ def test_what_is_missing_or_not_whole_is_built_by_another(
     store = Neo4jStore(one, FakeHashEmbedder)
     store.publish([PAPER])
     store.close()
-    with SharedRecords(one, None, first=False) as records:
-        records.enter(LISTED, BUILT.model_copy(update={"state": state}))
+    enter(one, LISTED, BUILT.model_copy(update={"state": state}))
     assert row_for(machine(neo4j_database, tmp_path / "other"), LISTED) is None
 
 
@@ -70,8 +74,7 @@ def test_files_of_one_machine_are_not_those_of_another(neo4j_database: Neo4jServ
     store.close()
     (tmp_path / "paper.tex").touch()
     listed = LISTED.model_copy(update={"paper": str(tmp_path / "paper.tex")})
-    with SharedRecords(one, None, first=False) as records:
-        records.enter(listed, BUILT)
+    enter(one, listed, BUILT)
     assert row_for(machine(neo4j_database, tmp_path / "other"), listed) is None
 
 
@@ -79,12 +82,22 @@ def test_a_server_that_is_away_knows_nothing(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("NEO4J_USERNAME", "neo4j")
     monkeypatch.setenv("NEO4J_PASSWORD", "of nobody")
     away = Settings(kg=tmp_path / "kg", store=StoreSettings(url="bolt://127.0.0.1:9"), embedding=MODEL)
-    with SharedRecords(away, None, first=False) as records:
-        assert records.of(LISTED) is None
-        records.enter(LISTED, BUILT)
+    enter(away, LISTED, BUILT)
+    assert row_for(away, LISTED) is None
 
 
 def test_a_folder_has_no_other_machines(tmp_path: Path) -> None:
-    with SharedRecords(Settings(kg=tmp_path / "kg"), None, first=False) as records:
+    enter(Settings(kg=tmp_path / "kg"), LISTED, BUILT)
+    assert row_for(Settings(kg=tmp_path / "kg"), LISTED) is None
+
+
+def test_a_paper_that_another_machine_builds_has_its_turn_there(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
+    one, other = machine(neo4j_database, tmp_path / "one"), machine(neo4j_database, tmp_path / "other")
+    store = Neo4jStore(one, FakeHashEmbedder)
+    store.publish([PAPER])
+    store.close()
+    with SharedRecords(one, None, first=False) as records, records.turn(LISTED):
+        with pytest.raises(LeaseHeldError, match=r"^2402\.00001 is being built by"):
+            row_for(other, LISTED)
         records.enter(LISTED, BUILT)
-        assert records.of(LISTED) is None
+    assert row_for(other, LISTED) is not None

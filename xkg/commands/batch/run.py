@@ -1,7 +1,9 @@
 """`xkg build --papers`: builds the papers of a list side by side; what fails for one does not keep the others."""
 
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
@@ -83,9 +85,12 @@ def run(
             notify((listed, rows[listed.line]))
     records.enter(records_of_absent)
 
+    lock = threading.Lock()
+
     def enter(listed: ListedPaper, row: Row, *, lasting: bool = False) -> None:
-        rows[listed.line] = row
-        records.enter([Record(key=key(listed), inputs=digests[listed.line], row=row, lasting=lasting)])
+        with lock:
+            rows[listed.line] = row
+            records.enter([Record(key=key(listed), inputs=digests[listed.line], row=row, lasting=lasting)])
         notify((listed, row))
 
     builds = BuildPapers.of(settings, papers.papers, blacklist, first=first)
@@ -96,13 +101,14 @@ def run(
             shared.enter(listed, row)
             enter(listed, row, lasting=isinstance(built.outcome, WorkFailed) and built.outcome.lasting)
 
-        def is_done(listed: ListedPaper) -> bool:
-            row = None if again else shared.of(listed)
-            if row is not None:
-                enter(listed, row)
-            return row is not None
+        @contextmanager
+        def turn(listed: ListedPaper) -> Iterator[bool]:
+            with shared.turn(listed) as row:
+                if row is not None and not again:
+                    enter(listed, row)
+                yield row is None or again
 
-        notes = build_side_by_side(builds, engine, waiting, ended, notify, is_done)
+        notes = build_side_by_side(builds, engine, waiting, ended, notify, turn)
     ordered = tuple(rows[line] for line in sorted(rows))
     seconds = round(time.monotonic() - started, 3)
     repeated = (f"line {line} repeats line {earlier}" for line, earlier in papers.repeated.items())

@@ -1,6 +1,7 @@
 """What other machines built of a list into the same Neo4j, so that they divide it."""
 
-from contextlib import AbstractContextManager, ExitStack, closing, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -8,9 +9,10 @@ from pydantic import ValidationError
 
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row, shared_inputs
+from xkg.commands.claims import builder_name
 from xkg.commands.graph.open import embedder
 from xkg.config import Settings
-from xkg.errors import StoreError
+from xkg.errors import LeaseHeldError, StoreError
 
 _NOTE = "another machine built it"
 
@@ -36,20 +38,26 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def of(self, listed: ListedPaper) -> Row | None:
-        """The row of a paper that another machine has built of the same inputs, and that the graph has."""
-        from xkg.store.neo4j import batch_rows
+    @contextmanager
+    def turn(self, listed: ListedPaper) -> Iterator[Row | None]:
+        """While the context lasts no other machine builds the paper. Gives the row of one that another has built of the
+        same inputs, and that the graph has. Raises `LeaseHeldError` where another builds it."""
+        with ExitStack() as held:
+            row = None
+            digest = self._digest(listed)
+            if digest is not None:
+                from xkg.store.neo4j import batch_rows
 
-        digest = self._digest(listed)
-        with suppress(StoreError, ValidationError):
-            text = batch_rows.row_of(self._connection, digest) if digest else None
-            if text is not None:
-                row = Row.model_validate_json(text)
-                update = {"line": listed.line, "state": "unchanged", "seconds": 0.0, "notes": (_NOTE,)}
-                return row.model_copy(update=update)
-        return None
+                try:
+                    row = held.enter_context(batch_rows.turn(self._connection, digest, builder_name()))
+                except LeaseHeldError as error:
+                    raise LeaseHeldError(str(error).replace(f"listed {digest}", listed.paper)) from error
+                except StoreError:
+                    pass  # the build says what is wrong with the server
+            yield None if row is None else _unchanged(row, listed)
 
     def enter(self, listed: ListedPaper, row: Row) -> None:
+        """Stores the row of a paper that was built whole, in its turn."""
         from xkg.store.neo4j import batch_rows
 
         digest = self._digest(listed)
@@ -59,3 +67,12 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     def _digest(self, listed: ListedPaper) -> str | None:
         return None if self._settings.store.url is None else shared_inputs(listed, *self._deciding)
+
+
+def _unchanged(text: str, listed: ListedPaper) -> Row | None:
+    """None for a row of another version of xkg."""
+    try:
+        row = Row.model_validate_json(text)
+    except ValidationError:
+        return None
+    return row.model_copy(update={"line": listed.line, "state": "unchanged", "seconds": 0.0, "notes": (_NOTE,)})

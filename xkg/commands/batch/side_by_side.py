@@ -5,7 +5,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import NamedTuple
 
 from xkg.commands.batch.build_papers import BuildPapers
@@ -14,12 +14,18 @@ from xkg.commands.batch.publisher import Outcome, Publisher
 from xkg.commands.claims import OtherFormError
 from xkg.commands.published import BuildResult, Unpublished
 from xkg.engine.engine import BegunAgain, Engine, Worker, WorkFailed, failure
+from xkg.errors import LeaseHeldError
 
 Event = tuple[ListedPaper, object]
 
 _BETWEEN_TRIES = 10.0
-_LONGEST_WAIT = 150.0
-"""Seconds; a lease that nobody renews ends after 120 (`xkg.store.neo4j.leases`)."""
+_LONGEST_WAIT = 4 * 3600.0
+"""Seconds, as a long paper may take with a model; one that died holds its lease for 120 (`xkg.store.neo4j.leases`)."""
+
+
+Turn = Callable[[ListedPaper], AbstractContextManager[bool]]
+"""A context in which no other machine builds a paper; gives whether it is to be built, since none has. Raises
+`LeaseHeldError` where another builds it just now."""
 
 
 class Ended(NamedTuple):
@@ -35,14 +41,14 @@ def build_side_by_side(
     papers: Sequence[ListedPaper],
     ended: Callable[[ListedPaper, Ended], None],
     notify: Callable[[Event], None] = lambda _: None,
-    is_done: Callable[[ListedPaper], bool] = lambda _: False,
+    turn: Turn = lambda _: nullcontext(True),
 ) -> tuple[str, ...]:
     """Builds papers, `engine.jobs` at a time; those that are ready are published together, while others are built.
-    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; `is_done` is asked
-    right before a paper is built, and says whether another machine has done that. All are called from several threads,
-    `ended` and `is_done` never twice at a time. A paper that another machine builds just now is tried again after the
-    others, as long as a lease of one that died may last. Gives notes. Raises `NoWorkerError` where no paper
-    can be built, and what `ended` raises; an interrupt ends all builds, and what was built by then is published."""
+    `ended` receives each once it is published, or failed; `notify` a paper with each of its events; both are called
+    from several threads, `ended` never twice at a time. Where a paper goes straight into the graph, `ended` is called
+    in its `turn`. A paper that another machine builds just now is tried again after the others. Gives notes. Raises
+    `NoWorkerError` where no paper can be built, and what `ended` raises; an interrupt ends all builds, and what was
+    built by then is published."""
     notes: tuple[str, ...] = ()
     publisher = Publisher(builds.settings)
     try:
@@ -50,7 +56,7 @@ def build_side_by_side(
             publisher.connect()  # an earlier batch may have died before it did
         waited = 0.0
         while papers:
-            again = _round(builds, engine, papers, publisher, ended, notify, is_done, waited < _LONGEST_WAIT)
+            again = _round(builds, engine, papers, publisher, ended, notify, turn, waited < _LONGEST_WAIT)
             if again and all(again.values()):
                 time.sleep(_BETWEEN_TRIES)
                 waited += _BETWEEN_TRIES
@@ -70,7 +76,7 @@ def _round(
     publisher: Publisher,
     ended: Callable[[ListedPaper, Ended], None],
     notify: Callable[[Event], None],
-    is_done: Callable[[ListedPaper], bool],
+    turn: Turn,
     wait_for_held: bool,
 ) -> dict[ListedPaper, bool]:
     """Builds and publishes papers; gives those that are to be built again, with whether another machine holds them."""
@@ -100,10 +106,12 @@ def _round(
                     listed = waiting.get_nowait()
                 except queue.Empty:
                     return
-                with lock:
-                    done = is_done(listed)
-                if not done:
-                    build(worker, listed)
+                try:
+                    with turn(listed) as is_wanted:
+                        if is_wanted:
+                            build(worker, listed)
+                except LeaseHeldError as error:
+                    held(listed, WorkFailed(str(error), held=True), 0.0)
                 if next(built_count) == len(papers):
                     publisher.hurry()  # while the processes end
 
@@ -112,11 +120,7 @@ def _round(
         try:
             built = worker.run(listed, lambda event: notify((listed, event)))
         except WorkFailed as error:
-            if error.held and wait_for_held:
-                notify((listed, BegunAgain(reason=str(error))))
-                again[listed] = True
-            elif not stopped.is_set():
-                end(listed, error, _since(started))
+            held(listed, error, _since(started))
             return
         seconds = _since(started)
         if isinstance(built, Unpublished):
@@ -125,6 +129,13 @@ def _round(
             if built.published:
                 publisher.connect()
             end(listed, built, seconds)
+
+    def held(listed: ListedPaper, error: WorkFailed, seconds: float) -> None:
+        if error.held and wait_for_held:
+            notify((listed, BegunAgain(reason=str(error))))
+            again[listed] = True
+        elif not stopped.is_set():
+            end(listed, error, seconds)
 
     workers = engine.workers(builds, min(engine.jobs, len(papers)))
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
