@@ -86,6 +86,22 @@ def test_a_server_that_is_away_knows_nothing(tmp_path: Path, monkeypatch: pytest
     assert row_for(away, LISTED) is None
 
 
+def test_the_first_two_machines_of_a_graph_make_its_schema(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
+    one, other = machine(neo4j_database, tmp_path / "one"), machine(neo4j_database, tmp_path / "other")
+    second = LISTED.model_copy(update={"paper": "2402.00002"})
+    with (
+        SharedRecords(one, None, first=False) as mine,
+        SharedRecords(other, None, first=False) as theirs,
+        mine.turn(LISTED) as row,
+        theirs.turn(second) as another,
+    ):
+        assert row is another is None
+    enter(one, LISTED, BUILT)
+    store = Neo4jStore(one, FakeHashEmbedder)
+    assert store.publish([PAPER]) == 1
+    store.close()
+
+
 def test_a_folder_has_no_other_machines(tmp_path: Path) -> None:
     enter(Settings(kg=tmp_path / "kg"), LISTED, BUILT)
     assert row_for(Settings(kg=tmp_path / "kg"), LISTED) is None

@@ -33,6 +33,8 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
             store = Neo4jStore(self._settings, lambda: embedder(self._settings), connect=False)
             self._connection = self._opened.enter_context(closing(store)).connection
+            with suppress(StoreError):
+                store.require_writable()  # the schema has to be there before the first lease
         return self
 
     def __exit__(self, *_: object) -> None:
