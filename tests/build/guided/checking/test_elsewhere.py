@@ -27,6 +27,13 @@ TWICE = FoundLines(
 )
 
 
+FAITHFUL_IN_BOTH = {
+    "compared": "",
+    "statements": [{"statement": n, "verdict": "same", "remark": ""} for n in (1, 2)],
+    "faults": [],
+}
+
+
 def found(verdict: str, *, belongs: bool = False, lines: Sequence[int] = (1,)) -> dict[str, Any]:
     remark = "" if verdict == "not" else "twice doubles the size"
     lines = () if verdict == "not" else lines
@@ -127,6 +134,19 @@ def test_what_only_the_code_seemed_to_do_is_no_departure_where_the_repository_do
     assert "The square is as in the repository." in done.draft.documentation
     assert done.draft.declared == ("[1] comes in as an argument: w",)
     assert done.draft.by_definition == {}
+    assert done.level is Level.FAITHFUL
+
+
+def test_a_revision_by_what_the_repository_does_is_used_though_it_is_no_nearer_to_the_lines() -> None:
+    whole = "    return 1.0 / sum(w**2 for w in normalised(values))\n"
+    mended = "    n = normalised(values)\n    return 1.0 / sum(w**2 for w in n)\n"
+    answers = {
+        "fidelity": [parted("added"), FAITHFUL_IN_BOTH],
+        "elsewhere": [found("does")],
+        "revise": [{"cause": "it is there", "edits": [{"file": "implementation", "search": whole, "replace": mended}]}],
+    }
+    done = searched(FakeModel(answers))
+    assert mended in done.draft.implementation
     assert done.level is Level.FAITHFUL
 
 

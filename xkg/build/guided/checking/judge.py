@@ -70,7 +70,7 @@ def check(
             again, failed = _judge(after, definition, ask)
             revised = elsewhere.corrected(after, again)
             after, again = revised.state, revised.fidelity
-            best = _rank(after, again) > _rank(state, fidelity)
+            best = _rank(after, again, revised.untrue) > _rank(state, fidelity, corrected.untrue)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
             unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
@@ -151,14 +151,16 @@ def _is_repairable(state: Debugged, fidelity: Fidelity, untrue: Sequence[str]) -
     return proven and (bool(untrue) or not is_met(fidelity)) and fidelity.unrelated is None
 
 
-def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
+def _rank(
+    state: Debugged, fidelity: Fidelity | None, untrue: Sequence[str]
+) -> tuple[bool, int, bool, int, int, float, float]:
     if fidelity is None:
-        return False, proof_rank(state.proof)[0], False, -99, 0.0, proof_rank(state.proof)[1]
+        return False, proof_rank(state.proof)[0], False, -99, -99, 0.0, proof_rank(state.proof)[1]
     level, score = proof_rank(state.proof)
     proven = level >= Level.TESTED.rank
     faults = -99 if fidelity.faults is None else -len(fidelity.faults)
     related = fidelity.unrelated is None
-    return proven and is_met(fidelity), level, related, faults, fidelity.share, score
+    return proven and is_met(fidelity), level, related, -len(untrue), faults, fidelity.share, score
 
 
 def _describe_findings(draft: Draft, fidelity: Fidelity, untrue: Sequence[str]) -> str:
