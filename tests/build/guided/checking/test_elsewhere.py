@@ -27,7 +27,7 @@ TWICE = FoundLines(
 )
 
 
-FAITHFUL_IN_BOTH = {
+FAITHFUL_IN_BOTH: dict[str, Any] = {
     "compared": "",
     "statements": [{"statement": n, "verdict": "same", "remark": ""} for n in (1, 2)],
     "faults": [],
@@ -147,6 +147,22 @@ def test_a_revision_by_what_the_repository_does_is_used_though_it_is_no_nearer_t
     }
     done = searched(FakeModel(answers))
     assert mended in done.draft.implementation
+    assert done.level is Level.FAITHFUL
+
+
+def test_another_departure_of_a_statement_that_was_mended_is_none_of_the_lines_found() -> None:
+    """The revised module was compared with the lines found, too."""
+    whole = "    return 1.0 / sum(w**2 for w in normalised(values))\n"
+    mended = "    n = normalised(values)\n    return 1.0 / sum(w**2 for w in n)\n"
+    other = {"statement": 2, "verdict": "differs", "remark": "squared before the sum"}
+    answers = {
+        "fidelity": [PARTED, {**FAITHFUL_IN_BOTH, "statements": [*FAITHFUL_IN_BOTH["statements"], other]}],
+        "elsewhere": [found("does", belongs=True)],
+        "revise": [{"cause": "it is there", "edits": [{"file": "implementation", "search": whole, "replace": mended}]}],
+    }
+    done = searched(FakeModel(answers))
+    [departure] = (done.evidence[-1].fidelity or pytest.fail("none")).departures
+    assert (departure.kind, departure.remark) == ("differs", "squared before the sum")
     assert done.level is Level.FAITHFUL
 
 

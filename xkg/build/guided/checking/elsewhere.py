@@ -93,7 +93,8 @@ class Elsewhere:
         for departure in fidelity.departures:
             known = self._of(departure)
             verdict = known.found.verdict if known is not None else "not"
-            if known is None or verdict == "not":
+            # What was compared with these lines, too, is another departure of the same statement.
+            if known is None or verdict == "not" or _has_lines(state.draft, known.lines):
                 departures.append(departure.model_copy(update={"searched": known is not None}))
                 continue
             second += known.lines if known.is_needed(departure.kind) else ()
@@ -197,10 +198,15 @@ def _no_longer_added(draft: Draft, statement: str) -> Draft:
     return draft.model_copy(update={"declared": declared, "by_definition": by_definition})
 
 
+def _has_lines(draft: Draft, lines: Sequence[FoundLines]) -> bool:
+    own = draft.own_excerpt or draft.excerpt
+    return all(f"# --- {each.place}\n" in own for each in lines)
+
+
 def with_second_places(draft: Draft, lines: Sequence[FoundLines]) -> Draft:
     """The draft with further lines among those that it is compared with, each once."""
     own = draft.own_excerpt or draft.excerpt
-    fresh = [each for each in dict.fromkeys(lines) if f"# --- {each.place}\n" not in own]
+    fresh = [each for each in dict.fromkeys(lines) if not _has_lines(draft, [each])]
     if not fresh:
         return draft
     added = "".join(f"\n# --- {each.place}\n{each.text}\n" for each in fresh)
