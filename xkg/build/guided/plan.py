@@ -26,18 +26,19 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on seven builds (6 to 13 techniques, 6 to 11 of them with code, 17 to 33 calls): tokens of an answer; the
+# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer; the
 # techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
-# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt (that
-# of the search for departures: of two builds and the example).
-_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 1200, "overview": 600, "ground": 400, "modularize": 2000}
+# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
+_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 1200, "overview": 600, "ground": 400, "modularize": 2300}
+# Of the answers that write code 15 of 48 could not be used, and were asked for again.
+_WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
 # Of more headings and terms some are parts of one technique: a model is asked for 5 to 12.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 _UNKNOWN_PROMPT = 5_000
-_AFTER = {"debug": (0.2, 1.2, 400), "check": (1.8, 0.7, 200)}
+_AFTER = {"debug": (0.2, 1.2, 400), "check": (2.2, 0.8, 300)}
 # Of these stages a question about several techniques that has no answer is asked again about fewer.
 _BATCHED = frozenset({"enrich", "ground"})
 
@@ -150,6 +151,7 @@ class _Estimator:
                 count = math.ceil(calls * written.calls)
                 input_tokens = round(share * written.input_tokens / written.calls)
                 stages[stage] = self._stage(stage, count, input_tokens, output_tokens)
+            stages["modularize"] = _scaled(written, _WITH_UNUSABLE)
         return tuple(stages.values())
 
     def _stage(self, stage: str, calls: int, input_tokens: int, output_tokens: int) -> PlannedStage:

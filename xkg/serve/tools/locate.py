@@ -42,8 +42,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         detail: Detail = "concise",
     ) -> LocateAnswer:
         """The lines to edit or ablate for a technique: repository, commit, path, start_line and end_line (1-based,
-        inclusive), symbol, score, technique, source. Best first; a technique that is spread over several places has
-        them all.
+        inclusive), symbol, score, technique, source. Best first, with all places of a technique.
 
         With repository, a folder of this machine, the answer is for its files as they are now, uncommitted
         changes too: repository is that folder, commit null. source is stored (the graph's lines), moved (the

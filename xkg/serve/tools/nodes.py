@@ -56,8 +56,8 @@ def add(server: MCPServer, service: Service) -> None:
         detail: Detail = "concise",
     ) -> PaperAnswer:
         """A paper for planning: abstract, its techniques as a tree (a preorder list with depth) with levels,
-        repositories, findings and resources. get_technique and get_code take the ids of its techniques; level none has
-        no code. Full adds references, an overview of its code, and descriptions."""
+        repositories, findings and resources. get_technique and get_code take the ids of its techniques. Full adds
+        references, an overview of its code, and descriptions."""
         answer = service.paper(paper, include_code=include_code, full=detail == "full")
         page = Page(cursor, "get_paper", answer.id)
         keys = [technique.id for technique in answer.techniques]
@@ -73,9 +73,9 @@ def add(server: MCPServer, service: Service) -> None:
         ] = 2000,
     ) -> ContextAnswer:
         """A paper for whoever plans its replication or ablation, as Markdown without code, within a budget: components
-        with definitions as a tree, a build order that says what uses what, which components have code, how long and at
-        what level, packages, repositories and the lines in them, findings, related papers. Its last line says what was
-        left out. get_technique and get_code take its ids."""
+        with definitions as a tree, a build order that says what uses what, which have code, how long, at what level,
+        packages, repositories and the lines in them, findings, related papers. Its last line says what was left out.
+        get_technique and get_code take its ids."""
         return service.context(paper, budget_tokens, "planning")
 
     @tool("Technique")

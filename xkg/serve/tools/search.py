@@ -86,7 +86,7 @@ def add(server: MCPServer, service: Service) -> None:
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
         """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
-        apply the rest: for a whole task, where search_techniques is for one step. It takes seconds, up to 40.
+        apply the rest: for a whole task, where search_techniques is for one step. It takes up to 40 seconds.
 
         parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
         that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
@@ -108,7 +108,7 @@ def add(server: MCPServer, service: Service) -> None:
     ) -> RelatedAnswer:
         """Papers of the graph related to one, best first, with why: cites (the paper cites it) and cited (it cites the
         paper), shared (pairs of techniques that are one concept), alike in 0..1 with nearest (pairs of techniques that
-        are alike). score in 0..1 takes all of this together."""
+        are alike). score in 0..1 joins them."""
         page = Page(cursor, "related_papers", paper, exclude)
         answer = service.related(paper, k + page.reached, exclude)
         keys = [row.id for row in answer.rows]
