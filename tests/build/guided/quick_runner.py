@@ -7,6 +7,7 @@ from xkg.build.guided.draft import Draft
 from xkg.model import Code, code_id
 from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.mutation import body_lines
+from xkg.sandbox.evidence.python_ast import silently
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome
 
 
@@ -30,7 +31,8 @@ class QuickRunner:
             output.append(f"{job.files['ended']} {sorted(body_lines(implementation))}")
         except Exception:
             code = 1
-            output.append(traceback.format_exc())
+            with silently():  # it parses the lines that it prints
+                output.append(traceback.format_exc())
         return Outcome(
             ended="exited",
             exit_code=code,

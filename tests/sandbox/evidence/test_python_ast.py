@@ -53,6 +53,19 @@ def test_several_threads_make_trees() -> None:
         assert len(set(pool.map(made, range(24)))) == 1
 
 
+def test_a_tree_is_made_again_where_python_itself_parsed_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does in another thread for the lines of a traceback."""
+    parse, failures = ast.parse, iter([True, True])
+
+    def disturbed(*arguments: str) -> ast.AST:
+        if next(failures, False):
+            raise SystemError("AST constructor recursion depth mismatch (before=81, after=42)")
+        return parse(*arguments)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert len(syntax_tree("x = 1").body) == 1
+
+
 def test_what_is_odd_about_a_source_is_nobody_s_warning() -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -2,22 +2,26 @@
 
 Two threads that parse at once may fail with a correct source (SystemError: AST constructor recursion depth mismatch),
 because up to Python 3.12 they share one depth counter, https://github.com/python/cpython/issues/106905. So all trees
-are made here, one at a time (except in separate processes)."""
+are made here, one at a time (except in separate processes), and tried again where Python itself parses beside: it does
+for each line of a traceback that is printed."""
 
 import ast
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
+T = TypeVar("T", bound=ast.AST)
 _lock = threading.Lock()
+_TRIES = 20
 
 
 def syntax_tree(source: str) -> ast.Module:
     """`ast.parse` without its warnings; raises as it does, and `SyntaxError` for what is nested too deeply."""
     with silently():
         try:
-            return ast.parse(source, "<code>")
+            return _made(source, "exec", ast.Module)
         except MemoryError as error:  # what CPython's parser raises where its stack is full
             raise SyntaxError("too large or nested too deeply") from error
 
@@ -26,9 +30,21 @@ def expression_tree(source: str) -> ast.expr:
     """The same for the source of one expression."""
     with silently():
         try:
-            return ast.parse(source, "<code>", mode="eval").body
+            return _made(source, "eval", ast.Expression).body
         except MemoryError as error:
             raise SyntaxError("too large or nested too deeply") from error
+
+
+def _made(source: str, mode: str, kind: type[T]) -> T:
+    for attempt in range(1, _TRIES + 1):
+        try:
+            tree = ast.parse(source, "<code>", mode)
+            assert isinstance(tree, kind)
+            return tree
+        except SystemError:
+            if attempt == _TRIES:
+                raise
+    raise AssertionError
 
 
 @contextmanager
