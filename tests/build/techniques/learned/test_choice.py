@@ -88,26 +88,6 @@ def test_a_component_that_headings_only_mention(tmp_path: Path) -> None:
     assert found["hatching network"].definition.startswith("The hatching network maps eggs to birds.")
 
 
-def test_a_part_of_the_theory_and_one_of_the_appendix_can_be_components(tmp_path: Path) -> None:
-    found = techniques(
-        tmp_path,
-        "We sample.\n\\section{Convergence of terns}\n\\subsection{Nest walking procedure}\n"
-        "We compute steps: \\[s = 1\\] We update nests by the nest walking procedure.\n",
-        "\\appendix\n\\section{Nest operations}\n\\subsection{Sampling eggs from a tern process}\n"
-        "We derive the following algorithm to sample eggs: \\[e = 3\\] We use it to sample nests.\n",
-    )
-    assert {"Nest walking procedure", "Sampling eggs from a tern process"} <= set(found)
-
-
-def test_what_a_definition_has_for_its_title_is_a_component(tmp_path: Path) -> None:
-    found = techniques(
-        tmp_path,
-        "\\newtheorem{definition}{Definition}\nTS sums.\n\\begin{definition}[Egg Weight] The weight of an egg is its "
-        "mass: \\[w = m\\] We compute it for each nest.\\end{definition}\nWe use egg weights to sample.\n",
-    )
-    assert "Egg Weight" in found
-
-
 @given(st.dictionaries(st.text(min_size=1), st.floats(-1e6, 1e6)), st.floats(-1e3, 1e3))
 def test_a_probability_is_one(features: dict[str, float], intercept: float) -> None:
     assert 0 <= probability(features, {"": intercept, **dict.fromkeys(features, 1.0)}) <= 1

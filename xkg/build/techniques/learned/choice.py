@@ -5,13 +5,16 @@ were not fitted on."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from xkg.build.techniques.learned.candidates import DEFINITION, Candidate, candidates
+from xkg.build.techniques.learned.candidates import Candidate, candidates
 from xkg.build.techniques.learned.coefficients import COEFFICIENTS
 from xkg.build.techniques.learned.features import Features
 from xkg.build.techniques.names import head, is_name, is_no_technique, same, words
+from xkg.build.techniques.section_roles import Role
 from xkg.build.techniques.tree import MAIN, MAX_TECHNIQUES, Node, Tree
 
 LEAST = 0.5  # probability
+_ASIDES = frozenset({Role.THEORY, Role.DISCUSSION, Role.CONCLUSION, Role.BACK})
+_AFTER = frozenset({Role.EXPERIMENTS, Role.DETAILS})
 _MOST_LIKELIEST = 400  # compared with one another
 _NAMING = 3  # sentences that name an added technique
 _ALIKE = 0.7  # share of the words of two names (Dice) from which they are one technique
@@ -54,11 +57,12 @@ def _may_be_added(candidate: Candidate) -> bool:
 
 
 def _in_method(tree: Tree, candidate: Candidate, mentions: Sequence[int]) -> bool:
-    """Whether a candidate is of the method: the title of a part or of a definition wherever it stands, since the model
-    knows where; a phrase where it is mentioned in the method, if there is one."""
-    if candidate.headings or DEFINITION in candidate.kinds:
-        return True
+    """Whether a candidate is of the method: a heading of a proof or of an aside is not, one of the experiments is
+    where it is mentioned outside of them, and a phrase where it is mentioned in the method, if there is one."""
     roles = {tree.reader.role(i) for i in mentions}
+    if candidate.headings:
+        headed = {part.role for part in candidate.headings}
+        return not headed <= _ASIDES and (not headed <= _AFTER | _ASIDES or not roles <= _AFTER | _ASIDES)
     has_method = any(p.role in MAIN for top in tree.parts for p in top.walk())
     return not has_method or not roles.isdisjoint(MAIN)
 
