@@ -118,7 +118,7 @@ def own_repository(
     refused = guard.repository if guard is not None else lambda _: None
     search = RepositorySearch(_host(settings), settings.kg / "repositories", refused=refused, note=notes.append)
     identity = PaperIdentity(document.title, document.authors, document.arxiv_id, None)
-    looked_at = search.of(identity, links_of(document))
+    looked_at = search.of(identity, links_of(document)).repositories
     if looked_at and looked_at[0].is_official:
         return looked_at[0]
     if not looked_at:

@@ -15,7 +15,7 @@ from xkg.build.curation.ownership import PaperIdentity
 from xkg.build.curation.ranking import rank, weight_of_use
 from xkg.build.curation.reference_titles import with_titles
 from xkg.build.curation.repository_links import RepositoryLink, links_in, links_of
-from xkg.build.curation.repository_search import RepositorySearch
+from xkg.build.curation.repository_search import RepositoriesFound, RepositorySearch
 from xkg.build.paper.document import Document
 from xkg.build.sources.paper_index import FoundPaper, PaperIndex
 from xkg.build.techniques.definitions import Reader, read
@@ -104,9 +104,10 @@ def curate(
             reason = "it ranks behind those whose repositories were looked for"
         if reason is None and found is not None:
             left[paper.origin] -= 1
-            paper = paper.model_copy(update={"repositories": _repositories(found, sources, texts)})
+            searched = _repositories(found, sources, texts)
+            paper = paper.model_copy(update={"repositories": searched.repositories})
             if paper.repository is None:
-                reason = _without_repository(paper, sources.repositories.unanswered)
+                reason = _without_repository(paper, searched.unanswered)
             elif guard is not None:
                 reason = _copy(guard, paper.repository)
         if reason is None:
@@ -380,7 +381,7 @@ class _Texts:
             return ()
 
 
-def _repositories(found: FoundPaper, sources: Sources, texts: _Texts) -> tuple[ChosenRepository, ...]:
+def _repositories(found: FoundPaper, sources: Sources, texts: _Texts) -> RepositoriesFound:
     paper = PaperIdentity(found.title, found.authors, found.arxiv_id, found.published)
     named = links_in(f"{found.abstract}\n{found.comment}")
     return sources.repositories.of(paper, named, lambda: texts.links(found))

@@ -8,8 +8,8 @@ from xkg.text.titles import is_title, same_title
 
 def with_titles(document: Document, guide: Guide) -> Document:
     """The document with titles for references that have none, or their whole entry for one. A title counts that stands
-    in its entry word for word, and that one can be; nothing is asked where parsing has told all titles."""
-    unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _is_told(each)]
+    in its entry word for word, and that one can be; nothing is asked where parsing has found all titles."""
+    unread = [(n, each.text) for n, each in enumerate(document.references) if each.text and not _has_title(each)]
     if not unread:
         return document
     references = list(document.references)
@@ -20,5 +20,5 @@ def with_titles(document: Document, guide: Guide) -> Document:
     return document.model_copy(update={"references": tuple(references)})
 
 
-def _is_told(reference: Reference) -> bool:
+def _has_title(reference: Reference) -> bool:
     return reference.title is not None and same_title(reference.title) != same_title(reference.text or "")

@@ -1,8 +1,8 @@
 """Finds the repository of a paper: those that it names, then those that GitHub finds by its title."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from xkg.build.curation.curated_set import ChosenRepository
 from xkg.build.curation.ownership import PaperIdentity, Verdict, judge
@@ -27,6 +27,13 @@ class RepositoryHost(Protocol):
     def committers(self, full_name: str) -> Sequence[str]: ...
 
 
+class RepositoriesFound(NamedTuple):
+    """What was looked at for a paper; `unanswered` is why the host was not searched, None where it was."""
+
+    repositories: tuple[ChosenRepository, ...]
+    unanswered: str | None = None
+
+
 class RepositorySearch:
     """Decides for papers which repository is their own. `host` None asks no host of repositories: then, and for those
     elsewhere than on GitHub, a shallow copy is fetched into `cache` and read. `decide` is asked where the facts leave
@@ -44,40 +51,26 @@ class RepositorySearch:
         self._host, self._cache = host, cache
         self._decide, self._refused, self._note = decide, refused, note
         self._busy: str | None = None
-        self.unanswered: str | None = None
-        """Why the host was not searched for the last paper; None where it was."""
 
     def of(
         self,
         paper: PaperIdentity,
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
-    ) -> tuple[ChosenRepository, ...]:
+    ) -> RepositoriesFound:
         """All that were looked at, the paper's own first if there is one, else the likeliest. `links` are those of the
         paper's abstract; `later`, those of its text, is called where neither they nor a search give its own."""
-        self.unanswered = None
-        chosen: list[ChosenRepository] = []
-        for candidate in self._candidates(paper, links, later, lambda: any(each.is_official for each in chosen)):
-            chosen.append(candidate)
-            if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):
-                break
-        return tuple(sorted(chosen, key=lambda each: (not each.is_official, -each.score)))
-
-    def _candidates(
-        self,
-        paper: PaperIdentity,
-        links: Sequence[RepositoryLink],
-        later: Callable[[], Sequence[RepositoryLink]],
-        official: Callable[[], bool],
-    ) -> Iterator[ChosenRepository]:
+        looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
-        yield from self._linked(paper, links, seen)
-        for facts in self._searched(paper):
-            if facts.url.lower() not in seen:
-                seen.add(facts.url.lower())
-                yield self._judged(facts.url, paper, None)
-        if not official():
-            yield from self._linked(paper, later(), seen)
+        unanswered = None
+        if not _add(self._linked(paper, links, seen), looked_at):
+            matching, unanswered = self._searched(paper)
+            certain = _add(self._matching(paper, matching, seen), looked_at)
+            if not certain and not any(each.is_official for each in looked_at):
+                _add(self._linked(paper, later(), seen), looked_at)
+        return RepositoriesFound(
+            tuple(sorted(looked_at, key=lambda each: (not each.is_official, -each.score))), unanswered
+        )
 
     def _linked(
         self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
@@ -88,17 +81,24 @@ class RepositorySearch:
                 seen.add(link.url.lower())
                 yield self._judged(link.url, paper, link)
 
-    def _searched(self, paper: PaperIdentity) -> Iterator[RepositoryFacts]:
-        if self._host is None:
-            return
-        if self._busy is not None:
-            self.unanswered = self._busy
-            return
+    def _matching(
+        self, paper: PaperIdentity, matching: Sequence[RepositoryFacts], seen: set[str]
+    ) -> Iterator[ChosenRepository]:
+        for facts in matching:
+            if facts.url.lower() not in seen:
+                seen.add(facts.url.lower())
+                yield self._judged(facts.url, paper, None)
+
+    def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
+        """What the host finds by title and arXiv id, and why it could not be asked."""
+        if self._host is None or self._busy is not None:
+            return (), self._busy
         try:
-            yield from self._host.search([paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])], _SEARCHED)
+            phrases = [paper.title, *([paper.arxiv_id] if paper.arxiv_id else [])]
+            return self._host.search(phrases, _SEARCHED), None
         except InputError as error:
-            self.unanswered = str(error)
             self._failed(f"repositories of {paper.title[:80]!r} were not searched: {error}", error)
+            return (), str(error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
         found = f"the paper: {link.words[-240:]}" if link is not None else "a search of GitHub for the title"
@@ -178,3 +178,12 @@ class RepositorySearch:
         if isinstance(error, BusyError):
             self._busy = str(error)
         self._note(line)
+
+
+def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
+    """Adds them up to one that is the paper's own for certain; whether there is one."""
+    for candidate in candidates:
+        looked_at.append(candidate)
+        if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):
+            return True
+    return False

@@ -144,14 +144,19 @@ def inputs(listed: ListedPaper, decided: str) -> str:
     return _digest([decided, _files(listed.paper), repository, listed.paper_id, *curated])
 
 
-def shared_inputs(listed: ListedPaper, settings: Settings, blacklist: Path | None, first: bool) -> str | None:
-    """`inputs` as every machine computes them that builds into one graph; None for a paper of this machine's files."""
+def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
+    """`inputs` as every machine computes them that builds into one graph, of `decided` by `shared_settings`; None for a
+    paper of this machine's files."""
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
-    excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
-    decided = [*_deciding(settings), excluded, first]
     return _digest([decided, listed.paper, listed.repository, listed.paper_id, listed.keep_proven])
+
+
+def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
+    """`deciding_settings` as every machine computes them that builds into one graph: a blacklist counts by its text."""
+    excluded = [path.read_bytes().hex() for path in (blacklist, settings.serve.exclude) if path and path.is_file()]
+    return _digest([*_deciding(settings), excluded, first])
 
 
 def deciding_settings(settings: Settings, blacklist: Path | None, *, first: bool = False) -> str:

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from xkg.commands.batch.paper_list import ListedPaper
-from xkg.commands.batch.records import Row, shared_inputs
+from xkg.commands.batch.records import Row, shared_inputs, shared_settings
 from xkg.commands.claims import builder_name
 from xkg.commands.graph.open import embedder
 from xkg.config import Settings
@@ -24,7 +24,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
 
     def __init__(self, settings: Settings, blacklist: Path | None, *, first: bool) -> None:
         self._settings = settings
-        self._deciding = (settings, blacklist, first)
+        self._decided = shared_settings(settings, blacklist, first=first) if settings.store.url is not None else None
         self._opened = ExitStack()
 
     def __enter__(self) -> Self:
@@ -45,18 +45,22 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
         """While the context lasts no other machine builds the paper. Gives the row of one that another has built of the
         same inputs, and that the graph has. Raises `LeaseHeldError` where another builds it."""
         with ExitStack() as held:
-            row = None
-            digest = self._digest(listed)
-            if digest is not None:
-                from xkg.store.neo4j import batch_rows
-
-                try:
-                    row = held.enter_context(batch_rows.turn(self._connection, digest, builder_name()))
-                except LeaseHeldError as error:
-                    raise LeaseHeldError(str(error).replace(f"listed {digest}", listed.paper)) from error
-                except StoreError:
-                    pass  # the build says what is wrong with the server
+            row = self._row_in_turn(listed, held)
             yield None if row is None else _unchanged(row, listed)
+
+    def _row_in_turn(self, listed: ListedPaper, held: ExitStack) -> str | None:
+        """The stored row of a paper, whose lease `held` then holds."""
+        digest = self._digest(listed)
+        if digest is None:
+            return None
+        from xkg.store.neo4j import batch_rows
+
+        try:
+            return held.enter_context(batch_rows.turn(self._connection, digest, builder_name()))
+        except LeaseHeldError as error:
+            raise LeaseHeldError(str(error).replace(f"listed {digest}", listed.paper)) from error
+        except StoreError:
+            return None  # the build says what is wrong with the server
 
     def enter(self, listed: ListedPaper, row: Row) -> None:
         """Stores the row of a paper that was built whole, in its turn."""
@@ -68,7 +72,7 @@ class SharedRecords(AbstractContextManager["SharedRecords"]):
                 batch_rows.enter(self._connection, digest, row.paper, row.model_dump_json())
 
     def _digest(self, listed: ListedPaper) -> str | None:
-        return None if self._settings.store.url is None else shared_inputs(listed, *self._deciding)
+        return None if self._decided is None else shared_inputs(listed, self._decided)
 
 
 def _unchanged(text: str, listed: ListedPaper) -> Row | None:

@@ -9,7 +9,7 @@ import ast
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 T = TypeVar("T", bound=ast.AST)
@@ -21,7 +21,7 @@ def syntax_tree(source: str) -> ast.Module:
     """`ast.parse` without its warnings; raises as it does, and `SyntaxError` for what is nested too deeply."""
     with silently():
         try:
-            return _made(source, "exec", ast.Module)
+            return _parsed(source, "exec", ast.Module)
         except MemoryError as error:  # what CPython's parser raises where its stack is full
             raise SyntaxError("too large or nested too deeply") from error
 
@@ -30,21 +30,22 @@ def expression_tree(source: str) -> ast.expr:
     """The same for the source of one expression."""
     with silently():
         try:
-            return _made(source, "eval", ast.Expression).body
+            return _parsed(source, "eval", ast.Expression).body
         except MemoryError as error:
             raise SyntaxError("too large or nested too deeply") from error
 
 
-def _made(source: str, mode: str, kind: type[T]) -> T:
-    for attempt in range(1, _TRIES + 1):
-        try:
-            tree = ast.parse(source, "<code>", mode)
-            assert isinstance(tree, kind)
-            return tree
-        except SystemError:
-            if attempt == _TRIES:
-                raise
-    raise AssertionError
+def _parsed(source: str, mode: str, kind: type[T]) -> T:
+    for _ in range(_TRIES - 1):
+        with suppress(SystemError):
+            return _tree(source, mode, kind)
+    return _tree(source, mode, kind)
+
+
+def _tree(source: str, mode: str, kind: type[T]) -> T:
+    tree = ast.parse(source, "<code>", mode)
+    assert isinstance(tree, kind)
+    return tree
 
 
 @contextmanager
