@@ -1,16 +1,16 @@
 """Candidates for a query: BM25 and vector search over the whole query and over its parts, fused by score, and late
 interaction (`xkg.embeddings.base`) for the best of them."""
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
 
-from xkg.embeddings.base import EncodedText, Passage
+from xkg.embeddings.base import EncodedText
 from xkg.fusion import convex_combination
 from xkg.model import paper_of
 from xkg.serve.background import beside
+from xkg.serve.search.clauses import parts, passage, weightiest
 from xkg.serve.search.filters import Filters
 from xkg.store.graph_store import Hit, Snapshot
 
@@ -54,13 +54,14 @@ def candidates(
     """At least `wanted` techniques if the graph has as many: where filters leave too few, the searches go deeper.
     Raises what `encode` raises."""
     clauses = parts(query)
-    texts = [query, *clauses]
+    encoded_clauses = weightiest(clauses, lambda clause: snapshot.matched(clause, ())[1])
+    texts = [query, *encoded_clauses]
     encoded: Sequence[EncodedText] = ()
     depth = max(DEPTH, wanted)
     while True:
         search = partial(_by_text, snapshot, texts, depth, papers)
         with beside(search, worthwhile=snapshot.paper_count() >= MANY_PAPERS) as text_hits:
-            encoded = encoded or encode([passage(query, clauses), *clauses])
+            encoded = encoded or encode([passage(query, clauses, encoded_clauses), *encoded_clauses])
             by_vector = [snapshot.find_vector(reading.vector, depth, papers) for reading in encoded]
             by_text = text_hits()
         admitted = _admitted(snapshot, filters, [*by_text, *by_vector])
@@ -144,36 +145,3 @@ def _in_company(strength: dict[str, float]) -> dict[str, float]:
         technique: (1 - COMPANY) * value + COMPANY * best[paper]
         for paper, (technique, value) in zip(papers, strength.items(), strict=True)
     }
-
-
-LONG_QUERY_WORDS = 18
-PART_WORDS = 4
-MOST_PARTS = 8
-ENCODED_WORDS = 180
-"""Words of a query that are encoded: about as many as the model reads of one text."""
-
-_SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
-_CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
-
-
-def parts(query: str) -> list[str]:
-    """The sentences and clauses of a long query that can stand alone; none for a short query or a single clause."""
-    if len(query.split()) <= LONG_QUERY_WORDS:
-        return []
-    long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
-    return long_enough[:MOST_PARTS] if len(long_enough) > 1 else []
-
-
-def passage(query: str, parts: Sequence[str]) -> str:
-    """The query to be encoded by its `parts` and what is left beside them, as far as the model would read it whole."""
-    if not parts:
-        return query
-    rest = " ".join(clause for clause in _clauses(query) if clause not in parts)
-    room = max(0, ENCODED_WORDS - sum(len(part.split()) for part in parts))
-    return Passage(query, [*parts, *([" ".join(rest.split()[:room])] if rest and room else [])])
-
-
-def _clauses(query: str) -> list[str]:
-    """Each once."""
-    clauses = (clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence))
-    return [clause for clause in dict.fromkeys(clauses) if clause]
