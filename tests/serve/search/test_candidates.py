@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.serve.search import candidates
+from xkg.serve.search import strengths
 from xkg.serve.search.search import search
 from xkg.store.local.store import EmbeddedStore
 
@@ -51,7 +51,7 @@ def test_a_word_counts_in_the_sense_it_has_here(
     store.publish([paper(name) for name in STEPS])
     query = "money held by a bank"
     assert ranked(tmp_path, embedder, embedder, query)[0] == "Loans"
-    monkeypatch.setattr(candidates, "INTERACTION", 1.0)
+    monkeypatch.setattr(strengths, "INTERACTION", 1.0)
     alone = ranked(tmp_path, embedder, embedder, query)
     assert alone.index("Loans") < alone.index("Deposits") < alone.index("Seasoning")
 

@@ -38,7 +38,7 @@ def grouped(
     """Rows, best first, for techniques with their strengths, the `most` strongest of which count. Those in `first` come
     first, and lead whatever their parts are like; those in `own` have rows of their own. Any other stands in one row
     only, as do two of one name in a paper."""
-    ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
+    ranked = _strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
     leading = frozenset(first)
@@ -63,6 +63,13 @@ def grouped(
         if group is not None and not rows.led(technique) and technique not in group.relatives:
             group.relatives.append(technique)
     return rows.groups
+
+
+def _strongest(strength: Mapping[str, float], most: int) -> list[str]:
+    if len(strength) > most > 0:
+        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone are sorted faster
+        strength = {technique: value for technique, value in strength.items() if value >= least}
+    return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
 def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list[Group]:
