@@ -86,7 +86,7 @@ class OnnxEmbedder:
         """As `encode`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
         stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
         Cross-contamination", arXiv:2107.02027, 2021."""
-        return self._encoded(texts, self._packed if "mask" in self._inputs else self._apart)
+        return self._encoded(texts, self._packed if "mask" in self._inputs and len(texts) > 1 else self._apart)
 
     def _encoded(
         self, texts: Sequence[str], read: Callable[[Sequence[Tokenized]], Iterable[tuple[int, NDArray[np.float32]]]]
