@@ -96,8 +96,8 @@ def _prose_takes(parts: Part) -> Callable[[int], int]:
     not cut between lines."""
     sizes = [(text.length, text.characters) for text in parts.texts("prose")]
     rest = parts.takes(Limits()) - sum(characters for _, characters in sizes)
-    return lambda limit: rest + sum(
-        characters if limit >= length else characters * limit // length for length, characters in sizes
+    return lambda limit: (
+        rest + sum(characters if limit >= length else characters * limit // length for length, characters in sizes)
     )
 
 

@@ -96,10 +96,11 @@ class Strengths:
         whole = np.where(self._there, self._strength, 0.0)
         if len(whole) > 1:
             whole[0] = (1 - PARTS) * whole[0] + PARTS * whole[1:].max(axis=0)
-        numbers: dict[str, int] = {}
-        of = np.array([numbers.setdefault(paper_of(technique), len(numbers)) for technique in self._ids], np.intp)
-        if not len(of):
+        if not self._ids:
             return {}, [{} for _ in whole[1:]]
+        papers = list(map(paper_of, self._ids))
+        numbers = {paper: number for number, paper in enumerate(dict.fromkeys(papers))}
+        of = np.fromiter(map(numbers.__getitem__, papers), np.intp, len(papers))
         order = np.argsort(of, kind="stable")
         starts = np.searchsorted(of[order], np.arange(len(numbers)))
         best = np.maximum.reduceat(whole[:, order], starts, axis=1)
