@@ -13,8 +13,8 @@ LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
-"""Words and marks of a query's clauses that are encoded, some 165 tokens. Of techniques asked for by their definitions,
-whole or with words left out, and of needs beside another technique's definition, none was lost by it."""
+"""Words and marks of a query's clauses that are encoded, some 165 tokens. Techniques asked for by their definitions,
+whole or with words left out, and needs beside another technique's definition stayed among the first rows."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
