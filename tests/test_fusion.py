@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.fusion import convex_combination, reciprocal_rank_fusion, split_identifier
+from xkg.fusion import reciprocal_rank_fusion, split_identifier
 
 RANKING = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
 RANKINGS = st.lists(RANKING, max_size=4)
@@ -45,26 +45,6 @@ def test_a_ranking_of_weight_zero_decides_nothing_and_a_heavy_one_all() -> None:
     rankings = [["a", "b"], ["b", "a"]]
     assert [i for i, _ in reciprocal_rank_fusion(rankings, weights=[0, 1])] == ["b", "a"]
     assert [i for i, _ in reciprocal_rank_fusion(rankings, weights=[5, 1])] == ["a", "b"]
-
-
-def test_scores_of_different_kinds_meet_between_their_floor_and_their_best() -> None:
-    fused = convex_combination([{"a": 30.0, "b": 10.0}, {"b": 0.7, "a": 0.6, "c": 0.5}], [0.0, 0.5], [0.5, 0.5])
-    assert fused == pytest.approx({"a": 0.5 + 0.25, "b": 1 / 6 + 0.5, "c": 0.0})
-
-
-def test_weights_are_shares_and_a_lone_item_is_the_best_there_is() -> None:
-    assert convex_combination([{"a": 2.0}, {}], [2.0, 0.0], [3, 1]) == {"a": 0.75}
-    assert convex_combination([{}, {}], [0.0, 0.0], [1, 1]) == {}
-
-
-scored = st.dictionaries(st.text(max_size=2), st.floats(-1, 1), max_size=5)
-
-
-@given(scored, scored, st.floats(-1, 1), st.floats(-1, 1))
-def test_fused_scores_are_shares(one: dict[str, float], other: dict[str, float], low: float, lower: float) -> None:
-    fused = convex_combination([one, other], [low, lower], [0.4, 0.6])
-    assert set(fused) == {*one, *other}
-    assert all(0 <= score <= 1 + 1e-9 for score in fused.values())
 
 
 @pytest.mark.parametrize(

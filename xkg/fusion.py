@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 _PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
@@ -36,23 +36,3 @@ def reciprocal_rank_fusion(
         for rank, item in enumerate(ranking, start=1):
             scores[item] = scores.get(item, 0.0) + weight / (k + rank)
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
-
-
-def convex_combination(
-    scored: Sequence[Mapping[str, float]], floors: Sequence[float], weights: Sequence[float]
-) -> dict[str, float]:
-    """The weighted mean of scores of different kinds, each brought to 0..1: its floor is 0, its best 1. An item that a
-    mapping lacks has its floor.
-
-    Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023: better than
-    fused ranks, since how far apart two scores are says something.
-    """
-    result: dict[str, float] = {}
-    whole = sum(weights)
-    for scores, floor, weight in zip(scored, floors, weights, strict=True):
-        spread = max(scores.values(), default=floor) - floor
-        most = weight / whole
-        for item, score in scores.items():
-            share = 1.0 if spread <= 0 else (score - floor) / spread if score > floor else 0.0
-            result[item] = result.get(item, 0.0) + most * share
-    return result

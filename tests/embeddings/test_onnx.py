@@ -240,7 +240,7 @@ def test_weights_in_the_hub_cache_are_found(tmp_path: Path, tiny: Path, monkeypa
 
 def test_onnx_file_of_the_hub_layout_runs(tiny: Path, cache: Path) -> None:
     import onnx
-    from onnx import external_data_helper, helper
+    from onnx import external_data_helper, helper, numpy_helper
 
     expected = OnnxEmbedder(tiny, model="tiny").embed(["a small net", "noisy labels"])
     (kept,) = cache.glob("*.onnx")
@@ -249,7 +249,12 @@ def test_onnx_file_of_the_hub_layout_runs(tiny: Path, cache: Path) -> None:
     for tensor in model.graph.initializer:
         tensor.ClearField("external_data")
         tensor.data_location = onnx.TensorProto.DEFAULT
-    for name in ("attention_mask", "token_type_ids"):  # the hub's export has these inputs too
+    (words,) = [value for value in model.graph.input if value.name == "words"]  # which the hub's export has inside
+    model.graph.input.remove(words)
+    table = load_file(tiny / "model.safetensors")["embeddings.word_embeddings.weight"]
+    model.graph.initializer.append(numpy_helper.from_array(table, "table"))
+    model.graph.node.insert(0, helper.make_node("Gather", ["table", "input_ids"], ["words"]))
+    for name in ("input_ids", "attention_mask", "token_type_ids"):
         model.graph.input.append(helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"]))
     (tiny / "model.safetensors").unlink()
     (tiny / "onnx").mkdir()

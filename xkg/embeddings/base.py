@@ -10,6 +10,7 @@ occurrences. Neither cost recall on our queries.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
@@ -145,20 +146,24 @@ def word_sums(
     (None for special tokens), `offsets` its span in the text."""
     import numpy as np
 
-    spans: dict[int, tuple[int, int]] = {}
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)
-    for word, (start, end) in zip(word_ids, offsets, strict=True):
-        if word is not None and start not in others:
-            spans[word] = (spans[word][0] if word in spans else start, end)
-    places: dict[str, int] = {}
-    rows: dict[int, int] = {}
+    spans: dict[int, tuple[int, int]] = {}
+    tokens: dict[int, list[int]] = {}  # of each word of the text
+    for token, (word, (start, end)) in enumerate(zip(word_ids, offsets, strict=True)):
+        if word is None or start in others:
+            continue
+        if word in spans:
+            spans[word] = spans[word][0], end
+            tokens[word].append(token)
+        else:
+            spans[word] = start, end
+            tokens[word] = [token]
+    places: dict[str, list[int]] = {}  # of each different word
     for word, (start, end) in spans.items():
         name = text[start:end].lower()
-        if any(map(str.isalnum, name)):
-            rows[word] = places.setdefault(name, len(places))
-    counted = [(rows[word], token) for token, word in enumerate(word_ids) if word is not None and word in rows]
-    if not counted:
+        if name.isalnum() or any(map(str.isalnum, name)):
+            places.setdefault(name, []).extend(tokens[word])
+    if not places:
         return WordSums((), np.zeros((0, hidden.shape[1]), np.float32))
-    own, tokens = np.array(sorted(counted)).T
-    starts = np.searchsorted(own, np.arange(len(places)))
-    return WordSums(tuple(places), np.add.reduceat(hidden[tokens], starts, axis=0))
+    starts = list(accumulate(map(len, places.values()), initial=0))[:-1]
+    return WordSums(tuple(places), np.add.reduceat(hidden[list(chain.from_iterable(places.values()))], starts, axis=0))

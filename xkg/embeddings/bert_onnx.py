@@ -10,10 +10,18 @@ from typing import Any
 from xkg.embeddings import onnx_format
 from xkg.errors import EmbeddingError
 
+WORDS = "embeddings.word_embeddings.weight"
+
+
+def prefix_of(tensors: Mapping[str, Any]) -> str:
+    """What the names of all tensors begin with."""
+    return "bert." if f"bert.{WORDS}" in tensors else ""
+
 
 def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
-    """The serialised model: `input_ids` int64 (batch, tokens), `positions` int64 (tokens) and `mask` float32 (tokens,
-    tokens) → `last_hidden_state` float32 (batch, tokens, hidden).
+    """The serialised model: `words` float32 (batch, tokens, hidden), which has the vector of each token in
+    `WORDS` of the weights, `positions` int64 (tokens) and `mask` float32 (tokens, tokens) → `last_hidden_state` float32
+    (batch, tokens, hidden).
 
     `mask` is added to what each token attends to by how much: 0 within a text, far below that between texts that stand
     in one row. All rows have the same positions and mask. `tensors` is the header of the safetensors
@@ -30,7 +38,7 @@ def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: 
 class _Graph:
     def __init__(self, config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> None:
         self.config, self.tensors, self.location, self.start = config, tensors, location, start
-        self.prefix = "bert." if "bert.embeddings.word_embeddings.weight" in tensors else ""
+        self.prefix = prefix_of(tensors)
         self.nodes: list[bytes] = []
         self.initializers: dict[str, bytes] = {}
 
@@ -50,10 +58,9 @@ class _Graph:
         rows = self.constant("rows", [-1, hidden])
 
         self.constant("zero", [0])
-        words = self.op("Gather", self.tensor("embeddings.word_embeddings.weight"), "input_ids")
         place = self.op("Gather", self.tensor("embeddings.position_embeddings.weight"), "positions")
         segment = self.op("Gather", self.tensor("embeddings.token_type_embeddings.weight"), "zero")
-        x = self.norm(self.op("Add", words, self.op("Add", place, segment)), "embeddings.LayerNorm")
+        x = self.norm(self.op("Add", "words", self.op("Add", place, segment)), "embeddings.LayerNorm")
         shape = self.op("Shape", x)
         x = self.op("Reshape", x, rows)
         for i in range(config["num_hidden_layers"]):
@@ -74,7 +81,7 @@ class _Graph:
             self.nodes,
             self.initializers.values(),
             (
-                onnx_format.value("input_ids", onnx_format.INT64, ("batch", "tokens")),
+                onnx_format.value("words", onnx_format.FLOAT, ("batch", "tokens", hidden)),
                 onnx_format.value("positions", onnx_format.INT64, ("tokens",)),
                 onnx_format.value("mask", onnx_format.FLOAT, ("tokens", "tokens")),
             ),

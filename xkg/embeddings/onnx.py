@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,7 @@ from xkg.embeddings.onnx_weights import (
     Tokenized,
     find_weights,
     load_session,
+    load_token_rows,
     load_tokenizer,
     read_json,
     weights_file,
@@ -61,8 +63,10 @@ class OnnxEmbedder:
             raise EmbeddingError(f"{folder} holds neither model.safetensors nor model.onnx: set embedding.weights")
         self._session = load_session(file, config, threads)
         self._inputs = [each.name for each in self._session.get_inputs()]
+        self._output = self._session.get_outputs()[0].name
         self.dimension: int = config.get("hidden_size") or self._session.get_outputs()[0].shape[-1]
-        unknown = set(self._inputs) - {"input_ids", "attention_mask", "token_type_ids", "positions", "mask"}
+        self._rows = load_token_rows(file) if "words" in self._inputs else None
+        unknown = set(self._inputs) - {"words", "input_ids", "attention_mask", "token_type_ids", "positions", "mask"}
         if unknown or len(self._session.get_outputs()[0].shape) != 3:
             raise EmbeddingError(
                 f"{folder}: not a model of token vectors (inputs {', '.join(self._inputs)}); use the ONNX file of the "
@@ -86,7 +90,7 @@ class OnnxEmbedder:
         """As `encode`, to about 1e-7, in fewer runs of the model where texts are short and of different lengths: they
         stand one after another in a row, and none attends to another. Krell et al., "Efficient Sequence Packing without
         Cross-contamination", arXiv:2107.02027, 2021."""
-        return self._encoded(texts, self._packed if "mask" in self._inputs else self._apart)
+        return self._encoded(texts, self._packed if "mask" in self._inputs and len(texts) > 1 else self._apart)
 
     def _encoded(
         self, texts: Sequence[str], read: Callable[[Sequence[Tokenized]], Iterable[tuple[int, NDArray[np.float32]]]]
@@ -144,16 +148,16 @@ class OnnxEmbedder:
     ) -> NDArray[np.float32]:
         import numpy as np
 
-        feeds = {
-            "input_ids": ids,
-            "attention_mask": np.ones_like(ids),
-            "token_type_ids": np.zeros_like(ids),
-            "positions": positions,
-            "mask": mask,
+        feeds: dict[str, Callable[[], NDArray[Any]]] = {
+            "input_ids": lambda: ids,
+            "attention_mask": lambda: np.ones_like(ids),
+            "token_type_ids": lambda: np.zeros_like(ids),
+            "positions": lambda: positions,
+            "mask": lambda: mask,
         }
-        (hidden,) = self._session.run(
-            [self._session.get_outputs()[0].name], {name: feeds[name] for name in self._inputs}
-        )
+        if self._rows is not None:
+            feeds["words"] = partial(self._rows.read, ids)
+        (hidden,) = self._session.run([self._output], {name: feeds[name]() for name in self._inputs})
         result: NDArray[np.float32] = hidden
         return result
 

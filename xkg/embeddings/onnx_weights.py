@@ -1,7 +1,7 @@
 """Finds the weights of models in local folders, and loads them for the ONNX runtime; nothing is downloaded.
 
 Those in `model.safetensors` are never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) names
-offsets in that file, and the runtime maps them into memory, shared by all processes.
+offsets in that file, which the runtime reads; the vectors of tokens are read as texts need them (`TokenRows`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from xkg.embeddings.token_rows import TokenRows
 from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
 from xkg.files import user_cache_folder
@@ -129,9 +130,25 @@ def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:
         raise EmbeddingError(f"{weights} cannot be loaded ({line}): fetch the model again") from error
 
 
-def _graph(weights: Path, config: dict[str, Any]) -> bytes:
-    """The ONNX graph over this file, from the cache where it is there. The key is the hash of all it depends on (the
-    settings, the names and offsets of the tensors), so other weights in the same layout share it."""
+def load_token_rows(weights: Path) -> TokenRows:
+    """The vectors of the tokens of a file of safetensors. Raises `EmbeddingError`."""
+    from xkg.embeddings.bert_onnx import WORDS, prefix_of
+
+    tensors, start, _ = _read_header(weights)
+    try:
+        entry = tensors[prefix_of(tensors) + WORDS]
+        kind, (count, width), (first, _) = entry["dtype"], entry["shape"], entry["data_offsets"]
+        rows = TokenRows(weights, start + first, count, width)
+    except (KeyError, TypeError, ValueError, OSError) as error:
+        raise EmbeddingError(f"{weights} lacks the vectors of its tokens ({error}): fetch the model again") from error
+    if kind != "F32":
+        raise EmbeddingError(f"{weights} holds {kind} numbers: only 32-bit floats are supported")
+    return rows
+
+
+def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
+    """The tensors of a file, the place where their data begins, and the header as it stands. Raises
+    `EmbeddingError`."""
     try:
         size = weights.stat().st_size
         with weights.open("rb") as file:
@@ -143,8 +160,14 @@ def _graph(weights: Path, config: dict[str, Any]) -> bytes:
         raise EmbeddingError(f"{weights} is no safetensors file: fetch the model again") from error
     if size < start + end:
         raise EmbeddingError(f"{weights} is cut short ({size} of {start + end} bytes): fetch the model again")
+    return tensors, start, header
 
-    key = hashlib.sha256(json.dumps([2, weights.name, config], sort_keys=True).encode() + header).hexdigest()
+
+def _graph(weights: Path, config: dict[str, Any]) -> bytes:
+    """The ONNX graph over this file, from the cache where it is there. The key is the hash of all it depends on (the
+    settings, the names and offsets of the tensors), so other weights in the same layout share it."""
+    tensors, start, header = _read_header(weights)
+    key = hashlib.sha256(json.dumps([3, weights.name, config], sort_keys=True).encode() + header).hexdigest()
     cached = user_cache_folder() / f"bert-{key[:32]}.onnx"
     try:
         stored = cached.read_bytes()

@@ -321,7 +321,9 @@ def _flattened(value: Any, field: str = "") -> Any:
     match value:
         case BaseModel():
             changed = {
-                name: flat for name, item in value.__dict__.items() if (flat := _flattened(item, name)) is not item
+                name: flat
+                for name, item in value.__dict__.items()
+                if item and (flat := _flattened(item, name)) is not item
             }
             return value.model_copy(update=changed) if changed else value
         case Enum():

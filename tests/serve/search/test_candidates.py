@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from xkg.embeddings.base import Embedder, Passage
+from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Paper, PaperBundle, Technique
-from xkg.serve.search import candidates
+from xkg.serve.search import strengths
 from xkg.serve.search.search import search
 from xkg.store.local.store import EmbeddedStore
 
@@ -51,7 +51,7 @@ def test_a_word_counts_in_the_sense_it_has_here(
     store.publish([paper(name) for name in STEPS])
     query = "money held by a bank"
     assert ranked(tmp_path, embedder, embedder, query)[0] == "Loans"
-    monkeypatch.setattr(candidates, "INTERACTION", 1.0)
+    monkeypatch.setattr(strengths, "INTERACTION", 1.0)
     alone = ranked(tmp_path, embedder, embedder, query)
     assert alone.index("Loans") < alone.index("Deposits") < alone.index("Seasoning")
 
@@ -65,21 +65,3 @@ def test_what_was_indexed_without_words_is_found_as_before(tmp_path: Path, embed
     EmbeddedStore(tmp_path, lambda: embedder).publish([paper("Deposits"), paper("Loans")])
     assert ranked(tmp_path, embedder, embedder, query)[0] == "Seasoning"
     assert ranked(tmp_path, embedder, embedder, "sand along the river")[0] == "Deposits"
-
-
-def test_a_long_query_is_encoded_by_its_clauses_and_what_is_left_beside_them() -> None:
-    short = "money held by a bank"
-    assert candidates.passage(short, candidates.parts(short)) == short
-    long = (
-        "Standardise the frames with running statistics, then clip them, and divide the bonus by a running spread "
-        "estimate of its sum. Repeat until it converges on every level of the game."
-    )
-    clauses = candidates.parts(long)
-    whole = candidates.passage(long, clauses)
-    assert isinstance(whole, Passage)
-    assert whole == long
-    assert len(clauses) == 3
-    assert whole.segments == (*clauses, "clip them")
-    endless = candidates.passage(f"{long} {'and so on, ' * 500}", clauses)
-    assert isinstance(endless, Passage)
-    assert sum(len(segment.split()) for segment in endless.segments) <= candidates.ENCODED_WORDS

@@ -13,7 +13,6 @@ from xkg.errors import UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, Technique, code_id
 from xkg.serve.answer_text import text
 from xkg.serve.answers.types import SearchAnswer
-from xkg.serve.search.candidates import parts
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import search
 from xkg.store.local.store import EmbeddedStore
@@ -108,16 +107,6 @@ def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
     scores = [row.score for row in rows]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-
-
-def test_a_long_query_is_also_searched_in_its_parts() -> None:
-    short = "cut the dough, then bake it"
-    assert parts(short) == []
-    long = (
-        "I want to build a bakery at home. Keep the crust soft while the loaf rises in the oven, cut the dough with a "
-        "blade before baking, and calm the bees that come for the sugar on the window sill."
-    )
-    assert "cut the dough with a blade before baking" in parts(long)
 
 
 def test_of_two_of_one_name_the_one_with_code_leads(tmp_path: Path, embedder: OnnxEmbedder) -> None:

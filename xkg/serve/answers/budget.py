@@ -26,6 +26,10 @@ _POINTERS = 160
 
 _TRIES = 5
 
+_CERTAINLY_LONG = 1.25
+"""An answer whose parts are so many times as long as its budget is cut without being written out: what its parts take
+is a few characters more for each than it has."""
+
 
 def size(answer: Value) -> int:
     """Tokens of an answer as structured content; its text is shorter."""
@@ -46,10 +50,11 @@ def fitted(
     lines. `more(n)` is the cursor after the first n rows, None where nothing follows. `whole` is the address of the
     whole answer, which a full answer names where it was cut."""
     most = most or TOKENS[detail]
-    shortened = _pointing(answer, {}, detail, more, whole)
-    if size(shortened) <= most:
-        return shortened
     parts = part(answer)
+    if parts.takes(Limits()) <= _CERTAINLY_LONG * 4 * most:
+        shortened = _pointing(answer, {}, detail, more, whole)
+        if size(shortened) <= most:
+            return shortened
     longest = parts.longest()
     room = 4 * most - _POINTERS
     for _ in range(_TRIES):
@@ -71,10 +76,10 @@ def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
         if high <= least:
             continue
         limits = replace(limits, **{kind: least})
-        if parts.takes(limits) > room:
+        takes = _prose_takes(parts) if kind == "prose" else partial(_takes, parts, limits, kind)
+        if takes(least) > room:
             continue
         low = least
-        takes = _prose_takes(parts) if kind == "prose" else partial(_takes, parts, limits, kind)
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if takes(middle) <= room else (low, middle)
@@ -87,10 +92,13 @@ def _takes(parts: Part, limits: Limits, kind: Kind, limit: int) -> int:
 
 
 def _prose_takes(parts: Part) -> Callable[[int], int]:
-    """As `_takes` for texts, which are cut first and alone: of all parts only these need be looked at."""
-    texts = parts.texts("prose")
-    rest = parts.takes(Limits()) - sum(text.characters for text in texts)
-    return lambda limit: rest + sum(text.takes(Limits(prose=limit)) for text in texts)
+    """As `_takes` for texts, which are cut first and alone: of all parts only these need be looked at, and they are
+    not cut between lines."""
+    sizes = [(text.length, text.characters) for text in parts.texts("prose")]
+    rest = parts.takes(Limits()) - sum(characters for _, characters in sizes)
+    return lambda limit: (
+        rest + sum(characters if limit >= length else characters * limit // length for length, characters in sizes)
+    )
 
 
 _LOSSES: dict[Kind, str] = {

@@ -15,6 +15,9 @@ ShortIds = Callable[[Sequence[str]], Mapping[str, str]]
 _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own", "other"))
 """Fields that hold ids."""
 
+_WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
+"""Types of values that hold none in any other field."""
+
 
 def concise(answer: A, short_ids: ShortIds) -> A:
     """The answer with `short_ids` for all techniques but the one that it is about. A code id is `@` and its digest
@@ -58,7 +61,8 @@ def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> It
             yield value
         case BaseModel():
             for field, item in value.__dict__.items():
-                yield from _ids(item, field, fields_of_ids=fields_of_ids)
+                if type(item) is not str or field in fields_of_ids:
+                    yield from _ids(item, field, fields_of_ids=fields_of_ids)
         case dict():
             for field, item in value.items():
                 yield from _ids(item, field, fields_of_ids=fields_of_ids)
@@ -78,10 +82,14 @@ def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:
         case Relative():
             return Relative(id=short.get(value.id, value.id), relation=value.relation)
         case BaseModel():
-            changed = {field: _shortened(item, field, short) for field, item in value.__dict__.items()}
+            changed = {
+                field: _shortened(item, field, short)
+                for field, item in value.__dict__.items()
+                if field in _FIELDS or type(item) not in _WITHOUT_IDS
+            }
             return value.model_copy(update=changed)
         case tuple():
-            return tuple(_shortened(item, name, short) for item in value)
+            return tuple([_shortened(item, name, short) for item in value]) if value else value
         case _:
             return value
 

@@ -64,6 +64,8 @@ def visible(text: str) -> str:
 
 def one_line(text: str) -> str:
     """Prose in one line, without invisible characters."""
+    if text.isascii() and text.isprintable() and "  " not in text and text.strip(" ") == text:  # most are
+        return text
     line = " ".join(visible(text).split())
     return text if line == text else line
 

@@ -1,6 +1,6 @@
 """Cuts answers to limits on texts, lists, rows and code, and measures what remains."""
 
-from collections.abc import Iterator
+import functools
 from dataclasses import dataclass, field
 from itertools import accumulate
 from json.encoder import encode_basestring
@@ -31,7 +31,8 @@ class Limits:
 @dataclass(slots=True)
 class Part:
     """A text or a list of an answer: its length in its own unit, and its size in characters of JSON: in all and, where
-    it can be cut between lines, up to each line."""
+    it can be cut between lines, up to each line. Of an object `inside` has what can be cut, or holds what can, and
+    `characters` are those of the rest."""
 
     kind: Kind | None
     length: int
@@ -70,12 +71,16 @@ def part(value: Any, name: str = "answer") -> Part:
     kind = _kind(value, name)
     match value:
         case BaseModel():
-            inside = [
-                _named(part(item, counts_as), key)
-                for key, counts_as, item, required in _fields(value)
-                if item or required or item == 0
-            ]
-            return Part(kind, 0, 2, inside)
+            whole = Part(kind, 0, 2)
+            held = value.__dict__
+            for key, counts_as, required in _fields(type(value)):
+                item = held[key]
+                if type(item) is str and counts_as not in PROSE and counts_as not in SOURCE:
+                    if item or required:
+                        whole.characters += _written(item) + _separated(key)
+                elif item or required or item == 0:
+                    whole.inside.append(_named(part(item, counts_as), key))
+            return whole
         case tuple() | list():
             of = _of(name)
             inside = [_named(part(item, of), "") for item in value]
@@ -100,7 +105,13 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
     limit = limits.of(kind)
     match value:
         case BaseModel():
-            changed = {key: now for key, of, item, _ in _fields(value) if (now := cut(item, limits, of)) is not item}
+            held = value.__dict__
+            changed = {
+                key: now
+                for key, of, _ in _fields(type(value))
+                if (type(item := held[key]) is not str or of in PROSE or of in SOURCE)
+                and (now := cut(item, limits, of)) is not item
+            }
             return value.model_copy(update=changed) if changed else value
         case tuple() | list():
             of = _of(name)
@@ -131,12 +142,11 @@ def _kind(value: Any, name: str) -> Kind | None:
             return None
 
 
-def _fields(value: BaseModel) -> Iterator[tuple[str, str, Any, bool]]:
-    """The fields of a value: name, the name whose limit applies, value, and whether it is required."""
-    paged = getattr(type(value), "paged", "")
-    held = value.__dict__
-    for name, required in fields_of(type(value)):
-        yield name, "paged" if name == paged else name, held[name], required
+@functools.cache
+def _fields(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
+    """The fields of a model: name, the name whose limit applies, and whether it is required."""
+    paged = getattr(model, "paged", "")
+    return tuple((name, "paged" if name == paged else name, required) for name, required in fields_of(model))
 
 
 def _of(name: str) -> str:
@@ -146,11 +156,15 @@ def _of(name: str) -> str:
 
 def _named(inside: Part, key: str) -> Part:
     """Adds the characters of separators and of the key."""
-    separated = len(key) + 6 if key else 2
+    separated = _separated(key)
     inside.characters += separated
     if inside.until:
         inside.until = [characters + separated for characters in inside.until]
     return inside
+
+
+def _separated(key: str) -> int:
+    return len(key) + 6 if key else 2
 
 
 def _written(text: str) -> int:

@@ -38,7 +38,7 @@ def grouped(
     """Rows, best first, for techniques with their strengths, the `most` strongest of which count. Those in `first` come
     first, and lead whatever their parts are like; those in `own` have rows of their own. Any other stands in one row
     only, as do two of one name in a paper."""
-    ranked = sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
+    ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
     leading = frozenset(first)
@@ -59,10 +59,20 @@ def grouped(
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)
     for technique in [*first, *ranked]:
+        if rows.led(technique):
+            continue
         group = rows.of(technique)
-        if group is not None and not rows.led(technique) and technique not in group.relatives:
+        if group is not None and technique not in group.relatives:
             group.relatives.append(technique)
     return rows.groups
+
+
+def strongest(strength: Mapping[str, float], most: int) -> list[str]:
+    """At most so many techniques, the strongest first; of equally strong ones those with the lower id."""
+    if len(strength) > most > 0:
+        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone are sorted faster
+        strength = {technique: value for technique, value in strength.items() if value >= least}
+    return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
 def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list[Group]:
@@ -126,12 +136,11 @@ class _Rows:
         return _name(technique) in self._names
 
     def of(self, technique: str) -> Group | None:
-        numbers = [self._leads[t] for t in kin(technique) if t in self._leads]
-        if technique in self._above:
-            numbers.append(self._above[technique])
-        if (name := _name(technique)) in self._names:
-            numbers.append(self._names[name])
-        return self.groups[min(numbers)] if numbers else None
+        none = len(self.groups)
+        number = min(self._above.get(technique, none), self._names.get(_name(technique), none))
+        for ancestor in kin(technique):
+            number = min(number, self._leads.get(ancestor, none))
+        return self.groups[number] if number < none else None
 
 
 @lru_cache(_CACHED)

@@ -1,7 +1,6 @@
 """Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
 
 from collections.abc import Mapping, Sequence
-from heapq import nsmallest
 from typing import Protocol
 
 from xkg.model import paper_of
@@ -11,7 +10,17 @@ from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
 from xkg.serve.search.calibration import EXAMINED, FITS, scores
 from xkg.serve.search.candidates import Encode, candidates
 from xkg.serve.search.filters import Filters
-from xkg.serve.search.grouping import MOST_RELATIVES, Group, above, apart, crowded_out, grouped, same_name, spread
+from xkg.serve.search.grouping import (
+    MOST_RELATIVES,
+    Group,
+    above,
+    apart,
+    crowded_out,
+    grouped,
+    same_name,
+    spread,
+    strongest,
+)
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 EVERYTHING = Filters()
@@ -60,7 +69,7 @@ def search(
     rows = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
     if matches.needs:
         rows = crowded_out(rows, k)
-    deciding = [*exact, *nsmallest(EXAMINED, strength, key=lambda technique: (-strength[technique], technique))]
+    deciding = [*exact, *strongest(strength, EXAMINED)]
     scored = [t for group in rows[:k] for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds
     unscored = [technique for technique in dict.fromkeys([*deciding, *scored]) if technique not in named]

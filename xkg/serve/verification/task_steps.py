@@ -10,7 +10,7 @@ from xkg.errors import XkgError
 from xkg.llm.client import AnswerType
 from xkg.llm.prompt import load_prompt
 from xkg.serve.answers.types import short
-from xkg.serve.search.candidates import PART_WORDS, parts
+from xkg.serve.search.clauses import PART_WORDS, parts
 from xkg.serve.verification import rewriting
 from xkg.serve.verification.model_questions import Questions
 from xkg.text.unicode import one_line

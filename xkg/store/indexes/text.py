@@ -32,6 +32,8 @@ _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
 _CACHED_RARITIES = 10_000
+_CACHED_QUERIES = 32
+"""A search looks at the terms of a query, and of each of its parts, several times."""
 
 
 def words(text: str) -> str:
@@ -58,13 +60,18 @@ def _split(compound: str) -> str:
 def query_terms(query: str) -> list[str]:
     """The different terms that a query is looked up by, in order and at most `_MOST_TERMS`: its words without stop
     words, stemmed."""
-    return list(dict.fromkeys(_analyzer().analyze(words(query))))[:_MOST_TERMS]
+    return [*_query_terms(query)]
+
+
+@functools.lru_cache(_CACHED_QUERIES)
+def _query_terms(query: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_analyzer().analyze(words(query))))[:_MOST_TERMS]
 
 
 @functools.lru_cache(1 << 16)
 def word_terms(word: str) -> tuple[str, ...]:
     """As `query_terms`, of one word. The same few thousand make up most queries."""
-    return tuple(query_terms(word))
+    return _query_terms.__wrapped__(word)
 
 
 def searched(entry: Entry) -> str:

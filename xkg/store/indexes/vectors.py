@@ -242,6 +242,7 @@ class VectorIndex:
             if self._exact is None:
                 self._visible = self._faiss.IDSelectorBitmap(np.packbits(self._shown, bitorder="little"))
         self._sample: NDArray[np.float32] | None = None
+        self._last: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
@@ -253,9 +254,9 @@ class VectorIndex:
         """Rows with cosine similarity, best first, at most `k`; among `rows` only where they are given."""
         if rows is not None and not rows:
             return []
-        query = self._numpy.ascontiguousarray(vector, dtype=self._numpy.float32).reshape(1, -1)
         if self._exact is not None:
-            return self._among_all(query[0], k, rows)
+            return self._among_all(self._numpy.asarray(vector, dtype=self._numpy.float32), k, rows)
+        query = self._numpy.ascontiguousarray(vector, dtype=self._numpy.float32).reshape(1, -1)
         if rows is not None and len(rows) <= _FEW_ROWS:
             return self._among(query[0], k, rows)
         selector = self._visible
@@ -281,15 +282,24 @@ class VectorIndex:
             cosines = self._exact[numbers] @ vector
         elif self._shown is not None:
             numbers = np.flatnonzero(self._shown)
-            cosines = (self._exact @ vector)[numbers]
+            cosines = self._cosines(vector)[numbers]
         else:
             numbers = np.arange(len(self._exact))
-            cosines = self._exact @ vector
+            cosines = self._cosines(vector)
         if 0 < k < len(cosines):
             near = np.flatnonzero(cosines >= np.partition(cosines, -k)[-k])
             numbers, cosines = numbers[near], cosines[near]
-        best = np.lexsort((numbers, -cosines))[:k]
+        best = np.argsort(-cosines, kind="stable")[:k]
         return list(zip(numbers[best].tolist(), cosines[best].tolist(), strict=True))
+
+    def _cosines(self, vector: "NDArray[np.float32]") -> "NDArray[np.float32]":
+        """Of all rows of an exact index, for the same vector once: a search asks for its neighbours, then for its
+        background."""
+        assert self._exact is not None
+        last = self._last
+        if last is None or last[0] is not vector:
+            self._last = last = vector, self._exact @ vector
+        return last[1]
 
     def _among(self, vector: "NDArray[np.float32]", k: int, rows: Sequence[int]) -> list[tuple[int, float]]:
         """As `search` of a few rows of many, which is quicker than to look for them in every list."""
@@ -332,11 +342,14 @@ class VectorIndex:
     def background(self, vector: "NDArray[np.float32]") -> tuple[float, float]:
         """Mean and standard deviation of the cosines between a unit vector and the index's own, over a sample of them
         that is the same each time."""
-        if self._sample is None:
-            self._sample = self._drawn()
-        if not len(self._sample):
+        if not len(self):
             return 0.0, 0.0
-        cosines = self._sample @ vector
+        if self._exact is not None and len(self) <= _SAMPLE:
+            cosines = self._cosines(vector)
+        else:
+            if self._sample is None:
+                self._sample = self._drawn()
+            cosines = self._sample @ vector
         return float(cosines.mean()), float(cosines.std())
 
     def _drawn(self) -> "NDArray[np.float32]":

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from xkg.store.local.read_layers import LayeredCatalogue, LayeredVectors
 
 _Index = TypeVar("_Index")
+_hit = functools.partial(tuple.__new__, Hit)  # what `Hit` does, without a call in Python for each of hundreds
 _LONGEST_NAME = 200
 _CHOICES = 16
 """Selections of papers whose techniques are remembered: those of some years are a third of all."""
@@ -282,8 +283,11 @@ class EmbeddedSnapshot:
 
     def _hits(self, found: Sequence[tuple[int, float]]) -> list[Hit]:
         assert self._catalogue is not None
-        ids = self._catalogue.ids(row for row, _ in found)
-        return [Hit(ids[row], score) for row, score in found]
+        if not found:
+            return []
+        rows, scores = zip(*found, strict=True)
+        ids = self._catalogue.ids(rows)
+        return list(map(_hit, zip(map(ids.__getitem__, rows), scores, strict=True)))
 
     # --- what `unknown_id` asks -------------------------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+"""The vectors of a model's tokens, read from its file as texts need them.
+
+They are half of a model's weights, 47 MB of MiniLM's 90, of which a text needs a row for each token. Mapped into
+memory, each row would bring 64 KB around it, so that after some hundred texts all of them would be there.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import TYPE_CHECKING
+
+from xkg.errors import EmbeddingError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class TokenRows:
+    """The rows of a matrix of 32-bit floats that begins at byte `start` of a file. Safe to use from several threads.
+    Raises `OSError` for a file that cannot be opened."""
+
+    def __init__(self, path: Path, start: int, count: int, width: int) -> None:
+        self._path, self._start, self._count, self._width = path, start, count, width
+        self._descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+        weakref.finalize(self, os.close, self._descriptor)
+        self._turn = threading.Lock()
+
+    def read(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The rows of these numbers, of shape (*numbers.shape, width). Raises `EmbeddingError`."""
+        import numpy as np
+
+        wanted = numbers.ravel().tolist()
+        if wanted and not 0 <= min(wanted) <= max(wanted) < self._count:
+            raise EmbeddingError(
+                f"{self._path} has {self._count} tokens, fewer than its tokenizer: fetch the model again"
+            )
+        size = 4 * self._width
+        try:
+            read = b"".join([self._at(self._start + size * number, size) for number in wanted])
+        except OSError as error:
+            raise EmbeddingError(f"{self._path} cannot be read ({error.strerror}): fetch the model again") from error
+        if len(read) != size * len(wanted):
+            raise EmbeddingError(f"{self._path} was cut short: fetch the model again")
+        rows: NDArray[np.float32] = np.frombuffer(read, "<f4").reshape(*numbers.shape, self._width)
+        return rows
+
+    def _at(self, place: int, size: int) -> bytes:
+        if hasattr(os, "pread"):
+            return os.pread(self._descriptor, size, place)
+        with self._turn:  # Windows
+            os.lseek(self._descriptor, place, os.SEEK_SET)
+            return os.read(self._descriptor, size)

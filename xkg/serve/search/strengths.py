@@ -1,0 +1,125 @@
+"""How strong each technique is for a query and for its parts: the scores of both searches fused, with late interaction,
+and with the strength of others of its paper.
+
+Fused are scores and not ranks, since how far apart two scores are says something: Bruch, Gai and Ingber, "An Analysis
+of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, compress
+from typing import TYPE_CHECKING
+
+from xkg.model import paper_of
+from xkg.store.graph_store import Hit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+TEXT, VECTOR = 0.5, 0.5
+"""Weights of the two searches."""
+
+INTERACTION, INTERACTING = 0.5, 50
+"""Weight of late interaction beside both searches together, and the number of techniques that get it."""
+
+PARTS = 0.5
+"""Weight of the part of a long query that fits best, beside the whole."""
+
+COMPANY = 0.3
+"""Weight of the best technique of the same paper: several steps of one query belong to one subject."""
+
+
+class Strengths:
+    """What the searches for a query and its parts found: a row of `strength` for each text, a column for each
+    technique. Few numbers are looked at one by one, since a search has hundreds of them for each text."""
+
+    def __init__(
+        self,
+        by_text: Sequence[Sequence[Hit]],
+        by_vector: Sequence[Sequence[Hit]],
+        depth: int,
+        admitted: set[str] | None,
+    ) -> None:
+        import numpy as np
+
+        scores = [dict(hits) for pair in zip(by_text, by_vector, strict=True) for hits in pair]
+        if admitted is not None:
+            scores = [{technique: own[technique] for technique in own if technique in admitted} for own in scores]
+        self._places = {technique: place for place, technique in enumerate(dict.fromkeys(chain.from_iterable(scores)))}
+        self._ids = list(self._places)
+        columns = self._columns(list(chain.from_iterable(scores)))
+        values = np.fromiter(chain.from_iterable(own.values() for own in scores), np.float64, len(columns))
+        self._strength = np.zeros((len(by_text), len(self._ids)))
+        self._there = np.zeros((len(by_text), len(self._ids)), bool)
+        start = 0
+        for text, pair in enumerate(zip(by_text, by_vector, strict=True)):
+            # What a full list leaves out is no better than its last; what text search does not find has no word.
+            floors = (pair[0][-1].score if len(pair[0]) == depth else 0.0, pair[1][-1].score if pair[1] else 0.0)
+            for own, floor, weight in zip(scores[2 * text : 2 * text + 2], floors, (TEXT, VECTOR), strict=True):
+                end = start + len(own)
+                found = columns[start:end]
+                self._there[text][found] = True
+                self._strength[text][found] += weight / (TEXT + VECTOR) * _shares(values[start:end], floor)
+                start = end
+
+    def strongest(self) -> list[list[str]]:
+        """The techniques that get late interaction, for each text."""
+        import numpy as np
+
+        order = np.argsort(np.where(self._there, -self._strength, np.inf), axis=1, kind="stable")[:, :INTERACTING]
+        found = []
+        for row, there in zip(order.tolist(), self._there, strict=True):
+            count = min(len(row), int(there.sum()))
+            found.append([self._ids[place] for place in row[:count]])
+        return found
+
+    def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
+        """Adds late interaction with a text, which was computed for the `best`: its lowest value counts 0, as do all
+        other techniques. One of the best without a value keeps its strength."""
+        import numpy as np
+
+        if not interaction:
+            return
+        own = self._strength[text]
+        nearness = np.zeros(len(own))
+        columns = self._columns(best)
+        nearness[columns] = own[columns]
+        columns = columns if len(interaction) == len(best) else self._columns(interaction)
+        values = np.fromiter(interaction.values(), np.float64, len(interaction))
+        nearness[columns] = _shares(values, float(values.min()))
+        self._strength[text] = (1 - INTERACTION) * own + INTERACTION * nearness
+
+    def together(self) -> tuple[dict[str, float], list[dict[str, float]]]:
+        """Of the whole query with its parts, and of each part."""
+        import numpy as np
+
+        whole = np.where(self._there, self._strength, 0.0)
+        if len(whole) > 1:
+            whole[0] = (1 - PARTS) * whole[0] + PARTS * whole[1:].max(axis=0)
+        if not self._ids:
+            return {}, [{} for _ in whole[1:]]
+        papers = list(map(paper_of, self._ids))
+        numbers = {paper: number for number, paper in enumerate(dict.fromkeys(papers))}
+        of = np.fromiter(map(numbers.__getitem__, papers), np.intp, len(papers))
+        order = np.argsort(of, kind="stable")
+        starts = np.searchsorted(of[order], np.arange(len(numbers)))
+        best = np.maximum.reduceat(whole[:, order], starts, axis=1)
+        every = ((1 - COMPANY) * whole + COMPANY * best[:, of]).tolist()
+        needs = [
+            dict(compress(zip(self._ids, row, strict=True), there.tolist()))
+            for row, there in zip(every[1:], self._there[1:], strict=True)
+        ]
+        return dict(zip(self._ids, every[0], strict=True)), needs
+
+    def _columns(self, techniques: Collection[str]) -> "NDArray[np.intp]":
+        import numpy as np
+
+        return np.fromiter(map(self._places.__getitem__, techniques), np.intp, len(techniques))
+
+
+def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
+    """Scores brought to 0..1: the floor is 0, the best 1. All are 1 where none is above the floor."""
+    import numpy as np
+
+    spread = float(scores.max(initial=floor)) - floor
+    return np.maximum(scores - floor, 0.0) / spread if spread > 0 else np.ones(len(scores))
