@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from xkg.build.paper.headings import is_references
 from xkg.build.paper.pdf_html.pdf_front import find_title, opens, unnamed_abstract
 from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts, without_number
-from xkg.build.paper.pdf_html.pdf_kinds import Kind, in_size, introduces, kind_of
+from xkg.build.paper.pdf_html.pdf_kinds import Kind, in_size, introduces, is_caption, kind_of
 from xkg.build.paper.pdf_html.pdf_layout import Placed, body_size
 from xkg.build.paper.pdf_html.pdf_marks import CAPTION, TERMINAL, is_math, text_of
 from xkg.build.paper.pdf_html.pdf_paragraphs import groups
@@ -57,7 +57,10 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", without_number(text_of(group))) else None
             out.append(Block("heading", group, level))
         elif cited is not None:
-            cited += group if not CAPTION.match(text_of(group)) else ()
+            if is_caption(group, body):
+                out.append(Block("caption", group))  # of a float that stands on these pages
+            else:
+                cited += group if not CAPTION.match(text_of(group)) else ()
         elif index < begins:
             out.append(Block("abstract" if index in abstract else "front", group))
         elif (kind := kind_of(group, body) or _rest(out, group, body)) is not None:

@@ -19,13 +19,14 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
     if is_caption(group, body):
         return "caption"
     if all(is_math(placed) for placed in group):
-        return "equation" if any(abs(p.line.size - body) < 1 for p in group) and MATH_SIGN.search(text) else None
-    gaps = [placed.line.text.strip().count("  ") for placed in group]
+        displayed = any(abs(p.line.size - body) < 1.3 for p in group)
+        return "equation" if displayed and any(MATH_SIGN.search(p.line.text) for p in group) else None
+    gaps = [placed.line.text.strip().count("  ") for placed in group if not is_math(placed)]
     if max(gaps) > 1 or sum(gap > 0 for gap in gaps) * 2 > len(gaps):
         return None  # labels of a figure, or cells, side by side
     if _NOT_TEXT.match(text):
         return None
-    size = group[0].line.size
+    size = max(placed.line.size for placed in group)  # the first line may be indices for the most part
     if size < 0.93 * body and _NOTE.match(text):
         return None
     printed = text.replace(" ", "")

@@ -13,6 +13,7 @@ STEP = re.compile(
 )
 ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
 TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
+_NUMBERED = re.compile(r"\S {2,}\([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?\)\s*$")
 MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥≜≡]|arg ?m|\(\d{1,3}[a-z]?\)\s*$")
 
 
@@ -28,4 +29,6 @@ def is_math(placed: Placed) -> bool:
     inset = placed.line.x0 - placed.left > 1.2 * placed.line.size
     share = sum(len(word) for word in words) / max(1, printed)
     signs = bool(MATH_SIGN.search(text)) or any(run.style.math for run in placed.line.runs)
+    if inset and _NUMBERED.search(text) and placed.line.x1 > placed.right - 3:
+        return share < 0.7 and len(words) < 8  # its letters may be unreadable
     return share < 0.4 and signs and (inset or share < 0.15) and len(words) < 8

@@ -8,6 +8,7 @@ from itertools import pairwise
 from xkg.build.paper.headings import split_number
 from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts
 from xkg.build.paper.pdf_html.pdf_layout import Placed
+from xkg.build.paper.pdf_html.pdf_lines import Line
 from xkg.build.paper.pdf_html.pdf_marks import ALGORITHM, CAPTION, ITEM, STEP, TERMINAL, is_math
 
 
@@ -65,27 +66,36 @@ def _parts(group: Sequence[Placed], placed: Placed, pitch: float, fonts: Heading
     before, line = group[-1].line, placed.line
     if group[-1].column != placed.column:
         return True
+    apart = line.bottom - before.bottom > (pitch + 0.35) * max(before.size, line.size)
+    captioned = CAPTION.match(group[0].line.text) is not None and not apart and fonts.same(group[-1], placed)
     heading = fonts.is_heading(group[0])
-    if heading or fonts.is_heading(placed):
+    if heading or (fonts.is_heading(placed) and not captioned):
         close = line.bottom - before.bottom < 1.7 * max(before.size, line.size)
         return not (heading and close and fonts.same(group[-1], placed) and not split_number(line.text)[0])
-    if line.bottom - before.bottom > (pitch + 0.35) * max(before.size, line.size):
+    if apart:
         return True
     if abs(before.size - line.size) > 0.8 and min(len(before.text), len(line.text)) > 25:
         return True
-    if CAPTION.match(line.text) and re.match(r".{4,14}[.:|]", line.text):
+    if CAPTION.match(line.text) and re.match(r".{4,14}[.:|]", line.text) and not _fills(group[-1], line):
         return True
     if TERMINAL.search(before.text) and _begins_with_head(placed):
         return True
     if ITEM.match(line.text) or ALGORITHM.match(line.text):
         return True
-    if is_math(placed) != is_math(group[-1]):
+    if is_math(placed) != all(map(is_math, group)) and not (is_math(placed) and _fills(group[-1], line)):
         return True
     indented = line.x0 - placed.left > 0.7 * line.size
     if indented and abs(before.x0 - placed.left) < 0.4 * line.size and not ITEM.match(group[0].line.text):
         hanging = len(group) == 1 and not TERMINAL.search(before.text) and before.x1 > placed.right - 3 * before.size
         return not hanging
     return before.x1 < placed.right - 3 * before.size and bool(TERMINAL.search(before.text)) and line.text[0].isupper()
+
+
+def _fills(placed: Placed, following: Line) -> bool:
+    """Whether a line of running text goes on in the following one: "in\nFigure 2. We draw samples"."""
+    full = placed.line.x1 > placed.right - placed.line.size and abs(placed.line.size - following.size) < 0.2
+    indented = following.x0 - min(placed.line.x0, placed.left + 2.5 * following.size)  # as in a list
+    return full and not TERMINAL.search(placed.line.text) and indented < 1.8 * following.size
 
 
 def _begins_with_head(placed: Placed) -> bool:
