@@ -4,7 +4,8 @@ Shares are of what the source has, with each found in its order:
 
 - references: the same title (or, where none is read from the source, the same words), each once; `extra`: references
   that are none of the source, a share of those read;
-- sentences: nine words in ten stand in order in one stretch of the running text, and the stretches ascend;
+- sentences: nine words in ten stand in order in one stretch of the running text (run-in heads included), and the
+  stretches ascend; words that touch a formula, addresses and citations are not compared;
 - paragraphs: the first words of a paragraph begin one;
 - sections (without run-in heads), captions, and numbers of equations that have a label;
 - heads: run-in heads by their titles, which name techniques.
@@ -16,9 +17,10 @@ import sys
 import unicodedata
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import pairwise
 from pathlib import Path
 
 from xkg.build.paper.document import Document
@@ -29,14 +31,20 @@ from xkg.errors import XkgError
 from xkg.model import Reference
 
 _SHORTEST = 5  # words of a sentence or caption that is compared
-# citations and references to parts, which each format prints in its own way
-_CITED = re.compile(
-    r"(?:[^\W\d_][\w'’-]{1,30}\s(?:(?:and|&)\s[^\W\d_][\w'’-]{1,30}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{1,30}\s)?"
-    r"(?:\([^()]{0,300}\b(?:19|20)\d\d[a-z]?[^()]{0,100}\)|\[[\d,;\s–-]{1,60}\]|\[[^\]\s]{3,80}(?:,\s?[^\]\s]{3,80})*\])"
-    r"|(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
-    r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=\s?[(§]?[A-Z]?[\d.]))"
+# citations and references to parts, which each format prints in its own way; in brackets first: they stand in others
+_NAME = r"[^\W\d_][\w'’-]{1,30}"
+_CITED_BY = rf"(?:{_NAME}\s(?:(?:and|&)\s{_NAME}|et\sal\.,?)\s|[^\W\d_a-z][\w'’-]{{1,30}}\s)?"
+_BRACKETED = re.compile(rf"{_CITED_BY}(?:\[[\d,;\s–-]{{1,60}}\]|\[[^\]\s]{{3,80}}(?:,\s?[^\]\s]{{3,80}})*\])")
+_DATED = re.compile(rf"{_CITED_BY}\([^()]{{0,300}}\b(?:19|20)\d\d[a-z]?[^()]{{0,100}}\)")
+_TO_PARTS = re.compile(
+    r"(?i:\b(?:algorithm|appendix|assumption|chapter|corollary|definition|eqn?|equation|example|fig|figure|lemma|line|part|"
+    r"problem|proposition|remark|sec|section|table|tab|theorem|step)s?\b\.?(?=[\s(§]{1,3}[A-Z]?[\d.]|\s?\(+\s*\)))"
 )
+_CLAUSE = re.compile(r"\b[a-z]{2,}(?:\s[a-z]{2,}){3,}")  # names no papers: text that a citation stands in
+_URL = re.compile(r"(?:https?://|www\.|doi\.org/)\S{1,300}")
 _MATH = re.compile(r"\$[^$]{0,5000}\$")
+# a formula with what touches it: "$n$-dimensional" is printed as one word
+_IN_WORD = re.compile(r"[\w-]{0,30}\$[^$]{0,5000}\$[\w-]{0,30}")
 _WORD = re.compile(r"[^\W\d_]{4,}")  # shorter ones may be signs of a formula: log, min, det
 _CAPTION = re.compile(r"^(?:Figure|Fig\.|Table|Tab\.)\s*[\w.]{1,6}\s?[.:|]?\s([^\n]*)$", re.MULTILINE)
 # of a formula; LaTeXML writes fonts and spaces in its own way
@@ -96,11 +104,13 @@ class Share:
         return f"{self.found / self.of:.3f} ({self.of})" if self.of else "- (0)"
 
 
-def measures(source: Document, read: Document, labels: str = "") -> dict[str, Share]:
+def measures(source: Document, read: Document, labels: str = "", printed: str = "") -> dict[str, Share]:
     """The shares of `source` that are in `read`; `labels` is TeX's list of labels and their numbers; without it,
-    all numbers that the source's equations should have are wanted."""
+    all numbers that the source's equations should have are wanted. `printed` is all that TeX printed, in any order:
+    sentences and captions of which it printed nothing, such as comments to authors, are not wanted."""
+    shown = Printed(printed)
     found, extra = _references(source.references, read.references)
-    in_order, paragraphs = _sentences(source, read)
+    in_order, paragraphs = _sentences(source, read, shown)
     return {
         "references": found,
         "extra": extra,
@@ -108,7 +118,7 @@ def measures(source: Document, read: Document, labels: str = "") -> dict[str, Sh
         "paragraphs": paragraphs,
         "sections": _sections(source, read),
         "heads": _heads(source, read),
-        "captions": _captions(source, read),
+        "captions": _captions(source, read, shown),
         "numbers": _numbers(source, read, labels),
     }
 
@@ -144,18 +154,37 @@ def _same_reference(a: Reference, b: Reference) -> bool:
     return len(one & other) >= 0.8 * max(1, len(one | other))
 
 
-def _sentences(source: Document, read: Document) -> tuple[Share, Share]:
+def _without_citations(text: str) -> str:
+    bare = _BRACKETED.sub(" ", _URL.sub(" ", text))
+    bare = _DATED.sub(lambda match: match[0] if _CLAUSE.search(match[0]) else " ", bare)
+    return _TO_PARTS.sub(" ", bare)
+
+
+def sentence_words(text: str) -> list[str]:
+    """The words of a sentence that are compared."""
+    return _words(_IN_WORD.sub(" ", _without_citations(text)))
+
+
+def _running(read: Document) -> Iterator[tuple[list[str], bool]]:
+    """The words of the running text with its run-in heads, and whether a paragraph begins with them."""
+    heads = [(s.start, s.title, True) for s in read.walk() if s.level == 4]
+    text = [(sentence.start, sentence.text, sentence.first) for sentence in sentences(read)]
+    for _, words, begins in sorted([*heads, *text]):
+        yield sentence_words(words), begins
+
+
+def _sentences(source: Document, read: Document, shown: "Printed") -> tuple[Share, Share]:
     printed: list[str] = []
     begins: set[int] = set()
-    for sentence in sentences(read):
-        if sentence.first:
+    for words, first in _running(read):
+        if first:
             begins.add(len(printed))
-        printed += _words(_CITED.sub(" ", sentence.text))
+        printed += words
     text = Stretches(printed)
     places, starts, last = [], [], 0
     for sentence in sentences(source):
-        words = _words(_CITED.sub(" ", sentence.text))
-        if len(words) < _SHORTEST:
+        words = sentence_words(sentence.text)
+        if len(words) < _SHORTEST or not shown.has(words):
             continue
         place = text.find(words, after=last)
         last = last if place is None else place
@@ -164,6 +193,19 @@ def _sentences(source: Document, read: Document) -> tuple[Share, Share]:
             starts.append(place is not None and not begins.isdisjoint(range(place - 1, place + 2)))
     in_order = ascending(place for place in places if place is not None)
     return Share(in_order, len(places)), Share(sum(starts), len(starts))
+
+
+class Printed:
+    """Whether something of a sentence was printed at all."""
+
+    def __init__(self, text: str) -> None:
+        words = _words(text)
+        self._pairs = set(pairwise(words))
+
+    def has(self, words: Sequence[str]) -> bool:
+        """A third of the pairs of words that follow one another are enough: formulas and line ends part others."""
+        pairs = list(pairwise(words))
+        return not self._pairs or sum(pair in self._pairs for pair in pairs) * 3 >= len(pairs)
 
 
 class Stretches:
@@ -240,15 +282,15 @@ def _same_head(title: str, other: str) -> bool:
     return set(_words(title)) <= set(_words(other)) and _letters(other).startswith(_letters(title[: title.index("$")]))
 
 
-def _captions(source: Document, read: Document) -> Share:
-    tex, left, found, of = Tex(source.text), [_words(m[1]) for m in _CAPTION.finditer(read.text)], 0, 0
+def _captions(source: Document, read: Document, shown: Printed) -> Share:
+    tex, left, found, of = Tex(source.text), [sentence_words(m[1]) for m in _CAPTION.finditer(read.text)], 0, 0
     for match in re.finditer(r"\\caption\*?(?=\s*[\[{])", source.text):
         group = tex.group(tex.skip_options(match.end()))
         if group is None or re.search(r"(?s)\\begin\{algorithm[^}]*\}(?:(?!\\end\{algorithm).)*\Z",
                                       source.text[max(0, match.start() - 3000) : match.start()]):  # fmt: skip
             continue
-        words = _words(readable_latex(source, group.start, group.end))
-        if len(words) < _SHORTEST:
+        words = sentence_words(readable_latex(source, group.start, group.end))
+        if len(words) < _SHORTEST or not shown.has(words):
             continue
         of += 1
         same = next((c for c in left if Stretches(c).find(words) is not None), None)

@@ -3,7 +3,7 @@ r"""What is read from a PDF of a paper, beside what is read from its LaTeX sourc
 Each folder holds one paper's source. It is typeset in a folder of its own that is deleted afterwards (`pdflatex` and
 `bibtex` or `biber`, in Debian's `texlive-latex-extra`, `texlive-publishers`, `texlive-science`, `texlive-fonts-extra`,
 `cm-super` and `biber`); figures that are missing and other errors of TeX are passed over. What is compared:
-`evaluation.beside_latex`; references alone that TeX printed.
+`evaluation.beside_latex`; references, sentences and captions alone that TeX printed.
 """
 
 import os
@@ -13,6 +13,8 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+
+import pypdfium2 as pdfium
 
 from evaluation.beside_latex import NotConvertedError, Share, compare_all, measures
 from xkg.build.paper.document import Document
@@ -57,6 +59,13 @@ def prints_references(folder: Path, main: str, source: Document) -> bool:
     return any(_ENTRY.search(body) for body in bodies)
 
 
+def printed(data: bytes) -> str:
+    """All text of a PDF in the order of its file, whatever xkg makes of it; words cut at line ends are whole."""
+    with pdfium.PdfDocument(data) as document:
+        text = "\n".join(page.get_textpage().get_text_range() for page in document)
+    return re.sub(r"(?:[-\xad\ufffe\x02])\s*\n?(?=[^\W\d_])|[\x02\ufffe]", "", text)
+
+
 def compare(folder: Path) -> dict[str, Share]:
     """The measures of one paper by name. Raises `NotConvertedError`, or `XkgError` for a source that cannot be read."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -68,7 +77,7 @@ def compare(folder: Path) -> dict[str, Share]:
         cites = prints_references(copy, main, source)
         auxiliary = (copy / main).with_suffix(".aux")
         labels = auxiliary.read_text(encoding="utf-8", errors="replace") if auxiliary.exists() else ""
-    shares = measures(source, parse_pdf(data, Path("paper.pdf")), labels)
+    shares = measures(source, parse_pdf(data, Path("paper.pdf")), labels, printed(data))
     return shares if cites else shares | {"references": Share(0, 0), "extra": Share(0, 0)}
 
 

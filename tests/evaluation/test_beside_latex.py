@@ -1,9 +1,10 @@
 """The measure of what is read from a PDF, on texts whose differences are known."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.beside_latex import Share, Stretches, ascending, measures
+from evaluation.beside_latex import Printed, Share, Stretches, ascending, measures, sentence_words
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.markdown.document import parse_markdown
@@ -35,13 +36,13 @@ Figure 1: Neighbours merge into their common weighted average
 LABELS = r"\newlabel{mean}{{3}{1}{}{equation.3}{}}"
 
 
-def shares(markdown: str) -> dict[str, Share]:
-    source = parse_latex(PaperFiles(MemoryReader({"a.tex": TEX.encode()})), "a.tex")
+def shares(markdown: str, tex: str = TEX, printed: str = "") -> dict[str, Share]:
+    source = parse_latex(PaperFiles(MemoryReader({"a.tex": tex.encode()})), "a.tex")
     read = parse_markdown(PaperFiles(MemoryReader({"a.md": markdown.encode()})), "a.md")
     one, other = Reference(title="Merging of samples"), Reference(title=None, text="Author. https://example.org")
     source = source.model_copy(update={"references": (one, other)})
     read = read.model_copy(update={"references": (Reference(title="MERGING of-samples"), Reference(title="PMLR"))})
-    return measures(source, read, LABELS)
+    return measures(source, read, LABELS, printed)
 
 
 def test_what_is_the_same_is_found() -> None:
@@ -82,3 +83,51 @@ def test_a_stretch_of_the_text_is_found(words: list[str], data: st.DataObject) -
     place = Stretches(words).find(stretch, after=start)
     assert place is not None
     assert Stretches(words).find(["unseen"] * 6) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("An $n$-dimensional space has ZEST$_{some}$ of them.", "An n-dimensional space has ZESTsome of them."),
+        ("The limit in Equation ([sho]) is small.", "The limit in Equation (12) is small."),
+        ("The limit in Equation (([sho])) is small.", "The limit in (12) is small."),
+        (
+            "The program is ready at https://example.org/tool/x for all.",
+            "The program is ready at https://example.org/ tool/x for all.",
+        ),
+        ("Newton solvers (LU, direct) are used.", "Newton solvers (LU, direct [Davis, 2006]) are used."),
+        (
+            "This is useful (see Author et al. (2017) for an extension to other filters) here.",
+            "This is useful (see Author et al., 2017, for an extension to other filters) here.",
+        ),
+        ("Weights are normalised (Author et al., 2017).", "Weights are normalised [3]."),
+    ],
+)
+def test_what_formats_print_in_their_own_ways_is_not_compared(source: str, printed: str) -> None:
+    words, others = sentence_words(source), iter(sentence_words(printed))
+    assert len(words) > 1
+    assert all(word in others for word in words)
+
+
+def test_words_of_a_sentence_are_compared_where_no_formula_touches_them() -> None:
+    assert sentence_words("Samples of $x$ are light-weight (in 2011 or so) and low.") == ["samples", "lightweight"]
+
+
+def test_run_in_heads_are_text_of_either_format() -> None:
+    head = SAME.replace("Merging replaces", "**Merging.** Samples replaces")
+    tex = TEX.replace("Merging replaces", "Merging. Samples replaces")
+    assert shares(head, tex)["sentences"] == Share(3, 3)
+
+
+def test_only_what_was_printed_is_wanted() -> None:
+    tex = TEX.replace("Merging replaces", "Explain somewhere whether readers need this paragraph. Merging replaces")
+    printed = SAME.replace("#", "")
+    assert shares(SAME, tex)["sentences"] == Share(3, 4)
+    assert shares(SAME, tex, printed)["sentences"] == Share(3, 3)
+    assert shares("# Title\n\n## 1 Filters\n", tex, printed)["sentences"] == Share(0, 3)
+
+
+@given(st.lists(st.sampled_from("light heavy merged sample weight filter".split()), min_size=5, max_size=20))
+def test_what_stands_in_the_printed_text_was_printed(words: list[str]) -> None:
+    assert Printed(" ".join(words)).has(words)
+    assert not Printed("other words of another paper").has(words)

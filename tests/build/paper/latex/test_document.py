@@ -1,12 +1,17 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.build.paper import papers
 from xkg.build.paper.document import Document
+from xkg.build.paper.files import MemoryReader, PaperFiles
+from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.plain import plain
 from xkg.build.paper.read import parse_paper
+from xkg.build.paper.sentences import sentences
 
 
 def paper(folder: Path, body: str, preamble: str = "") -> Document:
@@ -144,6 +149,20 @@ def test_headings_behind_macros_and_environments_behind_macros(tmp_path: Path) -
     document = paper(tmp_path, body, preamble)
     assert outline(document) == [(1, "One"), (4, "Two")]
     assert [e.latex for e in document.equations] == ["a=b"]
+
+
+@given(st.sampled_from(["trace", "step 2", "part (b)", "Phase iv", "run 2019"]), st.sampled_from(["", "(a) ", "1. "]))
+def test_a_run_in_heading_takes_its_number_and_nothing_of_the_sentence_before(last: str, number: str) -> None:
+    body = f"\\section{{One}}\nWe keep the {last}.\n\n{number}\\textbf{{Fewer samples.}} They are drawn again."
+    document = parse_latex(
+        PaperFiles(MemoryReader({"p.tex": f"\\begin{{document}}{body}\\end{{document}}".encode()})), "p.tex"
+    )
+    head = next(section for section in document.walk() if section.level == 4)
+    assert document.text[head.start :].startswith(number + "\\textbf")
+    assert [sentence.text for sentence in sentences(document)] == [
+        f"We keep the {last}.",
+        "They are drawn again.",
+    ]
 
 
 def test_bold_text_that_is_no_heading(tmp_path: Path) -> None:

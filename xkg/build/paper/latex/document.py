@@ -41,9 +41,8 @@ _PARAGRAPH_START = re.compile(
     r"(?:\A|\n[ \t]*\n|\\par(?![a-zA-Z])|\\end\{[^{}]{1,40}\}[ \t]*\n?|\}[ \t]*\n|\\(?:small|med|big)skip(?![a-zA-Z])"
     r"|\\\\[ \t]*\n|\n[ \t]*(?=\\noindent(?![a-zA-Z])))"
     r"\s*(?:\\(?:noindent|indent|(?:small|med|big)skip|par|[vh]space\*?\s*\{[^{}]{0,20}\}|vskip\s*\S{1,12})\s*)*"
-    r"(?:\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
+    r"(?P<number>\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
 )
-_ENUMERATOR = re.compile(r"\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*$")
 _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
 # What follows a title that no text belongs to; a formula is text.
@@ -394,13 +393,14 @@ class _Scan:
             return False
         if not is_noun_phrase(title) and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title)):
             return False
-        if not _PARAGRAPH_START.search(self.text[max(self.start, start - 200) : start]):
+        before = max(self.start, start - 200)
+        begins = _PARAGRAPH_START.search(self.text[before:start])
+        if begins is None:
             return False
         after = end if stopped or follows not in ".:" else end + 1
         if _NO_TEXT.match(self.text, after, after + 200):
             return False
-        numbered = _ENUMERATOR.search(self.text[max(self.start, start - 10) : start])
-        start -= len(numbered[0]) if numbered else 0
+        start = before + begins.start("number") if begins["number"] else start
         self.structure.headings.append(Heading(title, 4, start, after, appendix=self.appendix))
         return True
 

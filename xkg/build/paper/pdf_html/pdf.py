@@ -16,7 +16,8 @@ from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.markdown.writer import MarkdownWriter, literal
-from xkg.build.paper.pdf_html.pdf_blocks import Block, abstract_mark, blocks
+from xkg.build.paper.pdf_html.pdf_blocks import Block, blocks
+from xkg.build.paper.pdf_html.pdf_front import abstract_mark
 from xkg.build.paper.pdf_html.pdf_layout import Placed, reading_order
 from xkg.build.paper.pdf_html.pdf_lines import Page, Run, read_pdf
 from xkg.build.paper.reference_text import reference_from_text

@@ -4,14 +4,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_beside import parts
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _SAME = 4.0  # points between the same column's starts on two pages
+_SAME_EDGE = 1.5  # points between the starts of two lines of one paragraph
+_PITCH = 1.35  # of the size: the largest distance of such lines
 _WIDEST_INDENT = 26  # points
 _COLUMN = 0.25  # of the page's width: a line of running text in one of two columns
 _FEWEST_IN_COLUMN = 8  # such lines
+_LONGEST_INDEX = 8  # characters
+_SHORTEST_LINE = 25  # characters of a line of text that has indices
 _MARGIN = 0.1  # of the page's height, above and below, where running heads stand
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
@@ -40,7 +45,7 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
     often = sum(gutter is not None and abs(gutter - usual) < _SAME for gutter in gutters)
     out: list[Placed] = []
     for page, fragments, gutter in zip(pages, bodies, gutters, strict=True):
-        if gutter is None and often and often * 3 >= len(pages):
+        if gutter is None and often and often * 3 >= len(pages) and not _is_one_column(fragments, usual):
             gutter = usual  # the last page may have too few lines to detect its columns
         elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
             gutter = None  # labels or cells that begin at one place on a few pages
@@ -107,6 +112,12 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
     return min(candidates)[2] if candidates else None
 
 
+def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
+    """Whether a page is in one column, as an appendix may be: more lines cross the gutter than begin there."""
+    crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
+    return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
+
+
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
     """Whether a page is all in two columns, as a bibliography after a text in one."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
@@ -134,7 +145,7 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
         right = _joined([f for f in fragments if f.x0 >= gutter - 6])
         in_columns = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
         across = _joined([f for f in fragments if id(f) not in in_columns])
-        sides = _bands(left, right, across)
+        sides = _bands(*_with_last_lines(left, right, across))
     wide = [line for side, lines in sides if not narrow or side == 0 for line in lines]
     edges = [*_edges(wide, page, gutter), *narrow]
     out: list[Placed] = []
@@ -142,6 +153,22 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
         for line in lines:
             out.append(Placed(line, *edges[side], (line.page, piece), len(out) + 1))
     return out
+
+
+def _with_last_lines(
+    left: list[Line], right: list[Line], across: list[Line]
+) -> tuple[list[Line], list[Line], list[Line]]:
+    """The lines of the left column, of the right one, and across both, with the last line of a caption across both
+    columns where it is not in the left column, though short."""
+    whole = list(across)
+    for line in left:
+        above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)
+        follows = above is not None and line.bottom - above.bottom < _PITCH * line.size and line.size == above.size
+        beside = any(min(line.bottom, r.bottom) - max(line.top, r.top) > 0 for r in right)
+        if above is not None and follows and not beside and abs(line.x0 - above.x0) < _SAME_EDGE:
+            whole.append(line)
+    taken = {id(line) for line in whole}
+    return [line for line in left if id(line) not in taken], right, sorted(whole, key=lambda line: line.bottom)
 
 
 def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tuple[int, list[Line]]]:
@@ -197,7 +224,30 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
             rows.append([fragment])
         else:
             row.append(fragment)
-    return [sorted(row, key=lambda f: f.x0) for row in rows]
+    return [sorted(row, key=lambda f: f.x0) for row in _with_indices(rows)]
+
+
+def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
+    """The rows, with an index that stands over or under another one in the line of text to which it belongs."""
+    out: list[list[Line]] = []
+    waiting: list[Line] = []
+    for row, following in pairwise([*rows, []]):
+        if len(row) == 1 and out and _is_index(row[0], out[-1]):
+            out[-1].append(row[0])
+        elif len(row) == 1 and following and _is_index(row[0], following):
+            waiting.append(row[0])
+        else:
+            out.append([*row, *waiting])
+            waiting = []
+    return out
+
+
+def _is_index(fragment: Line, row: Sequence[Line]) -> bool:
+    main = max(row, key=lambda f: len(f.text))
+    shared = min(main.bottom, fragment.bottom) - max(main.top, fragment.top)
+    small = fragment.size < 0.85 * main.size and len(fragment.text.strip()) <= _LONGEST_INDEX
+    inside = main.x0 < fragment.x0 and fragment.x1 < max(f.x1 for f in row) + fragment.size
+    return small and inside and shared > 0.3 * (fragment.bottom - fragment.top) and len(main.text) >= _SHORTEST_LINE
 
 
 def _same_row(row: Sequence[Line], fragment: Line) -> bool:

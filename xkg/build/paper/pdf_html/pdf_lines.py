@@ -31,6 +31,7 @@ _ITALIC_FLAG, _WIDEST_GAP = 1 << 6, 1.6
 _DIGITS = frozenset("0123456789")
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
+_DOTLESS = {"ı": "i", "ȷ": "j"}  # below an accent
 _lock = threading.Lock()  # pdfium keeps one state for all threads
 
 
@@ -67,10 +68,12 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of most of its letters."""
+        """The size of most of its letters; small capitals count as those beside them."""
         weights: dict[float, int] = {}
-        for run in self.runs:
-            weights[run.style.size] = weights.get(run.style.size, 0) + len(run.text.replace(" ", ""))
+        for before, run in zip((None, *self.runs), self.runs, strict=False):
+            small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
+            size = before.style.size if before is not None and small and before.text[-1:].isupper() else run.style.size
+            weights[size] = weights.get(size, 0) + len(run.text.replace(" ", ""))
         return max(weights, key=lambda size: (weights[size], size))
 
 
@@ -205,16 +208,20 @@ def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Charact
             space = True
             continue
         if accent is not None and _over(accent, character):
-            character.text = unicodedata.normalize("NFC", character.text + _ACCENTS[accent.text])
+            character.text = _with_accent(character.text, accent.text)
             accent = None
         if character.text in _ACCENTS:
             if last is not None and _over(character, last):
-                last.text = unicodedata.normalize("NFC", last.text + _ACCENTS[character.text])
+                last.text = _with_accent(last.text, character.text)
             else:
                 accent = character
             continue
         yield character, space
         last, space = character, False
+
+
+def _with_accent(letter: str, accent: str) -> str:
+    return unicodedata.normalize("NFC", _DOTLESS.get(letter, letter) + _ACCENTS[accent])
 
 
 def _over(accent: _Character, letter: _Character) -> bool:

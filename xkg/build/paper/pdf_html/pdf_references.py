@@ -21,6 +21,7 @@ _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to 
 _MOST = 0.8  # of the entries
 _FEWEST_AFTER = 2  # that are no longer entries without a year
 _FEWEST_WORDS = 4
+_FEWEST_LETTERS = 0.55  # of the characters of an entry without a year
 _SURE = 0.9  # plausible beginnings from which on the way that gives more of them is right
 _LONGEST = 12  # lines of an entry on the average
 
@@ -56,6 +57,8 @@ def _end(dated: Sequence[bool]) -> int:
 
 def _is_entry(text: str) -> bool:
     words = re.findall(r"[^\W\d_]+", text)
+    if _DATED.search(text) is None and sum(map(len, words)) < _FEWEST_LETTERS * len(text.replace(" ", "")):
+        return False  # a row of a table
     return not (text.isupper() and "." not in text) and (len(words) >= _FEWEST_WORDS or "." in text.strip(" ."))
 
 

@@ -1,0 +1,62 @@
+"""The title and the abstract of a printed paper."""
+
+import re
+from collections.abc import Sequence
+
+from xkg.build.paper.headings import normalised
+from xkg.build.paper.pdf_html.pdf_headings import KNOWN_TITLE, HeadingFonts, without_number
+from xkg.build.paper.pdf_html.pdf_kinds import kind_of
+from xkg.build.paper.pdf_html.pdf_layout import Placed
+from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, text_of
+
+_ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
+_SHORTEST_ABSTRACT = 40  # words
+
+
+def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tuple[int, int]:
+    """The first and last line of the title: the largest text of the first page's upper part."""
+    page = [p for p in lines if p.line.page == lines[0].line.page]
+    upper = [i for i, p in enumerate(page) if p.line.top < 0.6 * max(q.line.bottom for q in page)]
+    if len(metadata_title.split()) > 2:
+        for start in upper:
+            for end in range(start + 1, min(start + 5, len(page) + 1)):
+                if normalised(text_of(page[start:end])) == normalised(metadata_title):
+                    return start, end
+    large = [i for i in upper if len(re.findall(r"[^\W\d_]", page[i].line.text)) >= 4]
+    sizes = {i: page[i].line.size for i in large}
+    for size in sorted(set(sizes.values()), reverse=True):
+        if size < 1.05 * body:
+            break
+        start = next(i for i in large if sizes[i] == size)
+        end = start + 1
+        while end in sizes and sizes[end] >= 0.95 * size and page[end].line.top - page[end - 1].line.bottom < size:
+            end += 1
+        if len(text_of(page[start:end]).split()) > 2:
+            return start, end
+    return 0, 0
+
+
+def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
+    """Whether the paper's text begins here: with its abstract, or with its first section."""
+    title = without_number(text_of(group)).strip(" .:")
+    return abstract_mark(group) > 0 or (
+        fonts.level(group) > 0 and (KNOWN_TITLE.match(title) is not None or "A B S T" in title)
+    )
+
+
+def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
+    """The paragraphs of running text that stand before a first section without being called an abstract."""
+    running = [i for i, group in enumerate(front) if kind_of(group, body) == "text" and TERMINAL.search(text_of(group))]
+    words = sum(len(text_of(front[index]).split()) for index in running)
+    return frozenset(running if words >= _SHORTEST_ABSTRACT else ())
+
+
+def abstract_mark(lines: Sequence[Placed]) -> int:
+    """The length of "Abstract—" or the like at the start of a paragraph, 0 where it begins otherwise."""
+    match = _ABSTRACT.match(lines[0].line.text)
+    if match is not None:
+        return match.end()
+    first = lines[0].line.runs[0]
+    return (
+        len(first.text) if first.style.bold and re.fullmatch(r"(?i)abstract\s*", first.text) and len(lines) > 1 else 0
+    )

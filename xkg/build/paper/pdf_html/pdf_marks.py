@@ -1,0 +1,34 @@
+"""What shows in the characters of a printed line: a formula, or the beginning of a caption, an algorithm, or a list."""
+
+import re
+from collections.abc import Sequence
+
+from xkg.build.paper.pdf_html.pdf_layout import Placed
+
+CAPTION = re.compile(r"(?:Figure|FIGURE|Fig\.|FIG\.|Table|TABLE|Tab\.|Listing)\s{0,2}[A-Z]?\.?(?:\d+|[IVX]+)[a-z]?\b")
+ALGORITHM = re.compile(r"(?:Algorithm|ALGORITHM|Procedure)\s+[A-Z]?\.?\d{1,3}\b")
+STEP = re.compile(
+    r"(?i)\s*(?:\d{1,3}\s*[:.]|(?:end|return|input|output|require|ensure|until|repeat|initiali[sz]e|while|for|foreach|if|"
+    r"else|data|result|parameters?|procedure|function|do|set|compute|update|sample)\b)"
+)
+ITEM = re.compile(r"(?:[•▪■◦‣∙–-]|\(?\d{1,2}[.)]|\([a-z]\)|\([ivx]{1,4}\)|\[\d{1,3}\])\s")
+TERMINAL = re.compile(r"[.:!?][)\]”\"’']?\s*$")
+_NUMBERED = re.compile(r"\S {2,}\([A-Z]?\.?\d{1,3}(?:\.\d{1,3}){0,2}[a-z]?\)\s*$")
+MATH_SIGN = re.compile(r"[=<>≤≥≈∼∝∑∏∫∈→←∂∇±×·⊙∥≜≡]|arg ?m|\(\d{1,3}[a-z]?\)\s*$")
+
+
+def text_of(group: Sequence[Placed]) -> str:
+    return " ".join(placed.line.text.strip() for placed in group)
+
+
+def is_math(placed: Placed) -> bool:
+    """Whether a line is a displayed formula or a part of one: few words, and signs or indices."""
+    text = placed.line.text
+    words = [w for run in placed.line.runs if not run.style.math for w in re.findall(r"[^\W\d_]{3,}", run.text)]
+    printed = len(text.replace(" ", ""))
+    inset = placed.line.x0 - placed.left > 1.2 * placed.line.size
+    share = sum(len(word) for word in words) / max(1, printed)
+    signs = bool(MATH_SIGN.search(text)) or any(run.style.math for run in placed.line.runs)
+    if inset and _NUMBERED.search(text) and placed.line.x1 > placed.right - 3:
+        return share < 0.7 and len(words) < 8  # its letters may be unreadable
+    return share < 0.4 and signs and (inset or share < 0.15) and len(words) < 8
