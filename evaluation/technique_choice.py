@@ -3,32 +3,41 @@
 Gold files and papers are those of `evaluation.techniques`. A candidate (`xkg.build.techniques.learned`) is right where
 it matches a technique of the reader's list. Of several that match the same one, the one that most kinds of places
 give is an example, and the others are none, so that it is learned which name to take. Logistic regression with a
-Gaussian prior on standardised features, by Newton's method.
+Gaussian prior: numbers are scaled to one standard deviation, words are not, so that rare ones count for little.
 
 Prints recall and precision at several probabilities, each paper judged by coefficients fitted without its fold, and
-with `--write` stores the coefficients of all papers in `xkg/build/techniques/learned/coefficients.py`.
+with `--write` stores the coefficients of all papers beside `xkg.build.techniques.learned.choice`.
 """
 
 import argparse
-from collections.abc import Sequence
+import json
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
 
 from evaluation.techniques import ALIKE, NEAR, Gold, likeness, read_gold
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.definitions import read
-from xkg.build.techniques.learned.candidates import CAPTION, PHRASE, Candidate, candidates
-from xkg.build.techniques.learned.choice import distinct, probability
-from xkg.build.techniques.learned.features import Features
+from xkg.build.techniques.learned.candidates import CAPTION, PHRASE, Candidate
+from xkg.build.techniques.learned.choice import COEFFICIENTS, describe, distinct, probability
+from xkg.build.techniques.learned.context_words import KINDS
 from xkg.build.techniques.names import abbreviations
 
-PRIOR = 10.0  # inverse variance of the prior
+VARIANCE = 0.1  # of the prior
+WORD_SCALE = 1.0
+LEAST_PAPERS_OF_WORD = 15
+SMALLEST = 0.03
 FOLDS = 10
-COEFFICIENTS = Path("xkg/build/techniques/learned/coefficients.py")
+NEGATIVES = 0.2  # share of the candidates that are phrases alone and not right, which stand for all of these
+WRITTEN = Path("xkg/build/techniques/learned") / COEFFICIENTS
 PROBABILITIES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 
 Matrix = NDArray[np.float64]
@@ -40,7 +49,7 @@ class Example:
 
     golds: list[Gold]
     candidates: list[Candidate]
-    features: list[dict[str, float]]
+    features: list[Mapping[str, float]]
     matches: list[list[tuple[float, int]]]
 
     def labels(self) -> tuple[Matrix, Matrix]:
@@ -58,9 +67,10 @@ class Example:
 def example(document: Document, golds: list[Gold]) -> Example:
     """The candidates of a paper, compared with its gold."""
     reader, parts = read(document)
-    found = candidates(reader, parts, abbreviations(s.text for s in reader.sentences))
-    features = Features(reader, found)
-    return Example(golds, found, [features.of(c) for c in found], [_matches(document, c, golds) for c in found])
+    described = describe(reader, parts, abbreviations(s.text for s in reader.sentences))
+    found = [each.candidate for each in described]
+    features = [each.features for each in described]
+    return Example(golds, found, features, [_matches(document, c, golds) for c in found])
 
 
 def _matches(document: Document, candidate: Candidate, golds: Sequence[Gold]) -> list[tuple[float, int]]:
@@ -77,24 +87,43 @@ def _matches(document: Document, candidate: Candidate, golds: Sequence[Gold]) ->
 
 def fit(examples: Sequence[Example]) -> dict[str, float]:
     """Coefficients by feature, and the intercept by ""."""
-    names = sorted({name for e in examples for row in e.features for name in row})
-    values = np.array([[row.get(name, 0.0) for name in names] for e in examples for row in e.features])
-    labels = [e.labels() for e in examples]
-    right, weight = (np.concatenate([each[k] for each in labels]) for k in (0, 1))
-    mean, scale = values.mean(0), values.std(0) + 1e-6
-    standard = np.c_[(values - mean) / scale, np.ones(len(values))]
-    prior = np.diag([*[PRIOR] * len(names), 1e-6])
-    found = np.zeros(len(names) + 1)
-    for _ in range(50):
-        guess = 1 / (1 + np.exp(-standard @ found))
-        gradient = standard.T @ (weight * (guess - right)) + prior @ found
-        hessian = (standard * (weight * guess * (1 - guess) + 1e-9)[:, None]).T @ standard + prior
-        step = np.linalg.solve(hessian, gradient)
-        found -= step
-        if np.abs(step).max() < 1e-6:
-            break
-    slopes = found[:-1] / scale
-    return {"": float(found[-1] - slopes @ mean), **{n: float(s) for n, s in zip(names, slopes, strict=True)}}
+    chance = random.Random(0)
+    rows: list[Mapping[str, float]] = []
+    right: list[float] = []
+    weights: list[float] = []
+    for each in examples:
+        for candidate, features, label, weight in zip(each.candidates, each.features, *each.labels(), strict=True):
+            is_sampled = not label and set(candidate.kinds) <= {PHRASE, CAPTION}
+            if weight and (not is_sampled or chance.random() < NEGATIVES):
+                rows.append(features)
+                right.append(label)
+                weights.append(1 / NEGATIVES if is_sampled else 1.0)
+    names = _names(examples)
+    values = _matrix(rows, {name: n for n, name in enumerate(names)})
+    mean = np.asarray(values.mean(axis=0)).ravel()
+    variance = np.asarray(values.power(2).mean(axis=0)).ravel() - mean**2
+    deviation = np.sqrt(np.maximum(variance, 0.0)) + 1e-6
+    scale = np.array([WORD_SCALE if _is_word(name) else 1 / d for name, d in zip(names, deviation, strict=True)])
+    model = LogisticRegression(C=VARIANCE, max_iter=1000)
+    model.fit(values.multiply(scale).tocsr(), right, sample_weight=weights)
+    slopes = model.coef_[0] * scale
+    return {"": float(model.intercept_[0]), **{n: float(s) for n, s in zip(names, slopes, strict=True)}}
+
+
+def _is_word(feature: str) -> bool:
+    return feature.partition(":")[0] in KINDS
+
+
+def _names(examples: Sequence[Example]) -> list[str]:
+    """The features of any paper, and the words of enough of them."""
+    papers = Counter(name for each in examples for name in {name for row in each.features for name in row})
+    return sorted(name for name, count in papers.items() if not _is_word(name) or count >= LEAST_PAPERS_OF_WORD)
+
+
+def _matrix(rows: Sequence[Mapping[str, float]], columns: Mapping[str, int]) -> csr_matrix:
+    found = [(i, columns[name], value) for i, row in enumerate(rows) for name, value in row.items() if name in columns]
+    where, which, values = zip(*found, strict=True)
+    return csr_matrix((values, (where, which)), shape=(len(rows), len(columns)))
 
 
 def counts(paper: Example, probabilities: Sequence[float], least: float) -> Matrix:
@@ -114,21 +143,18 @@ def counts(paper: Example, probabilities: Sequence[float], least: float) -> Matr
     return np.array([found.count("main"), kinds.count("main"), *supporting, len(right), len(chosen)], dtype=float)
 
 
-def write(coefficients: dict[str, float], path: Path, papers: int) -> None:
-    lines = [f"    {name!r}: {value:.4f},".replace("'", '"') for name, value in coefficients.items()]
-    text = (
-        f'"""Coefficients of `choice`, fitted on {papers} papers by `python -m evaluation.technique_choice`.\n\n'
-        'They are log odds for each unit of a feature; "" is the intercept."""\n\n'
-        "COEFFICIENTS = {\n" + "\n".join(lines) + "\n}\n"
-    )
-    path.write_text(text, encoding="utf-8")
+def write(coefficients: Mapping[str, float], path: Path) -> None:
+    """Stores the coefficients to two decimals, but for the smallest, which decide nothing."""
+    rounded = {name: round(value, 2) for name, value in sorted(coefficients.items())}
+    text = json.dumps({name: value for name, value in rounded.items() if abs(value) >= SMALLEST or not name}, indent=0)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--papers", type=Path, required=True, help="a folder with a folder of sources for each paper")
-    parser.add_argument("--write", action="store_true", help=f"store the coefficients of all papers in {COEFFICIENTS}")
+    parser.add_argument("--write", action="store_true", help=f"store the coefficients of all papers in {WRITTEN}")
     options = parser.parse_args(arguments)
     examples = [
         example(parse_paper(options.papers / paper / golds[0].main_file), golds)
@@ -147,7 +173,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         shares = [total[0] / total[1], total[2] / total[3], total[4] / max(1.0, total[5])]
         print(f"{least:11} {shares[0]:6.2f} {shares[1]:18.2f} {shares[2]:11.2f} {int(total[5]):8}")
     if options.write:
-        write(fit(examples), COEFFICIENTS, len(examples))
+        write(fit(examples), WRITTEN)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """The fit of how techniques are chosen."""
 
-import runpy
+import json
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from evaluation.technique_choice import Example, counts, fit, write
+from evaluation.technique_choice import LEAST_PAPERS_OF_WORD, Example, counts, fit, write
 from evaluation.techniques import Gold
 from xkg.build.techniques.learned.candidates import Candidate
 from xkg.build.techniques.learned.choice import probability
@@ -17,7 +16,8 @@ def _paper(name: str) -> Example:
         for kind, word in (("main", "egg rotation"), ("supporting", "nest mask"), ("mentioned", "feather filter"))
     ]
     found = [Candidate(n) for n in ("egg rotation", "tern egg rotation", "nest mask", "idle bird", "wet stone")]
-    found[0].kinds["section"] = 1
+    for candidate in found:
+        candidate.kinds["section"] = 1
     features = [{"heading": 1.0}, {"heading": 1.0, "long": 1.0}, {"heading": 1.0}, {"plural": 1.0}, {}]
     return Example(golds, found, features, [[(1.0, 0)], [(0.8, 0)], [(1.0, 1)], [], []])
 
@@ -39,7 +39,13 @@ def test_counts_of_a_choice() -> None:
     assert counts(paper, [0.9, 0.8, 0.6, 0.1, 0.2], 0.5).tolist() == [1, 1, 2, 2, 2, 2]
 
 
-def test_coefficients_are_written_as_a_module(tmp_path: Path) -> None:
-    write({"": -1.5, "kind: call": 0.25}, tmp_path / "coefficients.py", 3)
-    module = runpy.run_path(str(tmp_path / "coefficients.py"))
-    assert module["COEFFICIENTS"] == pytest.approx({"": -1.5, "kind: call": 0.25})
+def test_a_word_counts_from_enough_papers_on() -> None:
+    papers = [_paper(str(n)) for n in range(LEAST_PAPERS_OF_WORD)]
+    papers = [replace(p, features=[{**row, "ends: rotation": 1.0} for row in p.features]) for p in papers]
+    rare = [replace(papers[0], features=[{**row, "ends: mask": 1.0} for row in papers[0].features]), *papers[1:]]
+    assert {"ends: rotation"} == {name for name in fit(rare) if name.startswith("ends")}
+
+
+def test_coefficients_are_stored_without_the_smallest(tmp_path: Path) -> None:
+    write({"": 0.0, "kind: call": 0.254, "plural": -0.001}, tmp_path / "coefficients.json")
+    assert json.loads((tmp_path / "coefficients.json").read_text("utf-8")) == {"": 0.0, "kind: call": 0.25}

@@ -35,6 +35,7 @@ def test_systems_paper_with_run_in_headings() -> None:
     _, found = read("systems.tex")
     assert tree(found) == [
         (0, "TideCache"),
+        (1, "Paged attention"),
         (1, "Page coalescing"),
         (1, "Look-ahead prefetcher"),
         (2, "exponential moving average"),

@@ -52,14 +52,19 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
         yield from freeze(node.children, paper_id, technique)
 
 
-def extract(document: Document, paper_id: str) -> Extraction:
-    """Techniques, findings and resources of a paper. Without a named method of its own, a paper has several roots; an
-    empty paper has none."""
-    reader, parts = read(document)
-    tree = Tree(reader, parts)
+def marked(document: Document) -> Tree:
+    """The techniques that a paper's structure marks."""
+    tree = Tree(*read(document))
     for add in (add_headings, add_algorithms, add_terms):
         add(tree)
     merge_duplicates(tree)
+    return tree
+
+
+def extract(document: Document, paper_id: str) -> Extraction:
+    """Techniques, findings and resources of a paper. Without a named method of its own, a paper has several roots; an
+    empty paper has none."""
+    tree = marked(document)
     choose(tree)
     tops = tree.finish()
     for top in tops:
@@ -67,6 +72,6 @@ def extract(document: Document, paper_id: str) -> Extraction:
             top.kind = "methodology"
     return Extraction(
         techniques=tuple(freeze(tops, paper_id)),
-        findings=claims.findings(reader, tree.proposal.names if tree.proposal else (), paper_id),
-        resources=claims.resources(reader, paper_id),
+        findings=claims.findings(tree.reader, tree.proposal.names if tree.proposal else (), paper_id),
+        resources=claims.resources(tree.reader, paper_id),
     )

@@ -91,7 +91,7 @@ def is_name(text: str, *, proper: bool = False) -> bool:
         return False
     if is_adjective(found[-1]) and not symbol:
         return False
-    if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al", text):
+    if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al|\bhttps?\b", text):
         return False
     return any(w not in GENERIC and w not in LITTLE and len(w) > 1 for w in found) or (proper and is_proper(text))
 

@@ -5,13 +5,14 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build.techniques.papers import techniques
 from xkg.build.paper.read import parse_paper
 from xkg.build.techniques.definitions import read
+from xkg.build.techniques.extract import extract
 from xkg.build.techniques.learned.candidates import Candidate, candidates, phrases
 from xkg.build.techniques.learned.choice import distinct, probability
 from xkg.build.techniques.learned.features import Features
 from xkg.build.techniques.names import abbreviations, key
+from xkg.model import Technique
 
 _BODY = (
     "\\documentclass{article}\n\\title{Tern Sampling with Nest Pruning}\n\\begin{document}\n\\maketitle\n"
@@ -21,6 +22,21 @@ _BODY = (
     "the feather filter.\n\\begin{algorithm}\\caption{Training of the shell decoder}\\end{algorithm}\n"
     "\\section{Experiments}\nTS wins.\n\\end{document}\n"
 )
+
+
+_LIKELY = (
+    "\\documentclass{article}\n\\title{Tern Sampling with Nest Pruning}\n\\begin{document}\n\\maketitle\n"
+    "\\section{Introduction}\nWe propose Tern Sampling (TS).\n\\section{Method}\nTS has two parts.\n"
+    "\\subsection{Hatching Network}\nThe hatching network maps eggs to birds with a radial basis function kernel. "
+    "The radial basis function kernel \\cite{a} weighs eggs: \\[k = 1\\] Birds leave.\n"
+    "\\section{Experiments}\nTS wins with the radial basis function kernel.\n\\end{document}\n"
+)
+
+
+def _techniques(folder: Path, text: str) -> tuple[Technique, ...]:
+    path = folder / "paper.tex"
+    path.write_text(text, encoding="utf-8")
+    return extract(parse_paper(path), "title:tern").techniques
 
 
 def _read(folder: Path, text: str = _BODY) -> tuple[list[Candidate], Features]:
@@ -78,14 +94,17 @@ def test_names_of_one_technique_are_one() -> None:
     assert distinct([long, again, other]) == [long, other]
 
 
-def test_a_component_that_headings_only_mention(tmp_path: Path) -> None:
-    found = techniques(
-        tmp_path,
-        "TS has two parts.\n\\subsection{Egg rotation for the hatching network}\nWe rotate eggs: \\[r = 1\\]\n"
-        "The hatching network maps eggs to birds. We train the hatching network slowly: \\[h = 2\\]\n",
-    )
-    assert found["hatching network"].parent == found["Egg rotation for the hatching network"].id
-    assert found["hatching network"].definition.startswith("The hatching network maps eggs to birds.")
+def test_what_is_likely_is_added_below_what_structure_marks(tmp_path: Path) -> None:
+    found = {t.name: t for t in _techniques(tmp_path, _LIKELY)}
+    assert found["radial basis function kernel"].parent == found["Hatching Network"].id
+    assert not {"egg", "eggs", "birds"} & found.keys()
+
+
+def test_the_long_form_of_an_abbreviated_technique_is_not_added_again(tmp_path: Path) -> None:
+    again = _LIKELY.replace("TS has two parts.", "TS has two parts.\n\\subsection{RBF Kernel Updates}\nThey are small.")
+    names = [t.name for t in _techniques(tmp_path, again)]
+    assert "RBF Kernel Updates" in names
+    assert "radial basis function kernel" not in names
 
 
 @given(st.dictionaries(st.text(min_size=1), st.floats(-1e6, 1e6)), st.floats(-1e3, 1e3))

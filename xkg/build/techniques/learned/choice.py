@@ -1,18 +1,24 @@
-"""Adds to the techniques that structure marks (`headings`, `algorithms`, `terms`) those that a logistic regression
-chooses among all candidates. `evaluation.technique_choice` fits the coefficients, and measures them on papers that they
-were not fitted on."""
+"""Which candidates are techniques: a logistic regression over all names of a paper adds to what structure marks
+(`headings`, `algorithms`, `terms`). `evaluation.technique_choice` fits the coefficients, and measures them on papers
+that they were not fitted on."""
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
 
+from xkg.build.techniques.definitions import Reader
 from xkg.build.techniques.learned.candidates import Candidate, candidates
-from xkg.build.techniques.learned.coefficients import COEFFICIENTS
+from xkg.build.techniques.learned.context_words import context_words
 from xkg.build.techniques.learned.features import Features
-from xkg.build.techniques.names import head, is_name, is_no_technique, same, words
-from xkg.build.techniques.section_roles import Role
-from xkg.build.techniques.tree import MAIN, MAX_TECHNIQUES, Node, Tree
+from xkg.build.techniques.names import is_name, same, words
+from xkg.build.techniques.section_roles import Part, Role
+from xkg.build.techniques.tree import MAX_TECHNIQUES, Node, Tree
 
-LEAST = 0.5  # probability
+COEFFICIENTS = "coefficients.json"
+LEAST = 0.6  # probability
 _ASIDES = frozenset({Role.THEORY, Role.DISCUSSION, Role.CONCLUSION, Role.BACK})
 _AFTER = frozenset({Role.EXPERIMENTS, Role.DETAILS})
 _MOST_LIKELIEST = 400  # compared with one another
@@ -20,51 +26,71 @@ _NAMING = 3  # sentences that name an added technique
 _ALIKE = 0.7  # share of the words of two names (Dice) from which they are one technique
 
 
-def probability(features: Mapping[str, float], coefficients: Mapping[str, float] = COEFFICIENTS) -> float:
+class Described(NamedTuple):
+    """A candidate with its features, and the numbers of the sentences that mention it."""
+
+    candidate: Candidate
+    features: Mapping[str, float]
+    mentions: Sequence[int]
+
+
+def describe(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> list[Described]:
+    """All candidates of a paper."""
+    found = candidates(reader, parts, shorts)
+    features = Features(reader, found)
+    described = []
+    for candidate in found:
+        mentions = features.mentions[candidate]
+        own = {**features.of(candidate), **context_words(reader, candidate, mentions)}
+        described.append(Described(candidate, own, mentions))
+    return described
+
+
+def probability(features: Mapping[str, float], coefficients: Mapping[str, float] | None = None) -> float:
     """The probability that a candidate is a technique; "" is the intercept."""
-    odds = coefficients[""] + sum(coefficients.get(name, 0.0) * value for name, value in features.items())
+    weights = coefficients if coefficients is not None else stored_coefficients()
+    odds = weights[""] + sum(weights.get(name, 0.0) * value for name, value in features.items())
     return 1 / (1 + math.exp(-min(50.0, max(-50.0, odds))))
+
+
+@cache
+def stored_coefficients() -> Mapping[str, float]:
+    """Log odds for each unit of a feature, as `evaluation.technique_choice` fitted them."""
+    coefficients: dict[str, float] = json.loads(files(__package__).joinpath(COEFFICIENTS).read_text("utf-8"))
+    return coefficients
 
 
 def choose(tree: Tree) -> None:
     """Adds the likely candidates that the tree does not have yet. Nothing is removed: structure marks its techniques by
     the grammar of their sentences too, which the features do not see."""
-    found = candidates(tree.reader, tree.parts, tree.shorts)
-    features = Features(tree.reader, found)
-    likely = {c: probability(features.of(c)) for c in found}
-    likeliest = [c for c in sorted(found, key=lambda c: -likely[c]) if likely[c] >= LEAST and _may_be_added(c)]
+    described = [
+        each
+        for each in describe(tree.reader, tree.parts, tree.shorts)
+        if _is_specific(each.candidate) and _may_head(tree, each)
+    ]
+    likely = {each.candidate: probability(each.features) for each in described}
+    mentions = {each.candidate: each.mentions for each in described}
+    likeliest = [c for c in sorted(likely, key=lambda c: -likely[c]) if likely[c] >= LEAST]
     nodes = list(tree.nodes())
     for candidate in distinct(likeliest[:_MOST_LIKELIEST])[:MAX_TECHNIQUES]:
-        known = [node for node in nodes if _is_one(candidate.names, node.names)]
-        if (
-            not known
-            and _in_method(tree, candidate, features.mentions[candidate])
-            and tree.find(candidate.name) is None
-            and not tree.is_root(candidate.name)
-        ):
-            nodes.append(_add(tree, candidate, features.mentions[candidate], likely[candidate]))
+        known = any(_is_one(candidate.names, n.names) or _is_spelt_out(candidate.name, n.names) for n in nodes)
+        if not known and tree.find(candidate.name) is None and not tree.is_root(candidate.name):
+            nodes.append(_add(tree, candidate, mentions[candidate], likely[candidate]))
 
 
-def _may_be_added(candidate: Candidate) -> bool:
-    """Whether a name is specific enough: one word only where it is an abbreviation, a function only where the method
-    has a heading for it or it is displayed."""
-    if not is_name(candidate.name) or is_no_technique(candidate.name):
-        return False
-    shown = "define" in candidate.kinds or any(part.role in MAIN for part in candidate.headings)
-    if head(candidate.name) in ("function", "functions") and not shown:
-        return False
-    return len(words(candidate.name)) > 1 or any(sum(c.isupper() for c in n) > 1 for n in candidate.spellings)
+def _is_specific(candidate: Candidate) -> bool:
+    """Whether a name can be a technique's: one word only where it is an abbreviation."""
+    abbreviated = any(sum(c.isupper() for c in spelling) > 1 for spelling in candidate.spellings)
+    return is_name(candidate.name) and (len(words(candidate.name)) > 1 or abbreviated)
 
 
-def _in_method(tree: Tree, candidate: Candidate, mentions: Sequence[int]) -> bool:
-    """Whether a candidate is of the method: a heading of a proof or of an aside is not, one of the experiments is
-    where it is mentioned outside of them, and a phrase where it is mentioned in the method, if there is one."""
-    roles = {tree.reader.role(i) for i in mentions}
-    if candidate.headings:
-        headed = {part.role for part in candidate.headings}
-        return not headed <= _ASIDES and (not headed <= _AFTER | _ASIDES or not roles <= _AFTER | _ASIDES)
-    has_method = any(p.role in MAIN for top in tree.parts for p in top.walk())
-    return not has_method or not roles.isdisjoint(MAIN)
+def _may_head(tree: Tree, described: Described) -> bool:
+    """Headings of proofs and of asides name no technique, those of experiments only one that is mentioned outside."""
+    headed = {part.role for part in described.candidate.headings}
+    if not headed <= _ASIDES | _AFTER:
+        return True
+    roles = {tree.reader.role(i) for i in described.mentions}
+    return not headed or (not headed <= _ASIDES and not roles <= _ASIDES | _AFTER)
 
 
 def distinct(ordered: Iterable[Candidate]) -> list[Candidate]:
@@ -77,6 +103,21 @@ def distinct(ordered: Iterable[Candidate]) -> list[Candidate]:
             chosen.append(candidate)
             headings |= mine
     return chosen
+
+
+def _is_spelt_out(name: str, others: Sequence[str]) -> bool:
+    """Whether a name spells out what another abbreviates: "radial basis function kernel" is in "RBF Kernel with Median
+    Heuristic"."""
+    parts = words(name)
+    for other in others:
+        theirs = set(words(other))
+        for short in (word.casefold() for word in other.split() if len(word) > 1 and word.isupper()):
+            for start in range(len(parts) - len(short) + 1):
+                end = start + len(short)
+                spelt = "".join(part[0] for part in parts[start:end])
+                if spelt == short and theirs.issuperset([*parts[:start], *parts[end:]]):
+                    return True
+    return False
 
 
 def _is_one(names: Sequence[str], others: Sequence[str]) -> bool:
