@@ -1,6 +1,7 @@
 """Short ids and names mean what they were made for, and nothing else."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -95,6 +96,20 @@ def test_a_paper_is_meant_by_the_start_of_its_title_and_by_its_method(snapshot: 
     with pytest.raises(UnknownIdError) as unknown:
         paper_id(snapshot, "smoke hives")
     assert unknown.value.nearest[0] == HIVES
+
+
+def test_papers_of_one_beginning_have_the_shortest_that_means_each(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    titles = {
+        "Why do all the hives hum at night": "why-do-all-the-hives-hum-at",
+        "Why do all the hives hum": "title:why-do-all-the-hives-hum",
+        "Why do all the hives hum in winter and in spring": "why-do-all-the-hives-hum-in",
+        "Why do some hives hum": "why-do-some",
+    }
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish([bundle(f"title:{slug(title)}", title, (f"Humming {n}",)) for n, title in enumerate(titles)])
+    with store.snapshot() as snapshot:
+        assert {title: short_paper(snapshot, f"title:{slug(title)}") for title in titles} == titles
+    store.close()
 
 
 def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:

@@ -6,6 +6,7 @@ with `@` and its own digest.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from xkg.errors import AmbiguousIdError, UnknownIdError
@@ -150,8 +151,12 @@ def short_paper(snapshot: Snapshot, paper: str) -> str:
     head = slug(heading.title.partition(":")[0]).split("-") if heading and ":" in heading.title else words
     if len(head) < _TITLE_WORDS and snapshot.called("-".join(head)) == [paper]:
         return "-".join(head)
-    starts = ("-".join(words[:count]) for count in range(_TITLE_WORDS, len(words)))
-    return next((start for start in starts if snapshot.called(start) == [paper]), paper)
+    starts = ["-".join(words[:count]) for count in range(_TITLE_WORDS, len(words))]
+    if starts and snapshot.called(starts[0]) == [paper]:
+        return starts[0]
+    # Where a beginning means no other paper, so do all longer ones.
+    shortest = bisect_left(starts, True, lo=1, key=lambda start: snapshot.called(start) == [paper]) if starts else 0
+    return starts[shortest] if shortest < len(starts) else paper
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
