@@ -32,7 +32,7 @@ def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
         opened.source,
         Grounding,
         lambda: ground(extraction.techniques, codebase, context.embedder, document),
-        lambda g: f"{len(g.primaries)} of {len(extraction.techniques)} techniques located",
+        lambda g: describe_grounding(g, len(extraction.techniques)),
     )
     candidates = cache.stage(
         "modularize",
@@ -48,6 +48,13 @@ def describe_extraction(extraction: Extraction) -> str:
     """An extraction in a few words."""
     counted = len(extraction.techniques), len(extraction.findings), len(extraction.resources)
     return "{} techniques, {} findings, {} resources".format(*counted)
+
+
+def describe_grounding(grounding: Grounding, techniques: int) -> str:
+    """A grounding in a few words: what is located, and what only doubtfully."""
+    doubtful = len(grounding.doubtful - set(grounding.primaries))
+    located = f"{len(grounding.primaries)} of {techniques} techniques located"
+    return f"{located}, {doubtful} more doubtfully" if doubtful else located
 
 
 def _candidates(grounding: Grounding, codebase: Codebase) -> CodeNodes:

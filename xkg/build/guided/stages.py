@@ -20,7 +20,7 @@ from xkg.build.guided.reading.sweep import Sweep, in_preorder, sweep_with_model
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
-from xkg.build.static_stages import describe_extraction
+from xkg.build.static_stages import describe_extraction, describe_grounding
 from xkg.build.techniques.extract import Extraction
 from xkg.errors import AnswerError, LanguageModelError
 from xkg.llm.client import LanguageModel
@@ -156,7 +156,7 @@ class GuidedBuild:
                 self._ask,
                 self._jobs,
             ),
-            lambda g: f"{len(g.grounding.primaries)} of {len(techniques)} techniques located",
+            lambda g: describe_grounding(g.grounding, len(techniques)),
             keep=lambda g: not g.failed,
         )
         self._grounding = merged([self._grounding, grounded.grounding], self.techniques)
