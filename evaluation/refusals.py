@@ -45,8 +45,8 @@ def main() -> None:
         if options.kg is None:
             options.kg = Path(folder) / "kg"
             import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
-        embedder = OnnxEmbedder()
-        store = EmbeddedStore(options.kg, lambda: embedder)
+        embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
+        store = EmbeddedStore(options.kg, OnnxEmbedder)
         for file in options.queries:
             queries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
             with store.snapshot() as snapshot:

@@ -140,8 +140,8 @@ def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -
 def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
     queries = [json.loads(line) for line in queries_file.read_text(encoding="utf-8").splitlines() if line]
-    embedder = OnnxEmbedder()
-    store = EmbeddedStore(kg, lambda: embedder)
+    embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
+    store = EmbeddedStore(kg, OnnxEmbedder)
 
     def seek(
         snapshot: Snapshot, query: str, k: int, filters: Filters = EVERYTHING, *, bar: float = FITS

@@ -2,6 +2,8 @@
 
     python -m evaluation.speed.search_cost --kg DIR [--calls N] [--seconds S] [--clients N]
 
+The embedding has the weights as they are published, 32 bits each; a search reads its query with eight.
+
 Over stdio the echo, the embedding (in this process, with as many threads as the server's) and the search of one text
 follow one another, so that all three meet the same machine; each figure is a median, its ratio that of search to echo
 and embedding together. Short questions have some twelve words, long ones are a technique's name and definition; none is

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from xkg.embeddings.base import Passage
+from xkg.embeddings.bert_onnx import in_eight_bits
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.embeddings.onnx_weights import MINILM, find_weights
 from xkg.errors import EmbeddingError
@@ -126,6 +128,12 @@ def real() -> OnnxEmbedder:
     return OnnxEmbedder()
 
 
+@pytest.fixture(scope="module")
+def eight() -> OnnxEmbedder:
+    """In eight bits, as queries are read."""
+    return OnnxEmbedder(eight_bits=True)
+
+
 @pytest.mark.parametrize("prefix", ["", "bert."])
 def test_small_random_model_equals_the_paper(tmp_path: Path, prefix: str) -> None:
     weights = random_weights(prefix)
@@ -157,32 +165,59 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
 
 @settings(max_examples=25, deadline=None)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
-def test_texts_in_one_row_are_read_as_they_are_alone(real: OnnxEmbedder, texts: list[str]) -> None:
-    alone = real.encode(texts)
-    for reading, vector in zip(alone, real.embed(texts), strict=True):
+@pytest.mark.parametrize("bits", [8, 32])
+def test_a_text_is_read_among_others_as_it_is_alone(
+    real: OnnxEmbedder, eight: OnnxEmbedder, bits: int, texts: list[str]
+) -> None:
+    embedder = eight if bits == 8 else real
+    for text, reading, vector in zip(texts, embedder.encode(texts), embedder.embed(texts), strict=True):
         assert np.array_equal(reading.vector, vector)
-    for together, reading in zip(real.encode_together(texts), alone, strict=True):
-        assert np.abs(together.vector - reading.vector).max() < 1e-6
-        assert together.words == reading.words
-        assert np.bitwise_count(together.codes ^ reading.codes).sum() <= 2  # a number about 0 has either sign
+        assert np.array_equal(reading.vector, embedder.embed([text])[0])
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder, together: bool) -> None:
+def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None:
     segments = ["clip the gradient of each example", "add noise to the gradient", "an example " * 300]
-    encode = real.encode_together if together else real.encode
-    whole, first, second, third = encode([Passage("clip and add noise", segments), *segments])
-    for reading, alone in zip((first, second, third), real.encode(segments), strict=True):
-        assert np.abs(reading.vector - alone.vector).max() < 1e-6
-        assert reading.words == alone.words
+    whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
     assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
     assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
     # the third has most of the tokens
     assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
     only = first.words.index("clip")
-    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2
-    (single,) = encode([Passage("another text", segments[:1])])
+    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number about 0 has either sign
+    (single,) = real.encode([Passage("another text", segments[:1])])
     assert np.abs(single.vector - first.vector).max() < 1e-6
+
+
+def test_vectors_in_eight_bits_point_where_the_others_do(real: OnnxEmbedder, eight: OnnxEmbedder) -> None:
+    texts = ["kernelized Stein discrepancy", "a controller that raises the imitation penalty", SENTENCE * 20, "", "?!"]
+    cosines = (real.embed(texts) * eight.embed(texts)).sum(axis=1)
+    assert cosines[:3].min() > 0.999
+    assert cosines.min() > 0.997
+    assert eight.dimension == real.dimension
+    assert eight.model == real.model
+
+
+def test_a_small_model_in_eight_bits_is_near_the_paper(tmp_path: Path) -> None:
+    """Its rows are no whole number of blocks."""
+    weights = random_weights("bert.")
+    embedder = OnnxEmbedder(write_model(tmp_path / "tiny", weights), model="tiny", eight_bits=True)
+    expected = forward(weights, CONFIG, [2, *(WORDS.index(word) for word in SENTENCE.split()), 3])
+    assert embedder.embed([SENTENCE])[0] @ expected > 0.99
+
+
+@given(
+    matrix=arrays(
+        np.float32,
+        st.tuples(st.integers(1, 3), st.integers(1, 70)),
+        elements=st.floats(-100, 100, width=32, allow_subnormal=False),
+    )
+)
+def test_eight_bits_keep_each_number_to_half_a_step(matrix: NDArray[np.float32]) -> None:
+    codes, scales = in_eight_bits(matrix)
+    back = ((codes.astype(np.float64) - 128) * scales[..., None]).reshape(len(matrix), -1)
+    steps = np.repeat(scales, codes.shape[2], axis=1)[:, : matrix.shape[1]]
+    assert (np.abs(back[:, : matrix.shape[1]] - matrix) <= 0.501 * steps + 1e-30).all()
+    assert not back[:, matrix.shape[1] :].any()
 
 
 def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:
@@ -205,6 +240,8 @@ def test_a_word_is_nearer_to_itself_in_the_same_sense(real: OnnxEmbedder) -> Non
 def test_thread_count_does_not_matter(real: OnnxEmbedder) -> None:
     texts = ["we train a small net " * n for n in (1, 3, 3, 30)]
     assert np.array_equal(OnnxEmbedder(threads=1).embed(texts), real.embed(texts))
+    few, more = (OnnxEmbedder(threads=threads, eight_bits=True) for threads in (1, 3))
+    assert np.array_equal(few.embed(texts), more.embed(texts))
 
 
 def test_text_beyond_the_limit_does_not_count(tiny: Path, real: OnnxEmbedder) -> None:

@@ -4,13 +4,23 @@ Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 20
 (Attention, Gelu, LayerNormalization): the runtime has a kernel for each, so no optimiser is needed at load time.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from xkg.embeddings import onnx_format
 from xkg.errors import EmbeddingError
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
 WORDS = "embeddings.word_embeddings.weight"
+BLOCK = 32
+"""So many numbers share a scale. With 128, kernels for few and for many tokens differ in the last bits."""
+_RUNTIME = "com.microsoft"
+"""The runtime's own operators, beside those of ONNX."""
 
 
 def prefix_of(tensors: Mapping[str, Any]) -> str:
@@ -20,19 +30,38 @@ def prefix_of(tensors: Mapping[str, Any]) -> str:
 
 def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
     """The serialised model: `words` float32 (batch, tokens, hidden), which has the vector of each token in
-    `WORDS` of the weights, `positions` int64 (tokens) and `mask` float32 (tokens, tokens) → `last_hidden_state` float32
-    (batch, tokens, hidden).
-
-    `mask` is added to what each token attends to by how much: 0 within a text, far below that between texts that stand
-    in one row. All rows have the same positions and mask. `tensors` is the header of the safetensors
-    file called `location`, whose data begins at byte `start`. Raises `EmbeddingError` for another architecture.
+    `WORDS` of the weights, and `positions` int64 (tokens), the same for all rows → `last_hidden_state` float32 (batch,
+    tokens, hidden). `tensors` is the header of the safetensors file called `location`, whose data begins at byte
+    `start`. Raises `EmbeddingError` for another architecture.
     """
     try:
         return _Graph(config, tensors, location, start).bert()
     except KeyError as error:
-        raise EmbeddingError(
-            f"{location} lacks {error}: only BERT models run from safetensors, use model.onnx"
-        ) from error
+        raise _lacking(location, error) from error
+
+
+def bert_graph_in_eight_bits(
+    config: Mapping[str, Any],
+    tensors: Mapping[str, Any],
+    location: str,
+    start: int,
+    read: Callable[[int, Sequence[int]], NDArray[np.float32]],
+) -> bytes:
+    """As `bert_graph`, with the matrices of the layers inside, in eight bits: a quarter of the weights, which a short
+    text costs most to read. `read` gives the numbers of the file from a byte on, in a shape.
+
+    Each `BLOCK` numbers of a row have a scale, and so have, when it runs, as many that a matrix is multiplied with
+    (`accuracy_level` 4): Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is
+    described in https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits.
+    """
+    try:
+        return _EightBitGraph(config, tensors, location, start, read).bert()
+    except KeyError as error:
+        raise _lacking(location, error) from error
+
+
+def _lacking(location: str, error: KeyError) -> EmbeddingError:
+    return EmbeddingError(f"{location} lacks {error}: only BERT models run from safetensors, use model.onnx")
 
 
 class _Graph:
@@ -65,17 +94,16 @@ class _Graph:
         x = self.op("Reshape", x, rows)
         for i in range(config["num_hidden_layers"]):
             layer = f"encoder.layer.{i}"
-            heads = [
-                self.op("Reshape", self.linear(x, f"{layer}.attention.self.{part}"), shape)
-                for part in ("query", "key", "value")
-            ]
+            heads = self.linear(x, *(f"{layer}.attention.self.{part}" for part in ("query", "key", "value")))
             count = config["num_attention_heads"]
-            attended = self.op("Attention", *heads, "mask", q_num_heads=count, kv_num_heads=count)
-            attended = self.linear(self.op("Reshape", attended, rows), f"{layer}.attention.output.dense")
+            heads = [self.op("Reshape", head, shape) for head in heads]
+            attended = self.op("Attention", *heads, q_num_heads=count, kv_num_heads=count)
+            (attended,) = self.linear(self.op("Reshape", attended, rows), f"{layer}.attention.output.dense")
             x = self.norm(self.op("Add", attended, x), f"{layer}.attention.output.LayerNorm")
-            inner = self.op("Gelu", self.linear(x, f"{layer}.intermediate.dense"))
-            x = self.norm(self.op("Add", self.linear(inner, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")
-        self.nodes.append(onnx_format.node("Reshape", [x, shape], "last_hidden_state", {}))
+            (inner,) = self.linear(x, f"{layer}.intermediate.dense")
+            (outer,) = self.linear(self.op("Gelu", inner), f"{layer}.output.dense")
+            x = self.norm(self.op("Add", outer, x), f"{layer}.output.LayerNorm")
+        self.nodes.append(onnx_format.node("Reshape", [x, shape], ["last_hidden_state"], {}))
         # Opset 23 is the first with Attention, and belongs to IR version 11.
         return onnx_format.model(
             self.nodes,
@@ -83,20 +111,22 @@ class _Graph:
             (
                 onnx_format.value("words", onnx_format.FLOAT, ("batch", "tokens", hidden)),
                 onnx_format.value("positions", onnx_format.INT64, ("tokens",)),
-                onnx_format.value("mask", onnx_format.FLOAT, ("tokens", "tokens")),
             ),
             (onnx_format.value("last_hidden_state", onnx_format.FLOAT, ("batch", "tokens", hidden)),),
-            opset=23,
+            opsets={"": 23, _RUNTIME: 1},
             ir_version=11,
         )
 
     def op(self, operator: str, *inputs: str, **attributes: int | float) -> str:
         output = f"{operator}_{len(self.nodes)}"
-        self.nodes.append(onnx_format.node(operator, inputs, output, attributes))
+        self.nodes.append(onnx_format.node(operator, inputs, [output], attributes))
         return output
 
-    def linear(self, x: str, name: str) -> str:
-        return self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1)
+    def linear(self, x: str, *names: str) -> list[str]:
+        """What each of these layers makes of `x`."""
+        return [
+            self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1) for name in names
+        ]
 
     def norm(self, x: str, name: str) -> str:
         epsilon = self.config["layer_norm_eps"]
@@ -109,11 +139,74 @@ class _Graph:
         return name
 
     def tensor(self, name: str) -> str:
+        shape, first, end = self.place(name)
+        self.initializers[name] = onnx_format.external_tensor(name, shape, self.location, first, end - first)
+        return name
+
+    def place(self, name: str) -> tuple[Sequence[int], int, int]:
+        """The shape of a tensor, and the bytes of the file in which it stands."""
         entry = self.tensors[self.prefix + name]
         if entry["dtype"] != "F32":
             raise EmbeddingError(f"{self.location} holds {entry['dtype']} numbers: only 32-bit floats are supported")
         first, end = entry["data_offsets"]
-        self.initializers[name] = onnx_format.external_tensor(
-            name, entry["shape"], self.location, self.start + first, end - first
+        return entry["shape"], self.start + first, self.start + end
+
+
+class _EightBitGraph(_Graph):
+    def __init__(
+        self,
+        config: Mapping[str, Any],
+        tensors: Mapping[str, Any],
+        location: str,
+        start: int,
+        read: Callable[[int, Sequence[int]], NDArray[np.float32]],
+    ) -> None:
+        super().__init__(config, tensors, location, start)
+        self.read = read
+
+    def linear(self, x: str, *names: str) -> list[str]:
+        """One product for all: each operator that is run costs a short text as much as its numbers."""
+        import numpy as np
+
+        matrix, bias = (
+            np.concatenate([self.numbers(f"{name}.{part}") for name in names]) for part in ("weight", "bias")
         )
+        codes, scales = in_eight_bits(matrix)
+        inputs = [
+            x,
+            self.inside(f"{names[0]}.codes", onnx_format.UINT8, codes),
+            self.inside(f"{names[0]}.scales", onnx_format.FLOAT, scales),
+            "",
+            "",
+            self.inside(f"{names[0]}.biases", onnx_format.FLOAT, bias),
+        ]
+        product = f"MatMulNBits_{len(self.nodes)}"
+        sizes = {"N": len(matrix), "K": matrix.shape[1], "bits": 8, "block_size": BLOCK, "accuracy_level": 4}
+        self.nodes.append(onnx_format.node("MatMulNBits", inputs, [product], sizes, _RUNTIME))
+        if len(names) == 1:
+            return [product]
+        outputs = [f"{product}_{name}" for name in names]
+        self.nodes.append(onnx_format.node("Split", [product], outputs, {"axis": 1, "num_outputs": len(names)}))
+        return outputs
+
+    def numbers(self, name: str) -> NDArray[np.float32]:
+        shape, first, _ = self.place(name)
+        return self.read(first, shape)
+
+    def inside(self, name: str, kind: int, values: NDArray[np.float32] | NDArray[np.uint8]) -> str:
+        self.initializers[name] = onnx_format.tensor(name, kind, values.shape, values.tobytes())
         return name
+
+
+def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """The codes of the numbers, of shape (rows, blocks, BLOCK), where 128 means 0, and the scale of each block, of
+    shape (rows, blocks): a number is about (code - 128) · scale. The last block of a row is filled with zeros."""
+    import numpy as np
+
+    rows, columns = matrix.shape
+    blocks = np.zeros((rows, -(-columns // BLOCK) * BLOCK), np.float32)
+    blocks[:, :columns] = matrix
+    blocks = blocks.reshape(rows, -1, BLOCK)
+    scales = np.abs(blocks).max(axis=2) / np.float32(127)
+    codes = np.rint(blocks / np.maximum(scales, np.finfo(np.float32).tiny)[..., None]) + 128
+    return codes.astype(np.uint8), scales

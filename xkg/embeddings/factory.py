@@ -4,8 +4,9 @@ from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 
 
-def make_embedder(settings: EmbeddingSettings) -> Embedder:
-    """The embedder that the settings choose; its `model` is `settings.vectors`. Only that provider's libraries are
+def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embedder:
+    """The embedder that the settings choose; its `model` is `settings.vectors`. With `queries`, one that is faster and
+    whose vectors are for comparing, not for storing, where the provider has such. Only that provider's libraries are
     imported. Raises `EmbeddingError` where they, weights or a key are missing; nothing is sent anywhere yet."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
@@ -17,4 +18,4 @@ def make_embedder(settings: EmbeddingSettings) -> Embedder:
         return SentenceTransformersEmbedder(settings.model, settings.weights, settings.threads)
     from xkg.embeddings.onnx import OnnxEmbedder
 
-    return OnnxEmbedder(settings.weights, settings.model, settings.threads)
+    return OnnxEmbedder(settings.weights, settings.model, settings.threads, eight_bits=queries)

@@ -5,21 +5,28 @@ Field numbers are those of <https://github.com/onnx/onnx/blob/main/onnx/onnx.pro
 """
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-FLOAT, INT64 = 1, 7
+FLOAT, UINT8, INT64 = 1, 2, 7
 _EXTERNAL = 1
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
 
 
-def node(operator: str, inputs: Iterable[str], output: str, attributes: dict[str, int | float]) -> bytes:
-    """A `NodeProto` with one output."""
+def node(
+    operator: str,
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    attributes: Mapping[str, int | float],
+    domain: str = "",
+) -> bytes:
+    """A `NodeProto`. An input that is left out has an empty name; `domain` is empty for the standard operators."""
     return b"".join(
         (
             *(_text(1, name) for name in inputs),
-            _text(2, output),
+            *(_text(2, name) for name in outputs),
             _text(4, operator),
             *(_bytes(5, _attribute(name, value)) for name, value in attributes.items()),
+            _text(7, domain),
         )
     )
 
@@ -40,8 +47,13 @@ def external_tensor(name: str, shape: Sequence[int], location: str, offset: int,
 
 def integers(name: str, values: Sequence[int]) -> bytes:
     """A `TensorProto` of one dimension that holds 64-bit integers."""
-    raw = struct.pack(f"<{len(values)}q", *values)
-    return _number(1, len(values)) + _number(2, INT64) + _text(8, name) + _bytes(9, raw)
+    return tensor(name, INT64, [len(values)], struct.pack(f"<{len(values)}q", *values))
+
+
+def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
+    """A `TensorProto` that holds numbers of `kind`, in little-endian order."""
+    sizes = b"".join(_number(1, size) for size in shape)
+    return sizes + _number(2, kind) + _text(8, name) + _bytes(9, raw)
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
@@ -57,10 +69,10 @@ def model(
     inputs: Iterable[bytes],
     outputs: Iterable[bytes],
     *,
-    opset: int,
+    opsets: Mapping[str, int],
     ir_version: int,
 ) -> bytes:
-    """A `ModelProto` with one graph, of the standard operators of version `opset`."""
+    """A `ModelProto` with one graph; `opsets` has the version of each domain of operators."""
     graph = b"".join(
         (
             *(_bytes(1, each) for each in nodes),
@@ -70,7 +82,8 @@ def model(
             *(_bytes(12, each) for each in outputs),
         )
     )
-    return _number(1, ir_version) + _bytes(7, graph) + _bytes(8, _text(1, "") + _number(2, opset))
+    versions = b"".join(_bytes(8, _text(1, domain) + _number(2, version)) for domain, version in opsets.items())
+    return _number(1, ir_version) + _bytes(7, graph) + versions
 
 
 def _attribute(name: str, value: int | float) -> bytes:

@@ -11,16 +11,21 @@ import hashlib
 import importlib.util
 import json
 import logging
+import math
 import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from xkg.embeddings.token_rows import TokenRows
 from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
 from xkg.files import user_cache_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
@@ -106,8 +111,9 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
     return found
 
 
-def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:
-    """A session of the ONNX runtime over a file. Raises `EmbeddingError`."""
+def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_bits: bool = False) -> Any:
+    """A session of the ONNX runtime over a file; with `eight_bits` the matrices of safetensors in so many. Raises
+    `EmbeddingError`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -122,7 +128,7 @@ def load_session(weights: Path, config: dict[str, Any], threads: int) -> Any:
         # The graph is made of the fused operators already: optimising costs load time and gains nothing.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
-        source = _graph(weights, config)
+        source = _graph_in_eight_bits(weights, config) if eight_bits else _graph(weights, config)
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the runtime's errors share no base class but this
@@ -163,11 +169,25 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
     return tensors, start, header
 
 
+def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
+    """Not cached: it has the weights inside, and is made in 0.05 s."""
+    import numpy as np
+
+    from xkg.embeddings.bert_onnx import bert_graph_in_eight_bits
+
+    def read(place: int, shape: Sequence[int]) -> NDArray[np.float32]:
+        values: NDArray[np.float32] = np.fromfile(weights, "<f4", math.prod(shape), offset=place)
+        return values.reshape(shape)
+
+    tensors, start, _ = _read_header(weights)
+    return bert_graph_in_eight_bits(config, tensors, weights.name, start, read)
+
+
 def _graph(weights: Path, config: dict[str, Any]) -> bytes:
     """The ONNX graph over this file, from the cache where it is there. The key is the hash of all it depends on (the
     settings, the names and offsets of the tensors), so other weights in the same layout share it."""
     tensors, start, header = _read_header(weights)
-    key = hashlib.sha256(json.dumps([3, weights.name, config], sort_keys=True).encode() + header).hexdigest()
+    key = hashlib.sha256(json.dumps([5, weights.name, config], sort_keys=True).encode() + header).hexdigest()
     cached = user_cache_folder() / f"bert-{key[:32]}.onnx"
     try:
         stored = cached.read_bytes()

@@ -55,13 +55,14 @@ class Service:
         self._turn = threading.Lock()
         self._store: GraphStore | None = None
         self._embedder: Embedder | None = None
+        self._query_embedder: Embedder | None = None
         self._cached: CachedEmbedder | None = None
         self._copies: WorkingCopies | None = None
         self._parsers: Parsers | None = None
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
-        self._read = QueryEncoder(self._model)
+        self._read = QueryEncoder(self._query_model)
         self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
         self._measured: tuple[int, Ablations] | None = None  # of a generation
         self._listing = threading.Lock()
@@ -437,6 +438,16 @@ class Service:
 
                 self._embedder = make_embedder(self._settings.embedding)
             return self._embedder
+
+    def _query_model(self) -> "Embedder":
+        if self._settings.embedding.provider != "onnx":
+            return self._model()
+        with self._turn:
+            if self._query_embedder is None:
+                from xkg.embeddings.factory import make_embedder
+
+                self._query_embedder = make_embedder(self._settings.embedding, queries=True)
+            return self._query_embedder
 
     def _seek(
         self,

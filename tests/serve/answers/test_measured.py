@@ -21,7 +21,8 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service
         store.publish(bundles())
         store.add_ablations(ablations())
     monkeypatch.setattr(Service, "_opened", lambda self: self.__dict__.setdefault("_embedded", open_store(self.folder)))
-    monkeypatch.setattr(Service, "_model", lambda _: FakeHashEmbedder())
+    for model in ("_model", "_query_model"):
+        monkeypatch.setattr(Service, model, lambda _: FakeHashEmbedder())
     with closing(Service(settings)) as opened:
         yield opened
 

@@ -7,7 +7,7 @@ once; callers who come while it runs wait for the next run, which encodes the te
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
@@ -20,15 +20,8 @@ CACHED_TEXTS = 1024
 """Encoded texts in the cache, about 2.5 KB each."""
 
 
-@runtime_checkable
-class BatchEncoder(Protocol):
-    """An embedder that is faster with several short texts at once, at the cost of the last bits."""
-
-    def encode_together(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
-
-
 class QueryEncoder:
-    """Encodes texts with the model that `embedder` returns, to about 1e-7. Safe to use from several threads."""
+    """Encodes texts with the model that `embedder` returns. Safe to use from several threads."""
 
     def __init__(self, embedder: "Callable[[], Embedder]", size: int = CACHED_TEXTS) -> None:
         self._embedder = embedder
@@ -72,9 +65,7 @@ class QueryEncoder:
             return self._run(texts)  # the text of another caller may have failed
 
     def _run(self, texts: Sequence[str]) -> dict[str, EncodedText]:
-        model = self._embedder()
-        encoded = model.encode_together(texts) if isinstance(model, BatchEncoder) else encode(model, texts)
-        return dict(zip(texts, encoded, strict=True))
+        return dict(zip(texts, encode(self._embedder(), texts), strict=True))
 
 
 class _Run:
