@@ -33,7 +33,6 @@ from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours, starts
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.serve.search.candidates import DEPTH
-from xkg.serve.search.query_encoder import QueryEncoder
 from xkg.serve.service import ANSWERS
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
@@ -42,7 +41,6 @@ SEARCH = "search_techniques"
 NEW = f"{SEARCH}, new questions"
 AT = 10
 WORDS = 11
-TOGETHER = 8
 SUM_GOAL = 1.5
 MILLISECONDS_GOAL = 15.0
 SMALL = 100_000
@@ -155,23 +153,6 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
     return rows
 
 
-def together(embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
-    """Queries of as many threads at a time, through one run of the model and each through its own."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    rows = []
-    for threads in (TOGETHER, 8 * TOGETHER):
-        batched = QueryEncoder(lambda: embedder, size=0)
-        for name, way in (("each alone", embedder.embed), ("together", batched)):
-            with ThreadPoolExecutor(threads) as pool:
-                started, before = time.perf_counter(), time.process_time()
-                list(pool.map(way, ([question] for question in questions)))
-                each = (time.perf_counter() - started) / len(questions)
-            cpu = (time.process_time() - before) / len(questions)
-            rows.append(Timed(f"embedding for {threads} threads, {name}", [each] * 2, cpu))
-    return rows
-
-
 def recall(
     snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, vectors_file: Path, questions: Sequence[str]
 ) -> float | None:
@@ -220,11 +201,10 @@ def report(kg: Path, given: argparse.Namespace) -> None:
         techniques = len(snapshot.vector_index())
         console.print(f"{techniques:,} techniques of {snapshot.paper_count():,} papers, {kg}")
         alone = parts(snapshot, embedder, found.questions[: given.calls])
-        shared = together(embedder, found.questions[: 2 * given.calls])
         near = recall(snapshot, embedder, kg / VECTORS_FILE, found.questions[:200])
     store.close()
     tools = over_stdio(kg, found, given.calls)
-    console.print(_times("over stdio", tools), _times("in one process", [*alone, *shared]))
+    console.print(_times("over stdio", tools), _times("in one process", alone))
     _judge(console, techniques, tools, alone)
     if near is not None:
         console.print(f"recall@{AT} of the vector index: {near:.4f} (goal 0.99)")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xkg.blacklist import Blacklist
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, paper_of
+from xkg.store.graph_store import MOST_TITLES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,8 +67,8 @@ class WithoutExcluded:
     def paper_count(self) -> int:
         return self._inner.paper_count() - len(self._hidden)
 
-    def called(self, words: str) -> Sequence[str]:
-        return self._shown(self._inner.called(words))
+    def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
+        return self._shown(self._inner.called(words, most + len(self._hidden)))[:most]
 
     def headings(self, ids: Sequence[str]) -> "Mapping[str, Heading]":
         return self._inner.headings(self._shown(ids))

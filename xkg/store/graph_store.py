@@ -33,6 +33,9 @@ class Decision(Value):
         return self.first, self.second, self.judged
 
 
+MOST_TITLES = 50
+"""Of papers whose titles begin with the same words at most so many are listed."""
+
 Decisions = Mapping[tuple[str, str, str], Decision]
 """Decisions by their `key`."""
 
@@ -143,9 +146,9 @@ class Snapshot(Protocol):
         ...
 
     def paper_count(self) -> int: ...
-    def called(self, words: str) -> Sequence[str]:
+    def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         """The id of the paper that has this id, else ids of those of this title up to case, spaces and punctuation,
-        else of those whose titles begin with these words."""
+        else of those whose titles begin with these words; at most so many, in id order."""
         ...
 
     def headings(self, ids: Sequence[str]) -> Mapping[str, Heading]:

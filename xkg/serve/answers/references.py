@@ -149,14 +149,19 @@ def short_paper(snapshot: Snapshot, paper: str) -> str:
     heading = snapshot.headings([paper]).get(paper)
     words = paper.partition(":")[2].split("-")
     head = slug(heading.title.partition(":")[0]).split("-") if heading and ":" in heading.title else words
-    if len(head) < _TITLE_WORDS and snapshot.called("-".join(head)) == [paper]:
+    if len(head) < _TITLE_WORDS and _means(snapshot, "-".join(head), paper):
         return "-".join(head)
     starts = ["-".join(words[:count]) for count in range(_TITLE_WORDS, len(words))]
-    if starts and snapshot.called(starts[0]) == [paper]:
+    if starts and _means(snapshot, starts[0], paper):
         return starts[0]
     # Where a beginning means no other paper, so do all longer ones.
-    shortest = bisect_left(starts, True, lo=1, key=lambda start: snapshot.called(start) == [paper]) if starts else 0
+    shortest = bisect_left(starts, True, lo=1, key=lambda start: _means(snapshot, start, paper)) if starts else 0
     return starts[shortest] if shortest < len(starts) else paper
+
+
+def _means(snapshot: Snapshot, start: str, paper: str) -> bool:
+    """Whether this is the only paper of such a beginning."""
+    return list(snapshot.called(start, 2)) == [paper]
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:

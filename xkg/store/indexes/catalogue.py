@@ -19,13 +19,12 @@ from typing import Any
 
 from xkg.model import Code, Level, Paper, Technique
 from xkg.store.concepts.linking import RowLink
-from xkg.store.graph_store import Facts, Heading, Link, PaperLine, TechniqueView
+from xkg.store.graph_store import MOST_TITLES, Facts, Heading, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import Entry
 
 _BATCH = 500
 _WORD = re.compile(r"[^\W_]+")
 _AFTER_ANY = "\U0010ffff"
-_MOST_TITLES = 50
 _SCANNED = 1000
 
 CACHED_VIEWS = 2048
@@ -100,17 +99,20 @@ class Catalogue:
             self._count = int(self._all("SELECT count(*) FROM paper")[0][0])
         return self._count
 
-    def called(self, words: str) -> list[str]:
+    def called(self, words: str, most: int) -> list[str]:
         """Ids of the papers of this title, up to case, spaces and punctuation, in order; where there are none, of those
-        whose titles begin with these words."""
+        whose titles begin with these words; at most so many."""
         key = name_key(words)
         if not key:
             return []
-        if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY number", (key,)):
+        if found := self._all("SELECT id FROM paper WHERE key = ? ORDER BY number LIMIT ?", (key, most)):
             return [id_of(paper) for (paper,) in found]
-        statement = "SELECT id, title FROM paper WHERE key >= ? AND key < ? ORDER BY number LIMIT ?"
-        longer = self._all(statement, (key, key + _AFTER_ANY, _MOST_TITLES))
-        return [id_of(paper) for paper, title in longer if begins_with(json.loads(title), key)]
+        # In the order of the index: by number, all of a common beginning would be sorted for each look-up.
+        statement = "SELECT number, id, title FROM paper WHERE key >= ? AND key < ? ORDER BY key LIMIT ?"
+        with self._turn:
+            rows = self._db.execute(statement, (key, key + _AFTER_ANY, max(most, MOST_TITLES)))
+            longer = list(itertools.islice((row for row in rows if begins_with(json.loads(row[2]), key)), most))
+        return [id_of(paper) for _, paper, _ in sorted(longer)]
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)

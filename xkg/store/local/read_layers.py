@@ -63,12 +63,12 @@ class LayeredCatalogue:
     def paper_count(self) -> int:
         return self._base.paper_count() - len(self._dead) + len(self._papers_above)
 
-    def called(self, words: str) -> list[str]:
-        base = [paper for paper in self._base.called(words) if paper not in self._dead]
-        found = sorted(base + self._above.called(words))
+    def called(self, words: str, most: int) -> list[str]:
+        base = [paper for paper in self._base.called(words, most + len(self._dead)) if paper not in self._dead]
+        found = sorted(base + self._above.called(words, most))
         titles = self.headings(found)
         same = [paper for paper in found if name_key(titles[paper].title) == name_key(words)]
-        return same or found
+        return (same or found)[:most]
 
     def headings(self, ids: Iterable[str]) -> dict[str, Heading]:
         wanted = list(ids)

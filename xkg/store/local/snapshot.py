@@ -12,7 +12,7 @@ from xkg.model import Code, Paper, PaperBundle, paper_of
 from xkg.store import bundles
 from xkg.store.concepts.citations import citations_among, citations_of
 from xkg.store.concepts.names import names
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
+from xkg.store.graph_store import MOST_TITLES, Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
 from xkg.store.indexes.late_interaction import interaction, name_coverage
 from xkg.store.local.generation import BASE, CATALOGUE, GRAPH, REBUILD, TEXT, VECTORS, Generation
 from xkg.store.local.read_layers import open_catalogue, open_vectors
@@ -92,12 +92,12 @@ class EmbeddedSnapshot:
     def paper_count(self) -> int:
         return self._catalogue.paper_count() if self._catalogue else 0
 
-    def called(self, words: str) -> Sequence[str]:
+    def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         if self._catalogue is None:
             return []
         if self._catalogue.paper_file(words) is not None:
             return [words]
-        return self._catalogue.called(words)
+        return self._catalogue.called(words, most)
 
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
         return self._catalogue.headings(ids) if self._catalogue else {}

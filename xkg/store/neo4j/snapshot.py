@@ -14,7 +14,7 @@ from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
 from xkg.store.concepts.citations import citations_among, citations_of
-from xkg.store.graph_store import Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
+from xkg.store.graph_store import MOST_TITLES, Background, Coverage, Facts, Heading, Hit, Link, PaperLine, TechniqueView
 from xkg.store.index_entries import encodable, searched_entries
 from xkg.store.indexes.catalogue import begins_with, name_key
 from xkg.store.neo4j import name_lookup
@@ -95,13 +95,13 @@ class RemoteSnapshot:
     def paper_count(self) -> int:
         return len(self.paper_ids())
 
-    def called(self, words: str) -> Sequence[str]:
+    def called(self, words: str, most: int = MOST_TITLES) -> Sequence[str]:
         if self._views([words])[words] is not None:
             return [words]
         if not (key := name_key(words)):
             return []
         same = [paper.id for paper in self.papers() if name_key(paper.title) == key]
-        return same or [paper.id for paper in self.papers() if begins_with(paper.title, key)]
+        return (same or [paper.id for paper in self.papers() if begins_with(paper.title, key)])[:most]
 
     def headings(self, ids: Sequence[str]) -> dict[str, Heading]:
         known = {paper.id: paper for paper in self.papers()}
