@@ -101,7 +101,7 @@ class Held:
     def __init__(self, bundle: PaperBundle) -> None:
         self._bundle = bundle
 
-    def called(self, words: str, most: int = 1) -> Sequence[str]:
+    def called(self, words: str, most: int = 1) -> Sequence[str]:  # noqa: ARG002 (as the store has it)
         return [self._bundle.paper.id] if words == self._bundle.paper.id else []
 
     def headings(self, papers: Sequence[str]) -> dict[str, Heading]:

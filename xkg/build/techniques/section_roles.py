@@ -57,7 +57,7 @@ class Part:
 _TITLES: tuple[tuple[Role, str], ...] = (
     (
         Role.BACK,
-        r"^(?:references|bibliography|acknowledge?ments?|acknowledg\w*|funding|disclosure.*|"
+        r"^(?:references|bibliography|acknow\w*|funding|disclosure.*|"
         r"(?:author )?contributions? statement|author contributions|"
         r"(?:broader )?(?:impacts?|ethics|ethical)\b.*|societal impact.*|reproducibility.*|"
         r".*\bchecklist|conflicts? of interest.*|competing interests|"

@@ -53,6 +53,13 @@ def test_the_objective_and_the_algorithm_that_the_method_refers_to_are_in_a_shor
     assert "# Experiments" not in text
 
 
+def test_a_misspelt_acknowledgement_is_no_method(tmp_path: Path) -> None:
+    path = tmp_path / "p.tex"
+    path.write_text(PAPER.replace(r"\section{Our Method}", r"\section{Acknowldgements}"))
+    parts = read_passages(parse_paper(path)).parts
+    assert not [part for part in parts if part.title == "Acknowldgements" and part.role is not Role.BACK]
+
+
 def test_a_setup_before_the_method_is_background(tmp_path: Path) -> None:
     roles = {part.title: part.role for part in passages(tmp_path).parts}
     assert roles["Setup"] is Role.BACKGROUND
