@@ -52,8 +52,8 @@ def integers(name: str, values: Sequence[int]) -> bytes:
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
     """A `TensorProto` that holds numbers of `kind`, in little-endian order."""
-    sizes = b"".join(_number(1, size) for size in shape)
-    return sizes + _number(2, kind) + _text(8, name) + _bytes(9, raw)
+    sizes = (_number(1, size) for size in shape)
+    return b"".join((*sizes, _number(2, kind), _text(8, name), _head(9, raw), raw))
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
@@ -73,17 +73,17 @@ def model(
     ir_version: int,
 ) -> bytes:
     """A `ModelProto` with one graph; `opsets` has the version of each domain of operators."""
-    graph = b"".join(
-        (
-            *(_bytes(1, each) for each in nodes),
-            _text(2, "graph"),
-            *(_bytes(5, each) for each in initializers),
-            *(_bytes(11, each) for each in inputs),
-            *(_bytes(12, each) for each in outputs),
-        )
-    )
-    versions = b"".join(_bytes(8, _text(1, domain) + _number(2, version)) for domain, version in opsets.items())
-    return _number(1, ir_version) + _bytes(7, graph) + versions
+    # Weights may lie inside: they are joined once, since each copy of them costs milliseconds.
+    graph = [
+        *(_bytes(1, each) for each in nodes),
+        _text(2, "graph"),
+        *(part for each in initializers for part in (_head(5, each), each)),
+        *(_bytes(11, each) for each in inputs),
+        *(_bytes(12, each) for each in outputs),
+    ]
+    versions = (_bytes(8, _text(1, domain) + _number(2, version)) for domain, version in opsets.items())
+    length = sum(map(len, graph))
+    return b"".join((_number(1, ir_version), _varint(7 << 3 | 2), _varint(length), *graph, *versions))
 
 
 def _attribute(name: str, value: int | float) -> bytes:
@@ -101,7 +101,12 @@ def _text(field: int, value: str) -> bytes:
 
 
 def _bytes(field: int, value: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(value)) + value
+    return _head(field, value) + value
+
+
+def _head(field: int, value: bytes) -> bytes:
+    """What stands before a value of that length."""
+    return _varint(field << 3 | 2) + _varint(len(value))
 
 
 def _varint(value: int) -> bytes:
