@@ -1,9 +1,21 @@
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from xkg.serve import background
 from xkg.serve.background import THREADS, beside
+
+
+@pytest.fixture(autouse=True)
+def own_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Those of the process may still be at work for a test before."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        monkeypatch.setattr(background, "_pool", pool)
+        monkeypatch.setattr(background, "_free", threading.BoundedSemaphore(THREADS))
+        yield
 
 
 def test_work_goes_on_beside_the_callers_own() -> None:
@@ -33,7 +45,7 @@ def test_nothing_is_left_running_where_the_caller_fails() -> None:
 
     def fails() -> None:
         with beside(work):
-            assert begun.wait(10)
+            assert begun.wait(60)
             raise KeyError
 
     with pytest.raises(KeyError):
@@ -46,7 +58,7 @@ def test_who_finds_no_thread_free_does_the_work_alone() -> None:
     callers = []
 
     def occupied() -> None:
-        with beside(lambda: go_on.wait(10)) as result:
+        with beside(lambda: go_on.wait(60)) as result:
             result()
 
     others = [threading.Thread(target=occupied) for _ in range(THREADS)]
@@ -63,6 +75,8 @@ def test_who_finds_no_thread_free_does_the_work_alone() -> None:
         assert callers[-1] is threading.current_thread()
     finally:
         go_on.set()
+        for other in others:
+            other.join()
     with beside(lambda: callers.append(threading.current_thread()), worthwhile=False) as result:
         result()
     assert callers[-1] is threading.current_thread()
