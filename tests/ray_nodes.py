@@ -78,7 +78,7 @@ class Nodes:
                 os.kill(pid, signal.SIGKILL)
 
     def stop(self) -> None:
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while time.monotonic() < until and any(self._processes(number) for number in range(self.count)):
             for number in range(self.count):
                 self.kill(number)

@@ -23,7 +23,7 @@ def test_results_come_in_the_order_of_the_items_whatever_ends_first() -> None:
 @pytest.mark.parametrize("jobs", [1, 3, 0])
 def test_no_more_at_a_time_than_allowed(jobs: int) -> None:
     lock, at_once, most = threading.Lock(), 0, 0
-    full = threading.Barrier(max(jobs, 1), timeout=10)
+    full = threading.Barrier(max(jobs, 1), timeout=60)
 
     def work(_: int) -> None:
         nonlocal at_once, most

@@ -205,7 +205,7 @@ def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
             thread.join()
         notify(DAMPING)
         shown = "code 1/3  800 calls, 1,200,000 tokens, $8.00"
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while shown not in terminal.text and time.monotonic() < until:
             time.sleep(0.02)
     assert shown in terminal.text

@@ -163,7 +163,7 @@ def test_a_killed_process_is_started_anew() -> None:
     before = set(_workers())
     with ConfinedWorker(TASKS) as started:
         started.start()
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while not (new := set(_workers()) - before):  # until the process has become the worker
             assert time.monotonic() < until
             time.sleep(0.01)

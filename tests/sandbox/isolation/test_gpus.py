@@ -107,7 +107,7 @@ def test_a_run_opens_its_own_gpu_and_no_other(dev: Path, tmp_path: Path, name: s
 def test_each_run_has_a_gpu_of_its_own() -> None:
     taken = gpus.Taken(gpus.gpus(["nvidia"]))
     numbers: list[int] = []
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
 
     def run() -> None:
         with taken.one() as gpu:

@@ -186,7 +186,7 @@ def test_more_than_it_can_do_is_refused_and_the_rest_waits_its_turn(
             return server.client().post("/mcp", json=call("graph_schema"))
 
         answers = [pool.submit(ask) for _ in range(8)]
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while sum(answer.done() for answer in answers) < 5 and time.monotonic() < until:
             time.sleep(0.01)
         assert server.client().get("/healthz").status_code == 200
@@ -217,7 +217,7 @@ def test_work_under_way_is_finished_at_the_end(graph: Path, monkeypatch: pytest.
         answer = pool.submit(lambda: server.client().post("/mcp", json=call("graph_schema")))
         assert begun.wait(20)
         server.server.should_exit = True
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while _listens(server) and time.monotonic() < until:
             time.sleep(0.01)
         assert not _listens(server)
@@ -287,7 +287,7 @@ def test_a_reader_that_does_not_read_is_left(graph: Path, monkeypatch: pytest.Mo
     body = json.dumps(call("graph_schema")).encode()
     with running(graph, HttpSettings(request_seconds=0.3, concurrency=1)) as server:
         held = raw(server, HEAD, f"content-length: {len(body)}\r\n\r\n".encode(), body)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 60
         while "slow" not in rejected(server) and time.monotonic() < until:
             time.sleep(0.05)
         assert rejected(server) == {"slow": 1.0}
@@ -444,7 +444,7 @@ def test_no_answer_mixes_two_generations(tmp_path: Path, embedder: OnnxEmbedder)
         asking = [pool.submit(ask) for _ in range(4)]
         for number in range(1, 4):
             store.publish(papers(number))
-        until = time.monotonic() + 30
+        until = time.monotonic() + 60
         while {"State 3"} not in seen and time.monotonic() < until:
             time.sleep(0.01)
         ended.set()

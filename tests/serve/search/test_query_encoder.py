@@ -84,7 +84,7 @@ class SlowModel(Model):
 
 def waiting(vectors: QueryEncoder, count: int) -> None:
     """Returns when so many callers wait for the next run."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while (run := vectors._next) is None or run.callers < count:
         assert time.monotonic() < until
         time.sleep(0.001)

@@ -275,7 +275,7 @@ def test_a_query_over_its_time_is_gone_from_the_server(driver: neo4j.Driver) -> 
             "UNWIND range(1, 1000000) AS x UNWIND range(1, 1000000) AS y RETURN sum(x * y)",
             seconds=0.5,
         )
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while "sum(x * y)" in str(running := fetched(driver, "SHOW TRANSACTIONS YIELD currentQuery")):
         assert time.monotonic() < until, running
         time.sleep(0.1)
