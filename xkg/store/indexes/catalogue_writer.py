@@ -25,6 +25,7 @@ CREATE INDEX cites_cited ON cites (cited);
 CREATE TABLE technique (
     row INTEGER PRIMARY KEY, id BLOB UNIQUE, paper INTEGER, parent INTEGER, path TEXT, text_sha256 BLOB, body TEXT
 );
+CREATE INDEX technique_ids ON technique (row, id);
 CREATE INDEX technique_parent ON technique (parent);
 CREATE INDEX technique_paper ON technique (paper);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
