@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 import xkg
-from xkg.build.stage_cache import DECIDING, Event, StageCache, StageReport, stage_key
+from xkg.build.stage_cache import DECIDING, DECIDING_FILES, Event, StageCache, StageReport, stage_key
 from xkg.errors import StoreError
 
 
@@ -173,3 +173,6 @@ def test_the_version_of_the_pipeline_covers_all_that_decides_an_output() -> None
         "xkg.retry_after",
     }
     assert all((Path(xkg.__file__).parent / place).exists() for place in DECIDING)
+    kept = [file for place in DECIDING for file in (Path(xkg.__file__).parent / place).rglob("*") if file.is_file()]
+    suffixes = {file.suffix for file in kept if "__pycache__" not in file.parts}
+    assert suffixes - {*DECIDING_FILES, ".md"} <= {""}, "a table that decides an output is no part of the version"

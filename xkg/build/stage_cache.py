@@ -25,6 +25,8 @@ _OUTPUT = b'", "output": '
 
 # Files and folders of xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
+# Prompts (.md) have an identity of their own.
+DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
@@ -87,7 +89,7 @@ def sources_version(places: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for place in places:
-        files = [f for f in sorted((root / place).rglob("*")) if f.suffix in (".py", ".toml", ".txt")]
+        files = [f for f in sorted((root / place).rglob("*")) if f.suffix in DECIDING_FILES]
         for file in files or [root / place]:
             digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()[:12]
