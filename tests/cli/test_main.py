@@ -65,6 +65,8 @@ def test_an_empty_query_is_no_answer(xkg: Run, published: Path) -> None:
     asked = xkg("search", "  ", kg=published)
     assert asked.code == 1
     assert "the query is empty" in asked.line
+    assert "the technique is empty" in xkg("locate", " ", kg=published).line
+    assert "'--level': 'high' is not one of 'parsed'" in xkg("search", "x", "--level", "high", kg=published).line
 
 
 def test_search_says_where_and_what_it_found(xkg: Run, published: Path) -> None:
@@ -244,6 +246,8 @@ def test_a_parameter_that_names_no_paper_says_so(xkg: Run, published: Path) -> N
     [
         ("MATCH (t:Techniqe) RETURN t.name", "did you mean Technique?"),
         ("MATCH (t:Technique) RETURN t.nam", "did you mean t.name?"),
+        ("MATCH (t:Technique)--(p:Paper) RETURN p.nam", "properties are id, title, abstract"),
+        ("MATCH (t:Technique RETURN t.name", "close them before it"),
         ("MATCH (t:Technique)-[:has_components]->(c) RETURN c.name", "did you mean HAS_COMPONENT?"),
         ("MATCH (z:Zebra) RETURN z", "nodes are Paper, CitedWork, Technique"),
     ],

@@ -124,3 +124,22 @@ def test_code_stands_in_a_fence(language: str, shown: str) -> None:
     )  # fmt: skip
     assert f"\n{shown}\na = 1\n```\n" in text(answer)
     assert answer.notice == NOTICE
+
+
+def test_a_year_without_authors_is_no_name() -> None:
+    paper = PaperAnswer(
+        id="title:t",
+        title="T",
+        authors=(),
+        year=2020,
+        origin="build",
+        state="complete",
+        abstract="",
+        techniques=(),
+        repositories=(),
+        findings=(),
+        resources=(),
+    )
+    assert "year: 2020" in text(paper)
+    assert "by:" not in text(paper)
+    assert "by: Ada Lind, 2020" in text(paper.model_copy(update={"authors": ("Ada Lind",)}))

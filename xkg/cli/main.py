@@ -153,7 +153,7 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 
 
 def _usage(error: typer.TyperException) -> str:
-    message = " ".join(error.format_message().split()).rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
     if len(message) > _LONGEST_USAGE:  # it repeats what was typed, which a shell's glob makes long
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)

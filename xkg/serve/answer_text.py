@@ -182,9 +182,12 @@ def _pair(pair: Pair) -> str:
 
 
 def _paper_lines(answer: PaperAnswer) -> list[str]:
-    about = ", ".join([*answer.authors, *([str(answer.year)] if answer.year else [])])
+    year = str(answer.year) if answer.year else ""
     lines = [f"Paper: {answer.title}", f"{answer.id}  ({answer.origin}, {answer.state})"]
-    lines += [f"by: {about}"] if about else []
+    if answer.authors:
+        lines.append(f"by: {', '.join([*answer.authors, *([year] if year else [])])}")
+    elif year:
+        lines.append(f"year: {year}")
     if answer.incomplete:
         lines += ["", "Partial:", *(f"- {reason}" for reason in answer.incomplete)]
     if answer.abstract:

@@ -197,6 +197,8 @@ class Service:
         `InputError` too, for a folder without readable source."""
         from xkg.serve.search.locate import locate
 
+        if not text.strip():
+            raise InputError("the technique is empty: give its name, or say what the code should do")
         copy = None if repository is None else self._working_copies().read(repository, roots)
         with self._opened().snapshot() as whole:
             snapshot = self._shown(whole)

@@ -24,6 +24,39 @@ def test_a_folder_gives_the_same_as_its_main_file(tmp_path: Path) -> None:
     assert found.spans[0].path == "main.tex"
 
 
+def test_other_papers_of_a_folder_are_named(tmp_path: Path) -> None:
+    main = papers.latex_paper(tmp_path / "src")
+    other = "\\documentclass{article}\\title{Other}\\begin{document}\\section{One}x\\end{document}"
+    (main.parent / "slides.tex").write_text("\\documentclass{beamer}\\title{Talk}\\begin{document}x\\end{document}")
+    assert parse_paper(main.parent).warnings == parse_paper(main).warnings
+    (main.parent / "supplement.tex").write_text(other)
+    line = "main.tex was read; supplement.tex is a paper too: name it to read it instead"
+    assert parse_paper(main.parent).warnings == (line, *parse_paper(main).warnings)
+    for name in "abc":
+        (main.parent / f"{name}.tex").write_text(other)
+    line = "main.tex was read; supplement.tex, c.tex, b.tex and 1 more are papers too: name one to read it instead"
+    assert parse_paper(main.parent).warnings[0] == line
+
+
+def test_inputs_beside_the_main_files_folder_are_read_where_the_folder_around_both_is_given(tmp_path: Path) -> None:
+    body = "\\section{One}\\input{../tabs/one} A \\cite{a}.\\input{../../secret}\\bibliography{../refs}"
+    (tmp_path / "secret.tex").write_text("SECRET")
+    for name, content in {
+        "paper/main.tex": f"\\documentclass{{article}}\\title{{T}}\\begin{{document}}{body}\\end{{document}}",
+        "tabs/one.tex": "Told elsewhere.",
+        "refs.bib": "@misc{a, title={Terns}, year={2020}}",
+    }.items():
+        (tmp_path / "whole" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "whole" / name).write_text(content)
+    found = parse_paper(tmp_path / "whole")
+    assert "Told elsewhere." in found.text
+    assert "SECRET" not in found.text
+    assert [r.title for r in found.references] == ["Terns"]
+    alone = parse_paper(tmp_path / "whole" / "paper")
+    assert "Told elsewhere." not in alone.text
+    assert any("outside" in line for line in alone.warnings)
+
+
 def test_a_folder_with_markdown_only(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Read me")
     (tmp_path / "text.md").write_text("# The paper")

@@ -22,6 +22,11 @@ def test_the_words_before_an_equation_name_it(tmp_path: Path, introduction: str)
     assert "nest ranking loss" in techniques(tmp_path, f"{introduction}\n{_FORMULA}")
 
 
+def test_a_name_begins_behind_the_verb_that_introduces_it(tmp_path: Path) -> None:
+    found = techniques(tmp_path, f"This suggests a nest balancing objective for all eggs $i$:\n{_FORMULA}")
+    assert set(found) == {"TS", "nest balancing objective"}
+
+
 @pytest.mark.parametrize(
     "introduction",
     [

@@ -225,6 +225,15 @@ def test_what_is_too_large_is_refused_before_it_is_downloaded(
     assert not any("huge" in str(path) for path in environment.site.rglob("*")) if environment.site else False
 
 
+def test_packages_that_fit_alone_but_not_together_are_said_to_be_so(index: Index, environments: UvEnvironments) -> None:
+    for name, size in (("alpha", 9), ("beta", 14)):
+        index.add(name, "1.0", {f"{name}.py": "", f"{name}_data/x.so": os.urandom(size << 20)})
+    environment = environments.make(["alpha", "beta"])
+    assert environment.packages == ("alpha==1.0",)
+    reason = "needs about 20 MB, with the other packages 30 MB, limit is 20 MB (environment.max_mb)"
+    assert environment.missing["beta"] == reason
+
+
 def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index) -> None:
     index.parts = False
     index.add("bomb", "1.0", {"bomb.py": "", "bomb_data": bytes(30 << 20)})

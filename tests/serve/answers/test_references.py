@@ -112,6 +112,25 @@ def test_papers_of_one_beginning_have_the_shortest_that_means_each(tmp_path: Pat
     store.close()
 
 
+def test_a_short_id_of_a_paper_means_no_technique(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    smoker = "title:smoker-calming-hives-with-smoke"
+    singing = "title:hive-singing-queens-in-spring-and-in-autumn"
+    store.publish(
+        [
+            bundle(smoker, "Smoker: Calming Hives With Smoke", ("Smoker",), ("Smoker", "Hive Singing Queens")),
+            bundle(singing, "Hive Singing Queens in Spring and in Autumn", ("Song",), ("Song", "Smoke")),
+        ]
+    )
+    with store.snapshot() as snapshot:
+        assert short_paper(snapshot, smoker) == "smoker-calming-hives"
+        assert short_paper(snapshot, singing) == "hive-singing-queens-in"
+        # Before a mark nothing but a paper can stand.
+        assert short_paper(snapshot, smoker, before_mark=True) == "smoker"
+        assert short_paper(snapshot, singing, before_mark=True) == "hive-singing-queens"
+    store.close()
+
+
 def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:
     whole = code_answer(snapshot, "melt").id
     assert code_answer(snapshot, f"melt@{whole.rpartition('@')[2]}").id == whole

@@ -121,8 +121,9 @@ class PaperFiles:
         return text
 
     def text(self, path: str) -> str | None:
-        """The file's text with plain line ends; None where it is missing, outside the folder, or too large."""
-        normal = inside(path)
+        """The file's text with plain line ends; None where it is missing, outside what the reader gives, or too
+        large."""
+        normal = inside(path, self._folder)
         if normal is None:
             self._warn(f"{path} lies outside the paper's folder and was not read")
             return None
@@ -133,13 +134,26 @@ class PaperFiles:
             self._warn(f"not read: {error}")
             return None
 
+    def only(self, name: str) -> str | None:
+        """The text of the one file of this name in all that the reader gives, beside and above the folder too; None
+        where there is none, or several."""
+        try:
+            paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
+            data = self._reader.read(paths[0]) if len(paths) == 1 else None
+        except InputError:
+            return None
+        if data is None:
+            return None
+        self._hash.update(data)
+        return self._decode(name, data)
+
     def digest(self) -> str:
         """SHA-256 over the bytes of all files read, in the order of first reading."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
         if path not in self._texts:
-            data = self._reader.read(posixpath.join(self._folder, path))
+            data = self._reader.read(posixpath.normpath(posixpath.join(self._folder, path)))
             if data is not None:
                 self._hash.update(data)
             self._texts[path] = None if data is None else self._decode(path, data)
@@ -160,9 +174,10 @@ class PaperFiles:
             self.warnings.append(line)
 
 
-def inside(path: str) -> str | None:
-    """The path in normal form, None if it leaves its folder."""
-    normal = posixpath.normpath(path.strip().replace("\\", "/"))
-    if normal.startswith(("/", "../")) or normal in ("..", ".") or "\0" in path or ":" in normal.split("/")[0]:
+def inside(path: str, folder: str = "") -> str | None:
+    """The path in normal form, from `folder`; None if it leaves the folder around that."""
+    plain = path.strip().replace("\\", "/")
+    whole = posixpath.normpath(posixpath.join(folder, plain))
+    if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:
         return None
-    return normal
+    return posixpath.relpath(whole, folder) if folder else whole

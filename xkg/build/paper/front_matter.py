@@ -14,7 +14,8 @@ _VENUE = re.compile(
 )
 _INSTITUTION = re.compile(
     r"(?i)universi|institut|department|school|laborator|\blabs?\b|college|academy|centre|center|research|inc\b|corp|"
-    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b"
+    r"google|deepmind|meta\b|microsoft|openai|amazon|faculty|group|team|equal|contribut|correspond|http|street|road|\bai\b|"
+    r"\b(?:univ|uc|eth|epfl|tech|inria|cnrs|csail|nvidia)\b"
 )
 _PARTICLES = frozenset(
     ("van", "von", "de", "der", "den", "del", "della", "di", "da", "dos", "du", "la", "le", "el", "al", "bin", "ibn",

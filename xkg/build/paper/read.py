@@ -1,6 +1,7 @@
 """Reads a paper from disk: finds its main file and the parser for it."""
 
 import os
+import posixpath
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
 LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+_MOST_NAMED = 3
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
@@ -140,7 +142,23 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
     _main_text(files, name, path / main)
-    return parse_latex(files, name) if name.lower().endswith(LATEX) else parse_markdown(files, name)
+    if not name.lower().endswith(LATEX):
+        return parse_markdown(files, name)
+    document = parse_latex(files, name)
+    read = {posixpath.normpath(posixpath.join(folder, span.path)) for span in document.spans}
+    others = [name for rank, name in ranked if all(rank[:3]) and name not in read]
+    return _with_warning(document, f"{main} was read; {_listed(others)}") if others else document
+
+
+def _with_warning(document: Document, line: str) -> Document:
+    return document.model_copy(update={"warnings": (line, *document.warnings)})
+
+
+def _listed(others: list[str]) -> str:
+    """What else could have been meant by a folder."""
+    some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
+    stand = "are papers too: name one" if len(others) > 1 else "is a paper too: name it"
+    return f"{some} {stand} to read it instead"
 
 
 def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:

@@ -54,16 +54,17 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 
 def _short(claim: str) -> str:
-    """The claim's first clause as a name, at most eighteen words."""
+    """The claim's first clause as a name, at most eighteen words, with an ellipsis where there were more."""
     claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
-        r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even)\b|\.\s", claim
+        r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even|where)\b|\.\s",
+        claim,
     )[0]
     clause_words = clause.split()[:NAME_WORDS]
     cut = len(clause_words) < len(clause.split())
     while cut and len(clause_words) > 4 and clause_words[-1].strip(",").casefold() in _DANGLING:
         clause_words.pop()
-    name = " ".join(clause_words).strip(" ,.;:")
+    name = " ".join(clause_words).strip(" ,.;:") + ("…" if cut else "")
     return name[:1].upper() + name[1:]
 
 

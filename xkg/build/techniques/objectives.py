@@ -15,7 +15,7 @@ _KIND = (
 )
 _NAMED = re.compile(
     rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|[Ff]ollowing|[Tt]his|[Ee]ach|[Nn]ew|(?:minimi|maximi|optimi)[sz](?:e|es|ing))\s+"
-    rf"((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?)\b"
+    rf"((?:(?!(?:an?|the)\s)[^\W\d_][\w-]*\s+){{1,4}}?{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?)\b"
 )
 _OF_KIND = re.compile(rf"\b{_KIND}(?:\s+(?:function|term|rule|step|estimator|problem))?$", re.IGNORECASE)
 # A further clause has its own subject: "the operator is linear, so that … is given by".

@@ -120,6 +120,12 @@ def failure_of(stderr: str) -> Failed:
     return Failed(cause[:240] or "uv failed without a message")
 
 
+def _megabytes(size: int) -> str:
+    """In the unit of the limit, rounded up: what is too large never reads as if it fitted."""
+    step = 10 if size < 1000 << 20 else 100
+    return f"{-(-size // (step << 20)) * step:,}"
+
+
 def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, Any]:
     """The wheels to install for the imports, and why the others are missing; with the versions that `dated` sees,
     unless `uv` provides more imports. Raises `Unreachable`."""
@@ -174,11 +180,13 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     wheels = closure(wanted)
 
     limit = request["max_mb"] << 20
-    while wanted and sum(inspected[wheel].size for wheel in wheels) > limit:
+    while wanted and (together := sum(inspected[wheel].size for wheel in wheels)) > limit:
         sizes = {want: sum(inspected[wheel].size for wheel in closure([want])) for want in wanted}
         largest = max(wanted, key=lambda want: sizes[want])
-        needs = f"{round(sizes[largest] / 1e6, -1 if sizes[largest] < 1e9 else -2):,.0f}"
-        missing[largest.module] = f"needs about {needs} MB, limit is {request['max_mb']:,} MB (environment.max_mb)"
+        needs = f"needs about {_megabytes(sizes[largest])} MB"
+        if sizes[largest] <= limit:
+            needs += f", with the other packages {_megabytes(together)} MB"
+        missing[largest.module] = f"{needs}, limit is {request['max_mb']:,} MB (environment.max_mb)"
         wanted.remove(largest)
         wheels = closure(wanted)
     return {

@@ -131,7 +131,7 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
     if named == [technique]:
         return end
     if paper not in papers:
-        papers[paper] = short_paper(snapshot, paper)
+        papers[paper] = short_paper(snapshot, paper, before_mark=True)
     own = [t.partition("#")[2] for t in named if paper_of(t) == paper]
     names = path.split("/")
     for start in range(len(names) - 1, -1, -1):
@@ -141,27 +141,30 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
     return f"{papers[paper]}#{path}"
 
 
-def short_paper(snapshot: Snapshot, paper: str) -> str:
-    """The shortest reference to a paper that means no other: its id, or for one that is a title the words before a
-    colon, or the first three or more."""
+def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
+    """The shortest reference to a paper that means no other paper and no technique: its id, or for one that is a title
+    the words before a colon, or the first three or more. `before_mark`: to be followed by `#`, where no technique can
+    be meant."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)
     words = paper.partition(":")[2].split("-")
     head = slug(heading.title.partition(":")[0]).split("-") if heading and ":" in heading.title else words
-    if len(head) < _TITLE_WORDS and _means(snapshot, "-".join(head), paper):
+
+    def free(start: str) -> bool:
+        return before_mark or not snapshot.named(start)
+
+    def means(start: str) -> bool:
+        return list(snapshot.called(start, 2)) == [paper]
+
+    if len(head) < _TITLE_WORDS and means("-".join(head)) and free("-".join(head)):
         return "-".join(head)
     starts = ["-".join(words[:count]) for count in range(_TITLE_WORDS, len(words))]
-    if starts and _means(snapshot, starts[0], paper):
+    if starts and means(starts[0]) and free(starts[0]):
         return starts[0]
     # Where a beginning means no other paper, so do all longer ones.
-    shortest = bisect_left(starts, True, lo=1, key=lambda start: _means(snapshot, start, paper)) if starts else 0
-    return starts[shortest] if shortest < len(starts) else paper
-
-
-def _means(snapshot: Snapshot, start: str, paper: str) -> bool:
-    """Whether this is the only paper of such a beginning."""
-    return list(snapshot.called(start, 2)) == [paper]
+    shortest = bisect_left(starts, True, key=means)
+    return next(filter(free, starts[shortest:]), paper)
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:

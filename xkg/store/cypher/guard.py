@@ -241,7 +241,9 @@ class _Reader:
         if word == "WITH" and self.keyword(i - 1) in ("STARTS", "ENDS"):
             return
         if self.nesting and " " not in self.nesting[-1]:
-            raise refused(word, "cannot stand inside brackets; put it in backticks if it is a name")
+            raise refused(
+                word, "cannot stand inside brackets; close them before it, or put it in backticks if it is a name"
+            )
         following = (self.at(i + 1) or _NOTHING).word
         if word == "OPTIONAL" and following != "MATCH":
             raise refused("OPTIONAL", "must be followed by MATCH")

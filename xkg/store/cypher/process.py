@@ -72,7 +72,7 @@ class QueryProcess:
         finally:
             self._lock.release()
         if "error" in answer:
-            raise _query_error(answer["error"], seconds)
+            raise _query_error(answer["error"], statement, seconds)
         return Table(
             columns=tuple(answer["columns"]),
             rows=tuple(tuple(row) for row in answer["rows"]),
@@ -159,9 +159,9 @@ def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | 
     lines.put(None)
 
 
-def _query_error(error: str, seconds: float) -> QueryFailedError:
+def _query_error(error: str, statement: str, seconds: float) -> QueryFailedError:
     if error.lstrip().startswith("Interrupted"):
         return overran(seconds)
     from xkg.store.cypher.suggestions import suggestion
 
-    return failure(error, suggestion(error))
+    return failure(error, suggestion(error, statement))

@@ -3,6 +3,7 @@
 import difflib
 import re
 from functools import cache
+from itertools import chain
 
 from xkg.store.cypher.named_queries import embedded_schema
 
@@ -12,15 +13,18 @@ _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
 _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 
-def suggestion(error: str) -> str:
-    """The end of an engine's error that names what there is instead; empty where the error is about something else."""
+def suggestion(error: str, statement: str = "") -> str:
+    """The end of an engine's error that names what there is instead; empty where the error is about something else.
+    The labels that `statement` gives a variable say which properties it has."""
     nodes, edges, columns = _names()
     if found := _UNKNOWN_TABLE.search(error):
         near = _near(found[1], (*nodes, *edges))
         return f"; did you mean {near}?" if near else f"; nodes are {', '.join(nodes)}, edges {', '.join(edges)}"
     if found := _UNKNOWN_COLUMN.search(error):
-        near = _near(found[1], columns)
-        return f"; did you mean {found[2]}.{near}?" if near else f"; properties are {', '.join(columns)}"
+        labels = re.findall(rf"[(\[]\s*+{found[2]}\s*+:\s*+`?+(\w++)", statement)
+        own = dict.fromkeys(column for label in labels for column in _columns().get(label, ()))
+        near = _near(found[1], tuple(own or columns))
+        return f"; did you mean {found[2]}.{near}?" if near else f"; properties are {', '.join(own or columns)}"
     return ""
 
 
@@ -33,12 +37,18 @@ def unknown_name(name: str) -> str:
 
 
 @cache
+def _columns() -> dict[str, tuple[str, ...]]:
+    """The columns of each node and edge."""
+    tables = _TABLE.findall(embedded_schema())
+    return {name: tuple(c for c in _COLUMN.findall(inside) if c.islower()) for _, name, inside in tables}
+
+
+@cache
 def _names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """Nodes, edges, and the columns of both."""
     tables = _TABLE.findall(embedded_schema())
-    columns = dict.fromkeys(column for *_, inside in tables for column in _COLUMN.findall(inside) if column.islower())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
-    return tuple(nodes), tuple(edges), tuple(columns)
+    return tuple(nodes), tuple(edges), tuple(dict.fromkeys(chain.from_iterable(_columns().values())))
 
 
 def _near(word: str, names: tuple[str, ...]) -> str:

@@ -45,8 +45,20 @@ def test_a_missing_bibliography_is_a_warning() -> None:
     assert references(r"\cite{a}\bibliography{refs}") == ((), ("the bibliography refs was not found",))
 
 
+def test_a_bibliography_of_another_folder_is_read_where_only_one_has_its_name() -> None:
+    def read(files: dict[str, str], folder: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
+        reader = MemoryReader({name: content.encode() for name, content in files.items()})
+        return latex_references(PaperFiles(reader, folder), "main.tex", r"\cite{one}\bibliography{refs}")
+
+    for place in ("refs.bib", "paper/refs.bib", "paper/submitted/texts/refs.bib"):
+        found, warnings = read({place: BIB}, "paper/submitted")
+        assert ([r.key for r in found], warnings) == (["one"], ())
+    assert read({"a/refs.bib": BIB, "b/refs.bib": BIB}, "c") == ((), ("the bibliography refs was not found",))
+
+
 def test_citations_are_found_in_all_their_forms() -> None:
     text = r"\citet*{a} \Citep[x][y]{b, c} \textcite{d} \autocite{e} \parencite [f] {g} \nocite{h} \recite \citation"
+    text += r"\citestyle{authoryear} \newcommand{\cites}[1]{\citeauthor{#1}'s (\citeyear{#1})}"
     assert cited_keys(text) == ["a", "b", "c", "d", "e", "g", "h"]
 
 

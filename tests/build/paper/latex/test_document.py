@@ -207,6 +207,19 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\author[1]{Ada Lind} \author[2]{Bo Berg} \affil[1]{Some Place}", ("Ada Lind", "Bo Berg")),
         (r"\icmlauthor{Ada Lind}{aff} \icmlauthor{Bo Berg}{aff}", ("Ada Lind", "Bo Berg")),
         (r"\author{\IEEEauthorblockN{Ada Lind\inst{1}} \IEEEauthorblockA{Some Street}}", ("Ada Lind",)),
+        (
+            r"\author{Ada Lind\footnotemark[1], \ Bo Berg\thanks{Equal.}, Cy Cole\footnotemark \\ MIT}",
+            ("Ada Lind", "Bo Berg", "Cy Cole"),
+        ),
+        (r"\author{\Name{Ada Lind} \Email{a@b.c}\\ \addr Two Streets\and \Name{Bo Berg}}", ("Ada Lind", "Bo Berg")),
+        (
+            r"\author{\name Ada Lind \email a@b.c \\ \addr Rue Bo \AND \name{} Bo Berg \email b@b.c}",
+            ("Ada Lind", "Bo Berg"),
+        ),
+        (r"\author{Ada Lind \\ ETH Z{\"u}rich \And Bo Berg \\ UC Berkeley}", ("Ada Lind", "Bo Berg")),
+        (r"\author{David S.~Hippocampus\thanks{Use it.} \\ Somewhere \And Natalia Cerebro}", ()),
+        (r"\author{Anonymous Author \and First Author \and Ada Lind}", ("Ada Lind",)),
+        (r"\author{Ada Lind\corref{cor}\fnref{fn}} \author{Bo Berg\thanksref{a}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),
     ],
 )

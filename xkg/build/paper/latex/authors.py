@@ -9,9 +9,15 @@ from xkg.build.paper.latex.tex.text import latex_text
 
 _BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|email|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|[eE]mail|texttt|thanks|footnote|hspace|vspace)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
+    r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
+    r"|\\email\s++[^\s\\{}]++"
 )
+_ADDRESS = re.compile(r"\\addr(?![a-zA-Z])")
+_TEMPLATE = "Hippocampus"
+"""Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
+_NOBODY = re.compile(r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?")
 
 
 def authors_in(
@@ -21,9 +27,11 @@ def authors_in(
     names: list[str] = []
     for source in sources:
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
-        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN)(?![a-zA-Z])", body):
-            names += _names(chunk)
-    return tuple(dict.fromkeys(names))
+        for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])", body):
+            names += _names(_ADDRESS.split(chunk, 1)[0])
+    if any(_TEMPLATE in name for name in names):
+        return ()
+    return tuple(name for name in dict.fromkeys(names) if not _NOBODY.fullmatch(name))
 
 
 def _names(chunk: str) -> list[str]:

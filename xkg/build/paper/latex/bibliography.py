@@ -18,7 +18,8 @@ _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
 _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
-_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)[a-zA-Z]++\*?(?=\s*+[\[{])")
+_CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?!citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
+_PARAMETER = re.compile(r"[#\\]")  # in the definition of a command that cites
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
@@ -57,7 +58,10 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     by_key: dict[str, bibtex.Entry] = {}
     warnings: list[str] = []
     for name in names:
-        content = files.text(name if name.endswith(".bib") else name + ".bib")
+        file = name if name.endswith(".bib") else name + ".bib"
+        content = files.text(file)
+        if content is None:  # TeX was told by its search path where else to look
+            content = files.only(posixpath.basename(file))
         if content is None:
             warnings.append(f"the bibliography {name} was not found")
             continue
@@ -83,8 +87,8 @@ def citations(text: str) -> list[tuple[int, list[str]]]:
     for match in _CITE.finditer(text):
         group = tex.group(tex.skip_options(match.end()))
         if group is not None and group.end - group.start < 10_000:
-            keys = [key.strip() for key in tex.inner(group).split(",") if key.strip()]
-            found.append((match.start(), keys))
+            keys = [key.strip() for key in tex.inner(group).split(",")]
+            found.append((match.start(), [key for key in keys if key and not _PARAMETER.search(key)]))
     return found
 
 

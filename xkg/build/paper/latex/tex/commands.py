@@ -70,7 +70,8 @@ REFERENCES = _names("""
     Crefrange hyperlink
 """)
 _ONE = REFERENCES | _names("""
-    label citealias footnote footnotetext thanks marginpar todo vspace hspace vskip hskip includegraphics bibliography
+    label citealias footnote footnotetext thanks thanksref corref cortext fnref fntext tnoteref tnotetext marginpar todo
+    vspace hspace vskip hskip includegraphics bibliography
     bibliographystyle usepackage pagestyle thispagestyle input include newcounter stepcounter refstepcounter
     hypertarget phantom hphantom vphantom index glsadd affiliation email address institute date nocite caption
     captionsetup graphicspath color pdfoutput hyphenation theoremstyle looseness sidenote endnote ccsdesc keywords
