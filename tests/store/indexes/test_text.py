@@ -90,6 +90,16 @@ def test_what_a_technique_has_of_a_query_is_weighed_by_rarity(store: EmbeddedSto
         assert snapshot.matched("loss", [])[0] == {}
 
 
+def test_a_large_index_weighs_words_as_a_small_one(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [t.id for t in NAMES.values()]
+    queries = ("contrastive loss of the nonesuch", "layer normalisation", "loss", "winter garden of random weights")
+    queries += (" ".join(f"loss{number}" for number in range(200)),)
+    with store.snapshot() as snapshot:
+        small = [snapshot.matched(query, ids) for query in queries]
+        monkeypatch.setattr("xkg.store.indexes.text._UNION", 0)
+        assert [snapshot.matched(query, ids) for query in queries] == small
+
+
 def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
     with store.snapshot() as snapshot:
         assert [h.id for h in snapshot.find_text("loss", 9)] == ["title:p#loss"]

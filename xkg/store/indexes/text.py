@@ -31,6 +31,11 @@ _LONGEST_WORD = 64
 _MOST_TERMS = 128
 _FEW = 500
 _HEAP_BYTES = 32_000_000
+_UNION = 4096
+"""Tantivy works out what has any of several terms for so many techniques around each that it comes to; one term is
+looked up for this technique alone."""
+_NESTED = 32
+"""Queries inside of one another are copied at each level, and 128 levels overflow a small stack."""
 _CACHED_RARITIES = 10_000
 _CACHED_QUERIES = 32
 """A search looks at the terms of a query, and of each of its parts, several times."""
@@ -215,7 +220,13 @@ class TextIndex:
         weighed = [
             (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
         ]
-        return dict(self._found(build.boolean_query([(occur.Must, among), *weighed]), len(rows))), total
+        if len(self) <= _UNION or len(weighed) > _NESTED:
+            wanted = build.boolean_query([(occur.Must, among), *weighed])
+        else:
+            wanted = among
+            for term in weighed:
+                wanted = build.boolean_query([(occur.Must, wanted), term])
+        return dict(self._found(wanted, len(rows))), total
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """The weight of each of these terms (`rarity`)."""
