@@ -2,8 +2,9 @@
 
 A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
 {reader, file, start, end}; all of them are right. `open` and `closed` are by two readers apart from each other, in
-`first_seen` one reader labelled nine repositories before any output. Each technique is located alone, as `xkg locate`
-does (`--together`: all of a repository at once, as a build does; `--least-support`: 1.4 is undoubted).
+the others one reader labelled before any output. What has no places is not in the repository. Each
+technique is located alone, as `xkg locate` does (`--together`: all of a repository at once, as a build does;
+`--least-support`: 1.4 is undoubted).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
 same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
@@ -85,13 +86,14 @@ def read_places(path: Path) -> list[Labelled]:
                 ),
                 repository=row["repository"],
                 main=row["main"],
-                places=frozenset().union(*(_lines(at["file"], at["start"], at["end"]) for at in row["places"])),
+                places=frozenset().union(*(lines_of(at["file"], at["start"], at["end"]) for at in row["places"])),
             )
         )
     return found
 
 
-def _lines(path: str, first: int, last: int) -> Lines:
+def lines_of(path: str, first: int, last: int) -> Lines:
+    """The lines `first` to `last` of a file."""
     return frozenset((path, line) for line in range(first, last + 1))
 
 
@@ -124,9 +126,9 @@ class Searched:
         symbols = {source.symbol.id: source.symbol for source in self.codebase.symbols().values()}
         spans = [symbols[location.symbol] for location in locations[:_CUT]]
         return Answer(
-            whole=tuple(_lines(symbol.path, symbol.start_line, symbol.end_line) for symbol in spans),
+            whole=tuple(lines_of(symbol.path, symbol.start_line, symbol.end_line) for symbol in spans),
             focus=tuple(
-                frozenset().union(*(_lines(symbol.path, at.start_line, at.end_line) for at in location.focus))
+                frozenset().union(*(lines_of(symbol.path, at.start_line, at.end_line) for at in location.focus))
                 for symbol, location in zip(spans, locations, strict=False)
             ),
         )
@@ -168,15 +170,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ours: list[tuple[Labelled, Answer]] = []
     plain: list[tuple[Labelled, Answer]] = []
     for name in dict.fromkeys(one.repository for one in labelled):
-        codebase = parse_repository(fetch_repository(_source(name, options.mirrors), cache))
-        repositories[name] = searched = Searched(codebase, BlockIndex(SymbolIndex(codebase)))
+        repositories[name] = searched = open_repository(name, options.mirrors, cache)
         own = [one for one in labelled if one.repository == name]
         ours += measure(own, searched, embedder, options.least_support, options.together)
         plain += [(one, bm25(one, searched)) for one in own]
-        print(f"{name}: {len(codebase.modules)} files, {len(searched.index.blocks)} blocks, {len(own)} techniques")
+        files, blocks = len(searched.codebase.modules), len(searched.index.blocks)
+        print(f"{name}: {files} files, {blocks} blocks, {len(own)} techniques")
+    here, absent = ([pair for pair in ours if bool(pair[0].places) is present] for present in (True, False))
+    plain = [pair for pair in plain if pair[0].places]
     print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  located")
     larger = {name for name, one in repositories.items() if len(one.codebase.modules) >= _LARGER}
-    for title, answers in (("xkg", ours), ("BM25", plain)):
+    for title, answers in (("xkg", here), ("BM25", plain)):
         for kind, chosen in (
             ("all", answers),
             ("main", [pair for pair in answers if pair[0].main]),
@@ -184,6 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ):
             if chosen:
                 print(f"{title + ', ' + kind:24}{figures(chosen)}")
+    if absent:
+        located = sum(bool(answer.whole) for _, answer in absent)
+        print(f"techniques that are not there: {located} of {len(absent)} located")
     undoubted = total = 0
     for one in labelled:
         for name in [other for other in repositories if other != one.repository][:2]:
@@ -194,11 +201,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"techniques on foreign repositories: {undoubted} of {total} located without doubt")
 
 
-def _source(repository: str, mirrors: Path | None) -> str:
-    if mirrors is None:
-        return repository
-    address, _, commit = repository.rpartition("@")
-    return f"{mirrors / address.removeprefix('https://github.com/').replace('/', '+') / 'repo'}@{commit}"
+def open_repository(name: str, mirrors: Path | None, cache: Path) -> Searched:
+    """A repository (URL@commit), from `mirrors` where that is given. Raises `XkgError`."""
+    source = name
+    if mirrors is not None:
+        address, _, commit = name.rpartition("@")
+        folder = mirrors / address.removeprefix("https://github.com/").replace("/", "+") / "repo"
+        source = f"{folder / '.git' if (folder / '.git').exists() else folder}@{commit}"
+    codebase = parse_repository(fetch_repository(source, cache))
+    return Searched(codebase, BlockIndex(SymbolIndex(codebase)))
 
 
 if __name__ == "__main__":

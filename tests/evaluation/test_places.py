@@ -44,3 +44,19 @@ def test_the_labels_are_of_two_readers_in_eight_repositories(half: str) -> None:
     assert len({row["repository"] for row in rows}) == 8
     assert all({place["reader"] for place in row["places"]} == {1, 2} for row in rows)
     assert all(place["start"] <= place["end"] for row in rows for place in row["places"])
+
+
+def test_no_repository_is_both_fitted_on_and_measured() -> None:
+    rows = {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in GOLD.glob("*.jsonl")}
+    repositories = {name: {row["repository"].lower() for row in found} for name, found in rows.items()}
+    assert (len(repositories["third_fitted"]), len(repositories["third_closed"])) == (159, 64)
+    measured = repositories["closed"] | repositories["third_closed"]
+    assert not measured & (repositories["third_fitted"] | repositories["open"] | repositories["first_seen"])
+    assert all(
+        1 <= place["start"] <= place["end"] for found in rows.values() for row in found for place in row["places"]
+    )
+
+
+def test_techniques_that_are_not_in_their_repository_have_no_lines() -> None:
+    absent = [one for one in read_places(GOLD / "third_closed.jsonl") if not one.places]
+    assert len(absent) == 70

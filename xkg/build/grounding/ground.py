@@ -22,6 +22,7 @@ from xkg.value import Value
 _LIMIT = 5
 _RANKED = 20  # symbols, some of which become one place
 _LEAST_SHARE = 0.3
+_NEARLY = 0.95
 
 
 class Grounding(Value):
@@ -68,7 +69,7 @@ def ground(
         if not ranked[technique.id]:
             continue
         if technique.id not in ranking.doubtful:
-            primaries[technique.id] = primary([symbol for symbol, _ in ranked[technique.id]], index.symbols)
+            primaries[technique.id] = primary(_whole_first(ranked[technique.id], index.symbols), index.symbols)
         locations.extend(
             Location(
                 technique=technique.id,
@@ -82,6 +83,14 @@ def ground(
             for rank, place in enumerate(places(ranked[technique.id], ranking.blocks, i, _LIMIT), start=1)
         )
     return Grounding(locations=tuple(locations), primaries=primaries)
+
+
+def _whole_first(ranked: Sequence[tuple[str, float]], index: SymbolIndex) -> list[str]:
+    """The symbols in their order, but that one which scores nearly as much as the first and calls it stands before it:
+    its slice holds both."""
+    (first, best), *others = ranked
+    calling = (s for s, score in others if score >= _NEARLY * best and first in index.entries[s].source.calls)
+    return list(dict.fromkeys((next(calling, first), *(symbol for symbol, _ in ranked))))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.evidence import Evidence, evidence
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.query import TechniqueQuery
+from xkg.build.grounding.surroundings import Surroundings, corrected
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
@@ -64,10 +65,8 @@ class Ranking:
         for query in queries:
             if query.parent:
                 self._children.setdefault(query.parent, []).append(query.technique)
-        self._callers: dict[str, list[str]] = {}
-        for entry in self._entries.values():
-            for callee in entry.source.calls:
-                self._callers.setdefault(callee, []).append(entry.id)
+        self._number = {query.technique: i for i, query in enumerate(queries)}
+        self._surroundings = Surroundings(self._entries)
 
     def rank(self) -> dict[str, list[tuple[str, float]]]:
         """Technique → its symbols with scores, best first."""
@@ -97,16 +96,28 @@ class Ranking:
             found[symbol] = evidence(query, entry, search, i, lines)
         return found
 
-    def _scored(self, technique: str) -> dict[str, float]:
+    def features(self, technique: str) -> dict[str, dict[str, float]]:
+        """Candidate → its score by evidence (`score`) and the features of its surroundings."""
+        scores, evidence = self._by_evidence(technique), self._evidence[technique]
+        i, around = self._number[technique], self._surroundings
+        return {
+            symbol: {"score": score, **around.features(symbol, scores, evidence, self.blocks, i)}
+            for symbol, score in scores.items()
+        }
+
+    def _by_evidence(self, technique: str) -> dict[str, float]:
         """Candidates by evidence and by their neighbours in the call graph: callers and callees of a strong candidate
         gain."""
         own = {symbol: e.score for symbol, e in self._evidence[technique].items()}
         scores = {}
         for symbol, score in own.items():
-            calls = self._entries[symbol].source.calls
-            near = [own[n] for n in (*calls, *self._callers.get(symbol, ())) if n in own and n != symbol]
+            near = [own[n] for n in self._surroundings.neighbours(symbol, own)]
             scores[symbol] = (score + _NEIGHBOUR_SHARE * max(near, default=0.0)) / (1 + _NEIGHBOUR_SHARE)
-        return _best_first(scores)
+        return scores
+
+    def _scored(self, technique: str) -> dict[str, float]:
+        """Candidates by evidence and surroundings."""
+        return _best_first({symbol: corrected(found) for symbol, found in self.features(technique).items()})
 
     def _best_support(self, technique: str, scores: Mapping[str, float]) -> float:
         best = next(iter(scores), None)

@@ -14,7 +14,7 @@ _ROLES = tuple(
         "test tests testing conftest mock stub deprecated",
         "log logs logger loggers logging wandb tensorboard print verbose profile",
         "plot plots plotting figure figures fig viz visualize visualization draw render video",
-        "config configs configuration setup settings constants flags argparse args parser cli hydra main",
+        "config configs configuration setup settings constants flags argparse args parser cli hydra",
         "example examples demo demos tutorial notebook",
         "eval evals evaluate evaluation benchmark",
     )
