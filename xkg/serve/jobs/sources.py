@@ -21,7 +21,7 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 def paper_named(name: str, roots: Sequence[Path]) -> str:
     """The paper as `xkg build --paper` takes it: the address of an arXiv id or address, or a path under `roots`, links
     resolved. Raises `InputError`."""
-    from xkg.build.sources.arxiv import arxiv_id
+    from xkg.text.arxiv_id import arxiv_id
 
     _refuse_odd(name)
     known = arxiv_id(name)
