@@ -147,10 +147,11 @@ def test_cells_of_any_kind_are_cut(cell: Any) -> None:
     assert answer.cut
 
 
-def test_ids_in_cells_stay_whole_where_texts_are_cut() -> None:
+def test_ids_and_lists_in_cells_stay_whole_where_texts_are_cut() -> None:
     ids = [f"title:{'a-rather-long-title-' * 6}#technique-{n}" for n in range(40)]
-    rows = tuple((each, "A long definition of it. " * 20) for each in ids)
-    answer = fitted(CypherAnswer(columns=("id", "text"), rows=rows), "concise", more=lambda n: "c" if n < 40 else None)
+    rows = tuple((each, "A long definition of it. " * 20, ["12-14 names it", each]) for each in ids)
+    asked = CypherAnswer(columns=("id", "text", "focus"), rows=rows)
+    answer = fitted(asked, "concise", more=lambda n: "c" if n < 40 else None)
     assert size(answer) <= TOKENS["concise"]
-    assert [row[0] for row in answer.rows] == ids[: len(answer.rows)]
+    assert [(row[0], row[2]) for row in answer.rows] == [(row[0], row[2]) for row in rows[: len(answer.rows)]]
     assert answer.rows[0][1].endswith("…")

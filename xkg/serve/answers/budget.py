@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.truncation import Kind, Limits, Part, cut, part
+from xkg.serve.answers.types import CypherAnswer
 from xkg.value import Value
 
 Detail = Literal["concise", "full"]
@@ -20,6 +21,9 @@ A = TypeVar("A", bound=Value)
 
 _LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
 """What is cut, in this order, and how much of it stays at least."""
+
+_LEAST_OF_CELLS: dict[Kind, int] = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
+"""The same for the rows of a query: the list in a cell is what was asked for, and the cursor has the rows."""
 
 _POINTERS = 160
 """Characters reserved for the notes on where the rest is."""
@@ -55,11 +59,12 @@ def fitted(
         shortened = _pointing(answer, {}, detail, more, whole)
         if size(shortened) <= most:
             return shortened
+    least = _LEAST_OF_CELLS if isinstance(answer, CypherAnswer) else _LEAST
     longest = parts.longest()
     room = 4 * most - _POINTERS
     for _ in range(_TRIES):
-        limits = _limits(parts, longest, room)
-        lost = {kind: limit for kind in _LEAST if (limit := limits.of(kind)) is not None and longest[kind] > limit}
+        limits = _limits(parts, least, longest, room)
+        lost = {kind: limit for kind in least if (limit := limits.of(kind)) is not None and longest[kind] > limit}
         shortened = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
         excess = size(shortened) - most
         if excess <= 0:
@@ -68,10 +73,10 @@ def fitted(
     return shortened
 
 
-def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
+def _limits(parts: Part, leasts: dict[Kind, int], longest: dict[Kind, int], room: int) -> Limits:
     """The widest limits within which the parts take no more characters than there is room for."""
     limits = Limits()
-    for kind, least in _LEAST.items():
+    for kind, least in leasts.items():
         high = longest.get(kind, 0)
         if high <= least:
             continue
