@@ -45,7 +45,7 @@ def test_without_the_extra_it_is_named(
     with pytest.raises(SystemExit) as ended:
         main(["--kg", str(published), *command])
     assert ended.value.code == 2
-    assert "pip install 'xkg[web]'" in capsys.readouterr().err
+    assert "pip install '.[web]' in a clone of xkg" in capsys.readouterr().err
 
 
 def test_an_export_without_a_folder_says_what_is_missing(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
