@@ -33,7 +33,10 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
         raise InputError(
             f"{name[:200]!a} is no arXiv id, and this server opens no folder: give an id such as arxiv:1608.04471"
         )
-    return str(path_under_roots(name, roots))
+    try:
+        return str(path_under_roots(name, roots))
+    except InputError as error:
+        raise InputError(f"{error}; or give an arXiv id, such as arxiv:1608.04471") from error
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
