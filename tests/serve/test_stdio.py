@@ -237,7 +237,7 @@ def facts(value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("get_technique", {"id": "title:bread/ovens#baking/steem"}, STEAM),
+        ("get_technique", {"id": "title:bread/ovens#baking/steem"}, "bread-ovens#baking/steam"),
         ("get_code", {"id": STEAM + "@000000000000"}, "no code"),
         ("get_paper", {"paper": "arxiv:2001.00002"}, "arxiv:2001.00001"),
         ("get_paper", {"paper": "Calm Horses"}, "arxiv:2001.00001"),

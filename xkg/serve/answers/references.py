@@ -74,6 +74,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError` for a name that several papers
     have."""
     wanted = reference.strip()
+    if wanted.startswith("#"):  # as a plan writes it under the id of its paper
+        raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its paper before it")
     try:
         return snapshot.technique(wanted).technique.id
     except UnknownIdError:
