@@ -69,6 +69,12 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]
         with pytest.raises(xkg.InputError, match="include cannot be 'prose'"):
             kg.context(EXAMPLE_ID, include=["prose"])  # type: ignore[list-item]
+        with pytest.raises(xkg.InputError, match=r"papers is a list: write papers=\['svgd'\]"):
+            kg.search("kernel", papers="svgd")
+        with pytest.raises(xkg.InputError, match="packages is a list"):
+            kg.find_implementations("kernel", packages="torch")
+        with pytest.raises(xkg.InputError, match="exclude is a list"):
+            kg.related(EXAMPLE_ID, exclude="svgd")
         with pytest.raises(xkg.QueryRefusedError):
             kg.cypher("MATCH (n) DELETE n")
     assert all(issubclass(getattr(xkg, name), xkg.XkgError) for name in dir(xkg) if name.endswith("Error"))

@@ -146,7 +146,7 @@ class KnowledgeGraph:
         to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
         from xkg.serve.search.filters import Filters
 
-        return self._service.search(query, _number(k), filters=Filters.of(**filters), verify=verify)
+        return self._service.search(query, _number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
 
     def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
         """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
@@ -154,10 +154,13 @@ class KnowledgeGraph:
         `search`."""
         from xkg.serve.search.filters import Filters
 
-        return self._service.find_implementations(task, _number(k), filters=Filters.of(**filters), full=True)
+        return self._service.find_implementations(
+            task, _number(k), filters=Filters.of(**_with_lists(filters)), full=True
+        )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
+        _require_list("exclude", exclude)
         return self._service.related(paper, _number(k), tuple(exclude))
 
     def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
@@ -251,6 +254,20 @@ class KnowledgeGraph:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _with_lists(filters: "FilterFields") -> "FilterFields":
+    for name in ("papers", "packages", "exclude"):
+        _require_list(name, filters.get(name))
+    return filters
+
+
+def _require_list(name: str, value: object) -> None:
+    """Refuses a string, which Python takes for a list of its letters."""
+    from xkg.errors import InputError
+
+    if isinstance(value, str):
+        raise InputError(f"{name} is a list: write {name}=[{value[:80]!r}]")
 
 
 def _number(k: int) -> int:

@@ -102,11 +102,16 @@ class PackagesError(XkgError):
     """The packages that code needs could not be installed."""
 
 
+def install_extra(extra: str) -> str:
+    """How an extra is installed: from a clone, since xkg is on no package index, where its name may be another's."""
+    return f"pip install '.[{extra}]' in a clone of xkg"
+
+
 class MissingExtraError(XkgError):
     """What was asked for needs packages that are not installed."""
 
     def __init__(self, extra: str, purpose: str) -> None:
-        super().__init__(f"{purpose} needs packages that are not installed: pip install 'xkg[{extra}]'")
+        super().__init__(f"{purpose} needs packages that are not installed: {install_extra(extra)}")
 
 
 class EmbeddingError(XkgError):

@@ -1,4 +1,5 @@
 // Where the techniques of a paper are in its repository, best place first: the lines that an ablation edits.
+// Read doubtful ones before: they have little support.
 //
 // Group: repositories
 // Parameters:
@@ -8,7 +9,8 @@
 
 MATCH (p:Paper {id: $paper})-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)-[at:LOCATED_AT]->(s:Symbol)<-[:DEFINES]-(r:Repository)
 WHERE at.rank <= $places
-RETURN t.name AS technique, t.id AS technique_id, at.rank AS rank, round(at.score, 3) AS score, at.focus AS focus, s.path AS path,
-  s.start_line AS start_line, s.end_line AS end_line, s.qualified_name AS symbol, r.url AS repository,
+RETURN t.name AS technique, t.id AS technique_id, at.rank AS rank, round(at.score, 3) AS score,
+  coalesce(at.doubtful, false) AS doubtful, at.focus AS focus, s.path AS path, s.start_line AS start_line,
+  s.end_line AS end_line, s.qualified_name AS symbol, CASE WHEN coalesce(r.url, '') = '' THEN r.id ELSE r.url END AS repository,
   r.`commit` AS `commit`
 ORDER BY technique_id, rank, path, start_line, symbol

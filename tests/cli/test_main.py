@@ -1,3 +1,5 @@
+import csv
+import io
 import json
 import os
 import re
@@ -327,6 +329,11 @@ def test_cypher_lists_its_named_queries(xkg: Run, tmp_path: Path) -> None:
     known = json.loads(xkg("cypher", "--list", "--json", kg=tmp_path / "none").out)
     assert {query["name"] for query in known} >= {"component-tree", "most-cited-works", "costs-by-month"}
     assert {"neo4j", "embedded"} == next(set(q["statements"]) for q in known if q["name"] == "component-tree")
+    assert json.loads(xkg("cypher", "--list", "--format", "json", kg=tmp_path / "none").out) == known
+    rows = list(csv.DictReader(io.StringIO(xkg("cypher", "--list", "--format", "csv", kg=tmp_path / "none").out)))
+    assert [row["name"] for row in rows] == [query["name"] for query in known]
+    tree = next(row for row in rows if row["name"] == "component-tree")
+    assert (tree["group"], tree["parameters"]) == ("techniques", "paper: string")
 
 
 def test_cypher_runs_named_queries_and_statements_with_values(xkg: Run, published: Path) -> None:
@@ -468,7 +475,7 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     ("arguments", "said"),
     [
         (["show", "arxiv:1.2"], "`xkg papers` lists what is there"),
-        (["show", f"{EXAMPLE_ID}#nothing"], TOP),
+        (["show", f"{EXAMPLE_ID}#nothing"], "nearest: stein-variational-gradient-descent"),
         (["show", f"{EXAMPLE_ID}#nothing@{'a' * 12}"], "nearest"),
         (["search", "x", "--paper", "nobody"], "`xkg papers` lists what is there"),
         (["export", "--to", "out", "runing medians"], "nearest: running-medians-for"),
@@ -492,6 +499,8 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         ),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", "a#b"], "cannot be an id"),
         (["build", "--paper", str(EXAMPLE / "paper"), "--id", ""], "cannot be an id"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arxiv:123"], "such as arxiv:1608.04471"),
+        (["build", "--paper", str(EXAMPLE / "paper"), "--id", "arXiv:1608.04471v2"], "write it as arxiv:1608.04471"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_line(xkg: Run, published: Path, arguments: list[str], said: str) -> None:

@@ -23,6 +23,15 @@ def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) ->
         assert process.wait(30) == 0
 
 
+def test_explore_says_that_a_graph_is_empty(tmp_path: Path) -> None:
+    command = [Path(sys.executable).with_name("xkg"), "--kg", tmp_path / "typo", "explore", "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert re.match(r"note: .*typo holds no paper yet", process.stderr.readline())
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+
+
 @pytest.mark.parametrize("command", [["explore", "--no-browser"], ["report"], ["export", "--format", "html"]])
 def test_without_the_extra_it_is_named(
     command: list[str],
@@ -36,7 +45,7 @@ def test_without_the_extra_it_is_named(
     with pytest.raises(SystemExit) as ended:
         main(["--kg", str(published), *command])
     assert ended.value.code == 2
-    assert "pip install 'xkg[web]'" in capsys.readouterr().err
+    assert "pip install '.[web]' in a clone of xkg" in capsys.readouterr().err
 
 
 def test_an_export_without_a_folder_says_what_is_missing(published: Path, capsys: pytest.CaptureFixture[str]) -> None:

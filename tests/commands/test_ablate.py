@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from xkg.agents.ablation.task import read_task
 from xkg.cli.main import app
-from xkg.commands.ablate import has_model
+from xkg.commands.ablate import ablate, has_model
 from xkg.config import LlmSettings, Settings
-from xkg.errors import InputError
+from xkg.errors import InputError, UnknownIdError
 
 
 def test_no_model_is_asked_unless_one_is_named(tmp_path: Path) -> None:
@@ -46,3 +46,14 @@ def test_a_bound_on_costs_needs_a_model(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, command)
     assert result.exit_code != 0
     assert "name one with --llm" in f"{result.output}{result.exception}"
+
+
+def test_a_paper_that_is_not_there_is_refused_before_anything_runs(published: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('accuracy 0.5')\n")
+    metric = "accuracy ([0-9.]+):max"
+    task = read_task(None, {"repo": str(tmp_path), "run": "python train.py", "metrics": (metric,), "paper": "nobody"})
+    heard: list[str] = []
+    with pytest.raises(UnknownIdError, match="no paper 'nobody'"):
+        ablate(Settings(kg=published), task, tmp_path / "run", 1, heard.append)
+    assert heard == []
+    assert not (tmp_path / "run").exists()

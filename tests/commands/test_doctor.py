@@ -65,7 +65,7 @@ def test_a_damaged_graph_is_a_finding_and_no_error(graph: Path) -> None:
 def test_what_extras_bring_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_version", {"faiss-cpu": "1.15.1"}.get)
     report = doctor.examine(Settings(kg=tmp_path))
-    assert by_name(report, "sentence-transformers").remedy == "pip install 'xkg[st]'"
+    assert by_name(report, "sentence-transformers").remedy == "pip install '.[st]' in a clone of xkg"
     assert not by_name(report, "sentence-transformers").ok
     gpu = by_name(report, "GPU")
     assert not gpu.ok
@@ -77,7 +77,7 @@ def test_without_an_extra_what_it_brings_is_optional(tmp_path: Path, monkeypatch
     monkeypatch.setattr(doctor, "_version", {}.get)
     report = doctor.examine(Settings(kg=tmp_path))
     pages = by_name(report, "pages")
-    assert (pages.ok, pages.optional, pages.remedy) == (False, True, "pip install 'xkg[web]'")
+    assert (pages.ok, pages.optional, pages.remedy) == (False, True, "pip install '.[web]' in a clone of xkg")
     assert "jinja2, pygments" in pages.seen
     assert "not ok" not in str(pages)
     assert max(map(len, str(pages).splitlines())) < 100

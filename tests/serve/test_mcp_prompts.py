@@ -53,6 +53,24 @@ async def test_an_unknown_paper_is_refused_with_the_nearest(server: MCPServer) -
             await client.get_prompt("plan_ablations", {"paper": "Calm Horses"})
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("replicate_paper", {}, r"^replicate_paper: paper: Field required$"),
+        ("implement_step", {"paper": "Calm Hives"}, r"^implement_step: step: Field required$"),
+        ("replicate_paper", {"paper": ""}, r"^replicate_paper: paper: String should have at least 1 character$"),
+        ("implement_step", {"step": "x" * 5000}, r"^implement_step: step: String should have at most 4000"),
+        ("replicate", {"paper": "Calm Hives"}, r"^there is no prompt 'replicate'; there are .*replicate_paper"),
+    ],
+)
+async def test_what_is_wrong_with_a_prompts_arguments_is_said(
+    server: MCPServer, name: str, arguments: dict[str, str], words: str
+) -> None:
+    async with Client(server) as client:
+        with pytest.raises(MCPError, match=words):
+            await client.get_prompt(name, arguments)
+
+
 async def test_prompts_are_described(server: MCPServer) -> None:
     async with Client(server) as client:
         for prompt in (await client.list_prompts()).prompts:

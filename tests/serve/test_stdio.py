@@ -237,7 +237,7 @@ def facts(value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
-        ("get_technique", {"id": "title:bread/ovens#baking/steem"}, STEAM),
+        ("get_technique", {"id": "title:bread/ovens#baking/steem"}, "bread-ovens#baking/steam"),
         ("get_code", {"id": STEAM + "@000000000000"}, "no code"),
         ("get_paper", {"paper": "arxiv:2001.00002"}, "arxiv:2001.00001"),
         ("get_paper", {"paper": "Calm Horses"}, "arxiv:2001.00001"),
@@ -296,7 +296,7 @@ async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> No
         assert answer == {"notice": NOTICE, "columns": ["name", "n"], "rows": [["Bee Keeping", 0]]}
         few = await ask(client, "cypher", query="MATCH (t:Technique) RETURN t.id", limit=2)
         assert len(few["rows"]) == 2
-        assert "first 2 rows" in few["cut"]
+        assert few["cut"] == "all after the first 2 rows: ask with the cursor"
 
 
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:

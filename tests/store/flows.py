@@ -81,7 +81,7 @@ def bundles() -> list[PaperBundle]:
             symbols=(rbf, train),
             locations=(
                 Location(technique=KERNEL, symbol=rbf.id, score=0.9, rank=1),
-                Location(technique=KERNEL, symbol=train.id, score=0.4, rank=2),
+                Location(technique=KERNEL, symbol=train.id, score=0.4, rank=2, doubtful=True),
                 Location(technique=STEP, symbol=train.id, score=0.8, rank=1),
             ),
             derivations=(

@@ -25,6 +25,7 @@ def explore(
         http,
         browser=browser,
         notify=lambda url: print_text(f"pages of the graph: {url} (Ctrl-C ends)"),
+        warn=lambda note: print_text(f"note: {note}", err=True),
     )
 
 

@@ -239,7 +239,7 @@ def cypher(
             help="Name of a query that --list shows, or one read-only statement.", autocompletion=completion.queries
         ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the named queries; with --json all of each.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the named queries; as JSON with all of each.")] = False,
     param: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
     ] = None,
@@ -260,8 +260,9 @@ def cypher(
     from xkg.serve.answers.query_parameters import with_paper_ids
     from xkg.store.cypher import named_queries
 
+    shown = "json" if as_json else format
     if listed:
-        typer.echo(table_formats.query_list(named_queries.queries(), as_json, width()), nl=False)
+        typer.echo(table_formats.query_list(named_queries.queries(), shown, width()), nl=False)
         return
     if query is None:
         raise typer.BadParameter("give the name of a query, or a statement; `xkg cypher --list` lists the names")
@@ -271,7 +272,6 @@ def cypher(
         known = with_paper_ids(store, snapshot, query, values, seconds)
         statement, parameters = named_queries.prepare(query, known, named_queries.engine(settings.store))
         table = store.query(statement, parameters, rows=rows, seconds=seconds)
-        shown = "json" if as_json else format
         columns = width()
         short = table_formats.short_ids_in(table, snapshot) if shown == "table" and columns < UNBOUNDED else {}
     typer.echo(table_formats.render(table, shown, columns, short), nl=False)

@@ -88,8 +88,9 @@ def ablate(
     """Runs a task in `folder` (None: one under the graph's, named by the task), or goes on with it there. With an
     `engine` its machines run the code, as many `jobs` at a time as they have.
 
-    Raises `BaselineError`, `InputError`, `SandboxUnavailableError`, and `StoreBusyError` where another process works on
-    the same run; where a model has to plan or repair, and cannot be asked, `LanguageModelError`."""
+    Raises `BaselineError`, `InputError`, `UnknownIdError`, `SandboxUnavailableError`, and `StoreBusyError` where
+    another process works on the same run; where a model has to plan or repair, and cannot be asked,
+    `LanguageModelError`."""
 
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.running.on_engine import spread_over
@@ -99,6 +100,7 @@ def ablate(
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
+    _require_paper(settings, task)
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
     with ExitStack() as opened:
@@ -282,6 +284,16 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
         model_calls=campaign.model.calls if campaign.model else 0,
         dollars=campaign.model.dollars if campaign.model else None,
     )
+
+
+def _require_paper(settings: Settings, task: "Task") -> None:
+    """Refuses a paper that is not there before the baseline runs, which may take hours."""
+    from xkg.agents.ablation.techniques import paper_with_techniques
+    from xkg.commands.graph.open import open_service
+
+    if task.paper is not None:
+        with open_service(settings) as service:
+            paper_with_techniques(service, task.paper)
 
 
 def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Component]":

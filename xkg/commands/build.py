@@ -77,9 +77,17 @@ _PLANNED = {"calls", "input_tokens", "output_tokens", "dollars"}
 
 
 def require_paper_id(text: str) -> None:
-    """Raises `InputError` for an id that no paper can have."""
+    """Raises `InputError` for an id that no paper can have, as one that says arXiv and is none of arXiv's."""
     if not re.fullmatch(r"[^\s#]+", text):
         raise InputError(f"{text!a} cannot be an id: leave out spaces and '#', as in arxiv:1608.04471")
+    if text.casefold().startswith("arxiv:"):
+        from xkg.text.arxiv_id import arxiv_id
+
+        known = arxiv_id(text)
+        if known is None:
+            raise InputError(f"{text!a} cannot be an id: arXiv's have a form such as arxiv:1608.04471")
+        if text != f"arxiv:{known.number}":
+            raise InputError(f"{text!a} cannot be an id: write it as arxiv:{known.number}, without a version")
 
 
 class Builder(AbstractContextManager["Builder"]):
@@ -231,9 +239,9 @@ def require_inputs(paper: str | Path, repository: str | None) -> None:
     """Raises `InputError` where paper or repository can only be a file or folder, and is not there."""
     from xkg.build.paper.read import paper_on_disk
     from xkg.build.repositories.checkout import require_local
-    from xkg.build.sources.arxiv import arxiv_id
     from xkg.build.sources.paper_source import find_paper
     from xkg.build.sources.title_source import can_be_title
+    from xkg.text.arxiv_id import arxiv_id
 
     elsewhere = arxiv_id(str(paper)) is not None or can_be_title(str(paper))
     with contextlib.suppress(OSError):  # too long a name for a file

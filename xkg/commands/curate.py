@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder, share_pace
 from xkg.config import Settings
-from xkg.errors import ConfigError, InputError
+from xkg.errors import ConfigError, InputError, install_extra
 from xkg.files import private_folder, write_whole
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
@@ -163,6 +163,6 @@ def _host(settings: Settings) -> "GitHub | None":
 
 def _missing(error: ImportError) -> ConfigError:
     return ConfigError(
-        f"curation needs packages that are not installed ({error.name}): pip install 'xkg[curation]', or switch their "
-        "sources off (curation.openalex, curation.semantic_scholar and curation.github: none)"
+        f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch "
+        "their sources off (curation.openalex, curation.semantic_scholar and curation.github: none)"
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from xkg.config import Settings
 from xkg.embeddings.onnx_weights import MINILM
-from xkg.errors import XkgError
+from xkg.errors import XkgError, install_extra
 from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
 from xkg.value import Value
@@ -129,7 +129,7 @@ def _sentence_transformers() -> Check:
         ok=version is not None,
         seen=version or "not installed",
         cost="embedding.provider sentence-transformers (any model, GPUs) cannot be chosen",
-        remedy="pip install 'xkg[st]'",
+        remedy=install_extra("st"),
         optional=True,
     )
 
@@ -160,7 +160,7 @@ def _pages() -> Check:
         ok=not missing,
         seen=f"not installed: {', '.join(missing)}" if missing else "installed",
         cost="`xkg explore`, `xkg report`, `export --format html` and the pages of `xkg serve --http`",
-        remedy="pip install 'xkg[web]'",
+        remedy=install_extra("web"),
         optional=True,
     )
 
@@ -180,7 +180,7 @@ def _vectors() -> Check:
         "vector index",
         look,
         cost=f"graphs of more than {EXACT_UP_TO:,} techniques can be neither published nor searched",
-        remedy="pip install 'xkg[cpu]', or 'xkg[gpu]' where a GPU is",
+        remedy=f"{install_extra('cpu')}, or gpu in its place where a GPU is",
         optional=_version("faiss-cpu") is None and _version("faiss-gpu") is None,
     )
 
@@ -197,7 +197,7 @@ def _gpu() -> Check:
         ok=missing is None,
         seen=missing or "used",
         cost=f"indexes of more than {EXACT_UP_TO:,} techniques are built on CPU, which takes longer; nothing else",
-        remedy="an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then pip install 'xkg[gpu]'",
+        remedy=f"an NVIDIA GPU with its driver; pip uninstall faiss-cpu, then {install_extra('gpu')}",
         optional=True,
     )
 

@@ -6,19 +6,25 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from xkg.commands.graph.contents import ExportResult
-from xkg.commands.graph.open import open_service
+from xkg.commands.graph.open import open_service, open_store
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.web.require_web import require_extra
 
 
-def explore(settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None]) -> None:
+def explore(
+    settings: Settings, address: str, *, browser: bool, notify: Callable[[str], None], warn: Callable[[str], None]
+) -> None:
     """Serves the pages of a graph at `address` until interrupted, and opens them in a browser; `notify` receives their
-    address. Raises `ConfigError` without the extra `web`, and as `serve_http`."""
+    address, and `warn` that there is nothing to show yet. Raises `ConfigError` without the extra `web`, and as
+    `serve_http`."""
     from xkg.commands.serve import http_app
     from xkg.serve.http.run import serve_http
 
     require_extra()
+    with open_store(settings) as store, store.snapshot() as snapshot:
+        if snapshot.generation == 0:
+            warn(f"{store.place} holds no paper yet: the pages show what is built or imported there from now on")
 
     def bound(url: str) -> None:
         parts = urlsplit(url)

@@ -27,6 +27,7 @@ class PlainErrors(MCPServer[Any]):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._accepted: dict[str, tuple[str, ...]] = {}
+        self._required: dict[str, tuple[str, ...]] = {}
         self._listed: list[ListedTool] = []
 
     def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
@@ -42,15 +43,24 @@ class PlainErrors(MCPServer[Any]):
 
     def add_prompt(self, prompt: Prompt) -> None:
         super().add_prompt(prompt)
-        self._accepted[f"prompt {prompt.name}"] = tuple(argument.name for argument in prompt.arguments or ())
+        takes = prompt.arguments or []
+        self._accepted[f"prompt {prompt.name}"] = tuple(argument.name for argument in takes)
+        self._required[prompt.name] = tuple(argument.name for argument in takes if argument.required)
 
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Raises `MCPError` with one line for an argument that the prompt does not take."""
-        if (wrong := self._unknown("prompt", name, arguments or {})) is not None:
+        """Raises `MCPError` with one line for a prompt that there is not, and for an argument that is missing, wrong,
+        or not one of the prompt's."""
+        given = arguments or {}
+        if (wrong := self._no_prompt(name, given) or self._unknown("prompt", name, given)) is not None:
             raise MCPError(code=INVALID_PARAMS, message=wrong)
-        return await super().get_prompt(name, arguments, context)
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            if (invalid := _invalid(error)) is None:
+                raise
+            raise MCPError(code=INVALID_PARAMS, message=_argument(name, invalid)) from invalid
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -73,6 +83,13 @@ class PlainErrors(MCPServer[Any]):
                 case _:
                     raise ToolError(refusal(error)) from None
 
+    def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
+        """A line about a prompt that there is not, or about the first argument that it lacks."""
+        if name not in self._required:
+            return f"there is no prompt {name[:80]!a}; there are {', '.join(self._required) or 'none'}"
+        missing = next((argument for argument in self._required[name] if argument not in arguments), None)
+        return None if missing is None else f"{name}: {missing}: Field required"
+
     def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
         """A line about the first argument that a tool or a prompt does not take."""
         accepted = self._accepted.get(f"{kind} {name}")
@@ -82,6 +99,14 @@ class PlainErrors(MCPServer[Any]):
         near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
         instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
         return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
+
+
+def _invalid(error: BaseException) -> ValidationError | None:
+    """The wrong argument that an error of the SDK comes from."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ValidationError):
+        cause = cause.__cause__
+    return cause
 
 
 def _argument(tool: str, wrong: ValidationError) -> str:

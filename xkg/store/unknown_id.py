@@ -36,15 +36,16 @@ def unknown_id(kind: Literal["paper", "technique", "code"], wanted: str, known: 
         return UnknownIdError(f"no {kind} {quoted}: this graph is empty, build or import a paper first")
     owner = paper_of(wanted)
     bundle = None if kind == "paper" else known.paper_bundle(owner)
+    technique = wanted.rpartition("@")[0] if kind == "code" else wanted
     if bundle is not None:
-        technique = wanted.rpartition("@")[0] if kind == "code" else wanted
         reason = next((t.hidden for t in bundle.techniques if t.id == technique), None)
         if reason is not None:
             return UnknownIdError(f"{kind} {quoted} is hidden: {reason}; export the paper's bundle to see it")
     inside = () if kind == "paper" else known.technique_ids(owner)
-    near = nearest(wanted, inside or papers)
-    if kind == "technique" and not inside:
-        near = list(known.named(wanted.rpartition("/")[2]))[:NEAREST] or near
+    if kind == "paper" or inside:
+        near = nearest(wanted, inside or papers)
+    else:  # a paper is nothing that can be asked for in the place of a technique
+        near = list(known.named(technique.rpartition("/")[2]))[:NEAREST]
     if not near:
         return UnknownIdError(f"no {kind} {quoted} in this graph, nor anything like it: {LIST_PAPERS}")
     return UnknownIdError(f"no {kind} {quoted} in this graph; nearest: {', '.join(near)}", near)

@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from xkg.errors import ConfigError
+from xkg.errors import ConfigError, install_extra
 
 NEEDED = ("jinja2", "latex2mathml", "pygments")
 
@@ -18,4 +18,4 @@ def has_extra() -> bool:
 def require_extra() -> None:
     """Raises `ConfigError` that says how to install it."""
     if not has_extra():
-        raise ConfigError("pages need the extra web: pip install 'xkg[web]'")
+        raise ConfigError(f"pages need the extra web: {install_extra('web')}")

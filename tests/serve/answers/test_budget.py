@@ -145,3 +145,34 @@ def test_cells_of_any_kind_are_cut(cell: Any) -> None:
     assert size(answer) <= TOKENS["concise"]
     assert answer.rows
     assert answer.cut
+
+
+def test_ids_and_lists_in_cells_stay_whole_where_texts_are_cut() -> None:
+    ids = [f"title:{'a-rather-long-title-' * 6}#technique-{n}" for n in range(40)]
+    rows = tuple((each, "A long definition of it. " * 20, ["12-14 names it", each]) for each in ids)
+    asked = CypherAnswer(columns=("id", "text", "focus"), rows=rows)
+    answer = fitted(asked, "concise", more=lambda n: "c" if n < 40 else None)
+    assert size(answer) <= TOKENS["concise"]
+    assert [(row[0], row[2]) for row in answer.rows] == [(row[0], row[2]) for row in rows[: len(answer.rows)]]
+    assert answer.rows[0][1].endswith("…")
+
+
+def test_what_is_left_out_leaves_its_room_to_the_rest() -> None:
+    paper = PaperAnswer(
+        id="title:a",
+        title="A",
+        authors=("A. Author", "B. Author"),
+        year=2020,
+        origin="build",
+        state="complete",
+        abstract="An abstract of some length. " * 20,
+        techniques=(TechniqueLine(id="title:a#b", name="B", depth=0, level="executed"),),
+        repositories=(),
+        findings=(NamedText(name="Found", description="It works. " * 30),),
+        resources=(),
+        implementations=(code("x = 1\n" * 20_000),),
+    )
+    answer = fitted(paper, "full", whole="xkg://paper/title%3Aa")
+    assert size(answer) <= TOKENS["full"]
+    assert (answer.authors, answer.abstract, answer.findings) == (paper.authors, paper.abstract, paper.findings)
+    assert answer.cut == "the code of all techniques but 0: read its uri"

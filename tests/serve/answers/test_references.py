@@ -83,6 +83,41 @@ def test_of_two_of_one_name_in_a_paper_one_is_meant_and_of_two_papers_none(snaps
         technique_id(snapshot, "wax melting")
 
 
+@pytest.mark.parametrize(
+    ("reference", "near"),
+    [
+        ("hive smoking#cool smok", ["calm-hives-smoke#hive-smoking-hs/cool-smoke", "calm-hives-smoke#cool-smoke"]),
+        (f"{HONEY}#", ["hive-singing", "calm-hives-of#sugar-syrup"]),
+        ("Wax#nothing of the kind", ["wax-moulding", "melt"]),
+        ("qwertz", []),
+    ],
+)
+def test_an_unknown_technique_names_techniques_and_no_paper(
+    snapshot: Snapshot, reference: str, near: list[str]
+) -> None:
+    with pytest.raises(UnknownIdError) as unknown:
+        technique_id(snapshot, reference)
+    assert sorted(unknown.value.nearest) == sorted(near)
+    with pytest.raises(UnknownIdError, match=r"'#cool-smoke' is the end of an id: put the id of its paper before it"):
+        technique_id(snapshot, "#cool-smoke")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "2001.00001",
+        "arXiv:2001.00001v2",
+        "https://arxiv.org/abs/2001.00001",
+        "arxiv.org/pdf/2001.00001v1.pdf",
+        "https://arxiv.org/html/2001.00001v3/",
+    ],
+)
+def test_a_paper_of_arxiv_is_meant_by_number_and_address(snapshot: Snapshot, reference: str) -> None:
+    assert paper_id(snapshot, reference) == "arxiv:2001.00001"
+    with pytest.raises(UnknownIdError, match=r"no paper 'arxiv:2001\.99999'"):
+        paper_id(snapshot, reference.replace("00001", "99999"))
+
+
 def test_a_paper_is_meant_by_the_start_of_its_title_and_by_its_method(snapshot: Snapshot) -> None:
     assert paper_id(snapshot, "Calm Hives: Smoke") == HIVES
     assert paper_id(snapshot, "hive singing") == HONEY
@@ -134,7 +169,7 @@ def test_a_short_id_of_a_paper_means_no_technique(tmp_path: Path, embedder: Onnx
 def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:
     whole = code_answer(snapshot, "melt").id
     assert code_answer(snapshot, f"melt@{whole.rpartition('@')[2]}").id == whole
-    with pytest.raises(UnknownIdError):
+    with pytest.raises(UnknownIdError, match=rf"its technique has melt@{whole[-12:]}$"):
         code_answer(snapshot, "melt@000000000000")
 
 

@@ -77,7 +77,9 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
     assert answer.result is not None
     assert (answer.result.paper, answer.result.levels) == ("title:x", {"parsed": 2})
     said = "\n".join(job_lines(answer))
-    assert all(fact in said for fact in ("job 1: done, fine with code", "title:x", "2 parsed", "$0.25", "3 sections"))
+    assert all(
+        fact in said for fact in ("job 1: done, build: fine with code", "title:x", "2 parsed", "$0.25", "3 sections")
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,7 @@ def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
     listed = jobs_answer(jobs, LISTED)
     assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
     assert "2 older jobs" in listed.cut
+    assert jobs_answer(jobs, LISTED + 2).cut == "stages and results: ask for a job by its number"
     assert budget.size(listed) <= budget.TOKENS["concise"]
     assert "job 7: failed" in "\n".join(jobs_lines(listed))
 

@@ -76,9 +76,9 @@ VALUES: Mapping[str, Mapping[str, str]] = {
 
 ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
     "ablation-targets": [
-        ["Particle step", STEP, 1, 0.8, [], "flows/train.py", 10, 15, "step", OFFICIAL.url, "aaa"],
-        ["RBF kernel", KERNEL, 1, 0.9, [], "flows/kernels.py", 3, 8, "rbf", OFFICIAL.url, "aaa"],
-        ["RBF kernel", KERNEL, 2, 0.4, [], "flows/train.py", 10, 15, "step", OFFICIAL.url, "aaa"],
+        ["Particle step", STEP, 1, 0.8, False, [], "flows/train.py", 10, 15, "step", OFFICIAL.url, "aaa"],
+        ["RBF kernel", KERNEL, 1, 0.9, False, [], "flows/kernels.py", 3, 8, "rbf", OFFICIAL.url, "aaa"],
+        ["RBF kernel", KERNEL, 2, 0.4, True, [], "flows/train.py", 10, 15, "step", OFFICIAL.url, "aaa"],
     ],
     "citation-paths": [
         [2, f"{WARM_UP} -- {via} -- {SVGD}", f"Notes on warm-up -- {title} -- The paper {SVGD}"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from xkg.agents.ablation.candidates import Component, Place
 from xkg.errors import InputError, QueryFailedError, QueryRefusedError
-from xkg.serve.answers.types import LocatedPlace
+from xkg.serve.answers.types import LocatedPlace, PaperAnswer
 from xkg.serve.service import Service
 from xkg.store.indexes.text import words
 
@@ -19,12 +19,20 @@ _SURE = 0.35
 """A place of a lower score than this is too weak to edit lines at."""
 
 
+def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
+    """Raises `UnknownIdError`, `InputError` for a paper without techniques, `StoreError`."""
+    answer = service.paper(paper, full=True)
+    if not answer.techniques:
+        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or leave out --paper")
+    return answer
+
+
 def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
     """The paper's techniques, in the order of the hierarchy, with places in the files under `tree`; those without a
     place are there too, so that the report names them.
 
-    Raises `UnknownIdError`, `InputError` for a folder without source, `StoreError`."""
-    answer = service.paper(paper, full=True)
+    Raises as `paper_with_techniques`, and `InputError` for a folder without source."""
+    answer = paper_with_techniques(service, paper)
     measured = _measured(service, answer.id)
     findings = [f"{finding.name}: {finding.description or ''}" for finding in answer.findings]
     components = []
@@ -40,8 +48,6 @@ def techniques_of(service: Service, paper: str, tree: Path) -> list[Component]:
                 reasons=tuple(reasons), about=" ".join(known.definition.split())[:_ABOUT],
             )
         )  # fmt: skip
-    if not components:
-        raise InputError(f"paper {answer.id} has no technique to ablate: build it first, or leave out --paper")
     return components
 
 

@@ -13,7 +13,7 @@ from xkg.agents.codification.prompting.memory import Taken
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
 from xkg.agents.codification.verdict import MEANING
-from xkg.errors import ConfigError, CorruptStoreError, InputError
+from xkg.errors import ConfigError, CorruptStoreError, InputError, install_extra
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -50,7 +50,7 @@ def write_inspect_log(folder: Path, file: Path, models: dict[str, str]) -> None:
     try:
         from inspect_ai.log import write_eval_log
     except ImportError as error:
-        raise ConfigError("logs of Inspect need inspect-ai: `pip install 'xkg[eval]'`") from error
+        raise ConfigError(f"logs of Inspect need inspect-ai: {install_extra('eval')}") from error
     log = _log(folder, models)
     try:
         write_eval_log(log, str(file.absolute()))

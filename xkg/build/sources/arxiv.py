@@ -1,14 +1,10 @@
-"""arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF.
-
-Ids are as in https://info.arxiv.org/help/arxiv_identifier.html.
-"""
+"""arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF."""
 
 import re
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import arxiv
 from pydantic import ValidationError
@@ -21,32 +17,8 @@ from xkg.build.sources.arxiv_feed import ABSENT, REMEDY, Feed, arxiv_web
 from xkg.build.sources.paper_source import PaperFile
 from xkg.errors import InputError, StoreError, UnreachableError, UnsafeInputError
 from xkg.files import private_folder, sha256_of, sync_file, write_whole
+from xkg.text.arxiv_id import ArxivId, arxiv_id
 from xkg.value import Value
-
-_ID = r"(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?"
-_NAME = re.compile(
-    r"(?ai)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
-    rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
-)
-
-
-class ArxivId(NamedTuple):
-    """`number` as in `2401.01234` or `cs/0112017`; `version` as in `v2`, '' for the newest."""
-
-    number: str
-    version: str
-
-    def __str__(self) -> str:
-        return self.number + self.version
-
-
-def arxiv_id(spec: str) -> ArxivId | None:
-    """The id in an id with or without `arXiv:`, or in the address of a paper's page; None for anything else."""
-    match = _NAME.fullmatch(spec.strip())
-    if match is None:
-        return None
-    number = re.sub(r"\.[a-z-]+(?=/)", "", match["number"].lower())  # math.GT/0309136 is math/0309136
-    return ArxivId(number, (match["version"] or "").lower())
 
 
 class _Record(Value):

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import arxiv
 
-from xkg.build.sources.arxiv import arxiv_id
 from xkg.build.sources.arxiv_feed import Feed, arxiv_web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.text.arxiv_id import arxiv_id
 
 _IDS, _TITLES, _PER_TITLE = 100, 6, 5
 _MOST_WORDS = 24

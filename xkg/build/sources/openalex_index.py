@@ -11,10 +11,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pyalex
 
-from xkg.build.sources.arxiv import arxiv_id
 from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
 from xkg.errors import UnreachableError
+from xkg.text.arxiv_id import arxiv_id
 
 URL = "https://api.openalex.org"
 

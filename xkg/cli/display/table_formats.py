@@ -20,9 +20,12 @@ _ID = re.compile(r"(?:arxiv|doi|title):.")
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 
 
+Format = Literal["table", "json", "csv"]
+
+
 def render(
     table: Table,
-    format: Literal["table", "json", "csv"],
+    format: Format,
     columns: int = UNBOUNDED,
     short: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
@@ -40,9 +43,13 @@ def render(
     return _aligned(table, columns, short)
 
 
-def query_list(queries: "Sequence[NamedQuery]", as_json: bool, columns: int = UNBOUNDED) -> str:
-    """Named queries under their groups: name, what it answers, parameters; as JSON with all that is known of each."""
-    if as_json:
+def query_list(queries: "Sequence[NamedQuery]", format: Format, columns: int = UNBOUNDED) -> str:
+    """Named queries under their groups: name, what it answers, parameters; as CSV a row each, as JSON with all that is
+    known of each."""
+    if format == "csv":
+        rows = [(each.name, each.group, each.summary, "; ".join(map(str, each.parameters))) for each in queries]
+        return render(Table(columns=("name", "group", "summary", "parameters"), rows=tuple(rows)), format)
+    if format == "json":
         fields = ("name", "group", "summary", "parameters", "example", "statements")
         all_of_each = [{field: getattr(query, field) for field in fields} for query in queries]
         return json.dumps(all_of_each, indent=2, default=vars) + "\n"

@@ -19,6 +19,7 @@ _WORDS = (
         "`serve.questions.call_seconds` is how long it may take",
     ),
     (r"name the folder of a repository to search that", "--repo FOLDER searches a repository"),
+    (r"graph_schema lists them", "`xkg cypher --list` shows all"),
     (r"list_papers has what is there", "`xkg papers` lists what is there"),
     (r"Named queries, for cypher by their name", "Named queries, for `xkg cypher` by their name"),
     (r"use the other tools, or serve", "use other commands, or serve"),

@@ -7,10 +7,10 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from xkg.build.curation.curated_set import RepositoryRecord
-from xkg.build.sources.arxiv import arxiv_id
 from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
 from xkg.files import read_regular
+from xkg.text.arxiv_id import arxiv_id
 from xkg.value import Value
 
 MOST_BYTES = 32_000_000

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from xkg.llm.prices import tokens
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.truncation import Kind, Limits, Part, cut, part
+from xkg.serve.answers.types import CypherAnswer, LocateAnswer
 from xkg.value import Value
 
 Detail = Literal["concise", "full"]
@@ -20,6 +21,10 @@ A = TypeVar("A", bound=Value)
 
 _LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
 """What is cut, in this order, and how much of it stays at least."""
+
+_LEAST_OF_ROWS: dict[Kind, int] = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
+"""The same for places and the rows of a query: lines to look at and the list in a cell are what was asked for, and the
+cursor has the rows."""
 
 _POINTERS = 160
 """Characters reserved for the notes on where the rest is."""
@@ -55,11 +60,12 @@ def fitted(
         shortened = _pointing(answer, {}, detail, more, whole)
         if size(shortened) <= most:
             return shortened
+    least = _LEAST_OF_ROWS if isinstance(answer, CypherAnswer | LocateAnswer) else _LEAST
     longest = parts.longest()
     room = 4 * most - _POINTERS
     for _ in range(_TRIES):
-        limits = _limits(parts, longest, room)
-        lost = {kind: limit for kind in _LEAST if (limit := limits.of(kind)) is not None and longest[kind] > limit}
+        limits = _limits(parts, least, longest, room)
+        lost = {kind: limit for kind in least if (limit := limits.of(kind)) is not None and longest[kind] > limit}
         shortened = _pointing(answer, lost, detail, more, whole, cut(answer, limits))
         excess = size(shortened) - most
         if excess <= 0:
@@ -68,23 +74,33 @@ def fitted(
     return shortened
 
 
-def _limits(parts: Part, longest: dict[Kind, int], room: int) -> Limits:
-    """The widest limits within which the parts take no more characters than there is room for."""
+def _limits(parts: Part, leasts: dict[Kind, int], longest: dict[Kind, int], room: int) -> Limits:
+    """The widest limits within which the parts take no more characters than there is room for. Where a later kind is
+    what took the room, such as code that is left out, the earlier ones have it again."""
     limits = Limits()
-    for kind, least in _LEAST.items():
-        high = longest.get(kind, 0)
-        if high <= least:
+    taken: list[Kind] = []
+    for kind, least in leasts.items():
+        if longest.get(kind, 0) <= least:
             continue
+        taken.append(kind)
         limits = replace(limits, **{kind: least})
-        takes = _prose_takes(parts) if kind == "prose" else partial(_takes, parts, limits, kind)
-        if takes(least) > room:
-            continue
-        low = least
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if takes(middle) <= room else (low, middle)
-        return replace(limits, **{kind: low})
+        if parts.takes(limits) <= room:
+            break
+    for kind in reversed(taken):
+        takes = _prose_takes(parts) if taken == ["prose"] else partial(_takes, parts, limits, kind)
+        limits = replace(limits, **{kind: _widest(takes, leasts[kind], longest[kind], room)})
     return limits
+
+
+def _widest(takes: Callable[[int], int], least: int, longest: int, room: int) -> int | None:
+    """The highest limit for which there is room, at least `least`; None where nothing need be cut."""
+    if takes(longest) <= room:
+        return None
+    low, high = least, longest
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if takes(middle) <= room else (low, middle)
+    return low
 
 
 def _takes(parts: Part, limits: Limits, kind: Kind, limit: int) -> int:

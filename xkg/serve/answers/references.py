@@ -15,6 +15,7 @@ from xkg.serve.answers.types import short
 from xkg.store.graph_store import Snapshot
 from xkg.store.index_entries import searched_entries
 from xkg.store.unknown_id import nearest
+from xkg.text.arxiv_id import arxiv_id
 
 NEAREST = 50
 """Techniques whose papers are compared with an unknown title."""
@@ -28,10 +29,15 @@ _WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the paper of this id, of this title or start of a title (up to case, spaces and punctuation), or with
-    the only method of this name. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
+    """The id of the paper of this id (of arXiv also its number or address, of any version), of this
+    title or start of a title (up to case, spaces and punctuation), or with the only method of this name. Raises
+    `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
     wanted = reference.strip()
-    found = snapshot.called(wanted) or _proposing(snapshot, wanted)
+    found = snapshot.called(wanted)
+    if not found and (known := arxiv_id(wanted)) is not None:
+        wanted = f"arxiv:{known.number}"
+        found = snapshot.called(wanted)
+    found = found or _proposing(snapshot, wanted)
     if len(found) == 1:
         return found[0]
     if found:
@@ -68,12 +74,14 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError` for a name that several papers
     have."""
     wanted = reference.strip()
+    if wanted.startswith("#"):  # as a plan writes it under the id of its paper
+        raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its paper before it")
     try:
         return snapshot.technique(wanted).technique.id
     except UnknownIdError:
         found = _matching(snapshot, wanted)
         if not found:
-            near = [] if "#" in wanted else [hit.id for hit in snapshot.find_text(wanted, 3)]
+            near = _nearest_techniques(snapshot, wanted)
             if not near:
                 raise
             ids = list(short_ids(snapshot, near).values())
@@ -88,14 +96,33 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
     return next((t for t in found if t in facts and facts[t].language), found[0])
 
 
+def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
+    """Techniques that a text fits; behind the id of a paper those of that paper that are written alike, else its first.
+    None for a hidden one."""
+    paper, mark, path = wanted.rpartition("#")
+    if not mark:
+        return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
+    own = paper_id(snapshot, paper)
+    if any(technique.id == f"{own}#{path}" for technique in snapshot.bundle(own).techniques):
+        return []
+    paths = [technique.partition("#")[2] for technique in snapshot.technique_ids(own)]
+    return [f"{own}#{near}" for near in nearest(path, paths) or paths[:_NAMED]]
+
+
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the code of this id, where its technique may be given as in `technique_id`. Raises
-    `UnknownIdError`."""
+    """The id of the code of this id, where its technique may be given as in `technique_id`. Raises `UnknownIdError`,
+    also for code that the technique had before."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
         raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its technique before it")
-    return f"{technique_id(snapshot, wanted[:start])}{wanted[start:]}"
+    technique = technique_id(snapshot, wanted[:start])
+    code = snapshot.technique(technique).code
+    whole = f"{technique}{wanted[start:]}"
+    if code is not None and code.id != whole:
+        current = short_ids(snapshot, [technique])[technique] + code.id[code.id.rfind("@") :]
+        raise UnknownIdError(f"no code {quoted(wanted)} in this graph; its technique has {current}", [current])
+    return whole
 
 
 def is_code(reference: str) -> bool:

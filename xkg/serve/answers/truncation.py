@@ -13,6 +13,8 @@ from xkg.value import fields_of
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 
+_LONGEST_WORD = 400
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -67,7 +69,7 @@ class Part:
 def part(value: Any, name: str = "answer") -> Part:
     """The sizes of the value of a field, and of what is inside it."""
     if type(value) is str and name not in SOURCE:  # most are
-        return Part("prose" if name in PROSE else None, len(value), _written(value))
+        return Part("prose" if name in PROSE and not _is_word(value, name) else None, len(value), _written(value))
     kind = _kind(value, name)
     match value:
         case BaseModel():
@@ -100,7 +102,9 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
     """The value within the limits."""
     if type(value) is str and name not in SOURCE:  # most are
         most = limits.prose
-        return value if most is None or name not in PROSE or len(value) <= most else value[: most - 1].rstrip() + "…"
+        if most is None or name not in PROSE or len(value) <= most or _is_word(value, name):
+            return value
+        return value[: most - 1].rstrip() + "…"
     kind = _kind(value, name)
     limit = limits.of(kind)
     match value:
@@ -124,6 +128,11 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
             return value[: limit - 1].rstrip() + "…"
         case _:
             return value
+
+
+def _is_word(value: str, name: str) -> bool:
+    """Whether a cell is one word, such as an id, an address or a path: what is left of one is of no use."""
+    return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
 
 
 def _kind(value: Any, name: str) -> Kind | None:
@@ -151,7 +160,7 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
 
 def _of(name: str) -> str:
     """The name whose limit applies to the items of a list: the cells of plain rows are texts."""
-    return {"paged": "row", "row": "cell", "cell": "description"}.get(name, name)
+    return {"paged": "row", "row": "cell"}.get(name, name)
 
 
 def _named(inside: Part, key: str) -> Part:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal, get_args
 
+from xkg.errors import install_extra
+
 Level = Literal["debug", "info", "warning", "error"]
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -68,7 +70,7 @@ def start() -> Callable[[], None]:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
-        log.warning("OTEL_* is set, and OpenTelemetry is not installed: pip install 'xkg[otel]'")
+        log.warning("OTEL_* is set, and OpenTelemetry is not installed: %s", install_extra("otel"))
         return lambda: None
     os.environ.setdefault("OTEL_SERVICE_NAME", "xkg")
     provider = TracerProvider()

@@ -11,6 +11,7 @@ from xkg.errors import InputError
 from xkg.files import read_regular
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.jobs.table import Kind, Row, State
+from xkg.text.plural import plural
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -144,10 +145,10 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
 
 def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
     rows, count = jobs.newest(most)
-    left = max(0, count - len(rows))
+    older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
         jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),
-        cut=f"{left} older jobs, stages and results: ask for a job by its number" if rows else "",
+        cut=f"{older}stages and results: ask for a job by its number" if rows else "",
     )
 
 
@@ -162,7 +163,7 @@ def job_lines(answer: JobAnswer) -> list[str]:
     started = f", started {answer.started_at}" if answer.started_at else ""
     ended = f", ended {answer.ended_at}" if answer.ended_at else ""
     lines = [
-        f"job {answer.job}: {answer.state}, {answer.paper}{source}",
+        f"job {answer.job}: {answer.state}, {answer.kind}: {answer.paper}{source}",
         f"  asked {answer.asked_at} by {answer.asked_by}{started}{ended}",
     ]
     lines += [

@@ -21,7 +21,7 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 def paper_named(name: str, roots: Sequence[Path]) -> str:
     """The paper as `xkg build --paper` takes it: the address of an arXiv id or address, or a path under `roots`, links
     resolved. Raises `InputError`."""
-    from xkg.build.sources.arxiv import arxiv_id
+    from xkg.text.arxiv_id import arxiv_id
 
     _refuse_odd(name)
     known = arxiv_id(name)
@@ -33,7 +33,10 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
         raise InputError(
             f"{name[:200]!a} is no arXiv id, and this server opens no folder: give an id such as arxiv:1608.04471"
         )
-    return str(path_under_roots(name, roots))
+    try:
+        return str(path_under_roots(name, roots))
+    except InputError as error:
+        raise InputError(f"{error}; or give an arXiv id, such as arxiv:1608.04471") from error
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:

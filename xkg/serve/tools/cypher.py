@@ -58,5 +58,7 @@ def add(server: MCPServer, service: Service) -> None:
         keys = [json.dumps(row, default=str) for row in answer.rows]
         rows = answer.rows[page.start(keys) :]
         empty = "" if rows else "nothing: no row matches; names and ids are exact, and graph_schema has the tables"
-        rest = answer.model_copy(update={"rows": rows, "cut": answer.cut or empty})
-        return fitted(rest, detail, more=page.more(keys, further=bool(answer.cut)))
+        # ORDER BY and LIMIT, which the service names for more rows, cannot be added to a named query
+        further = f"all after the first {len(answer.rows)} rows: ask with the cursor" if answer.cut else ""
+        rest = answer.model_copy(update={"rows": rows, "cut": further or empty})
+        return fitted(rest, detail, more=page.more(keys, further=bool(further)))

@@ -87,7 +87,7 @@ def find(name: str) -> NamedQuery:
         return known[name]
     raise InputError(
         f"{name[:80]!r} is no statement and no named query; nearest: {', '.join(_nearest(name, known))} "
-        "(`xkg cypher --list` shows all)"
+        "(graph_schema lists them)"
     )
 
 
