@@ -43,7 +43,7 @@ def found(snapshot: Snapshot, embedder: OnnxEmbedder, **filters: object) -> tupl
         ({"language": "rust"}, set(), "in rust"),
         ({"packages": ("NumPy",)}, {"Steam Injection (SI)", "Hive Smoking"}, "that needs NumPy"),
         ({"packages": ("numpy", "torch")}, set(), "that needs numpy, torch"),
-        ({"exclude": ("title:bread/ovens",)}, {"Hive Smoking"}, "but 1 excluded ids"),
+        ({"exclude": ("title:bread/ovens",)}, {"Hive Smoking"}, "but 1 excluded id"),
         (
             {"exclude": ("arxiv:2001.00001#keeping/smoke@0123456789ab", "nobody")},
             {"Steam Injection (SI)"},
@@ -59,6 +59,17 @@ def test_filters_narrow_and_the_answer_says_so(
     assert said in searched
     if not kept:
         assert shown == set()
+
+
+@pytest.mark.parametrize("filters", [{"years": (2030, None)}, {"language": "cobol"}, {"packages": ("torch",)}])
+def test_filters_that_leave_nothing_are_named_as_the_reason(
+    snapshot: Snapshot, embedder: OnnxEmbedder, filters: dict[str, object]
+) -> None:
+    answer = search(snapshot, embedder.encode, QUERY, 5, Filters(**filters))  # type: ignore[arg-type]
+    assert answer.cut == "nothing: no technique passes the filters; drop one of them"
+    unlike = search(snapshot, embedder.encode, "zzz qqq", 5)
+    assert not unlike.rows
+    assert "filters" not in unlike.cut
 
 
 def test_a_name_is_not_answered_where_filters_leave_it_out(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:

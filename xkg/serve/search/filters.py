@@ -9,6 +9,7 @@ from xkg.errors import InputError
 from xkg.model import Level, paper_of
 from xkg.serve.answers.references import paper_id, resolved
 from xkg.store.graph_store import Facts, Snapshot
+from xkg.text.plural import plural
 
 
 class FilterFields(TypedDict, total=False):
@@ -62,6 +63,11 @@ class Filters:
         return replace(self, exclude=resolved(snapshot, self.exclude)) if self.exclude else self
 
     @property
+    def chosen(self) -> bool:
+        """Whether anything can be left out."""
+        return bool(self.papers or self.years != (None, None) or self.of_techniques)
+
+    @property
     def of_techniques(self) -> bool:
         """Whether techniques of one paper can fare differently."""
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
@@ -87,7 +93,7 @@ class Filters:
             scope = f"only techniques with code {' '.join(conditions)}"
         else:
             scope = "only techniques with code" if self.with_code else "all techniques"
-        return scope + (f" but {len(self.exclude)} excluded ids" if self.exclude else "")
+        return scope + (f" but {plural(len(self.exclude), 'excluded id')}" if self.exclude else "")
 
 
 def _package(name: str) -> str:

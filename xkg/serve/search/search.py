@@ -29,6 +29,7 @@ _TITLE_WORDS = 3
 """Fewer words are no title: the short name of a paper is that of its method, or of no technique."""
 
 _SAME_TITLE = 3
+_NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
 
 
 class Seek(Protocol):
@@ -62,7 +63,7 @@ def search(
     filters = filters.resolved(snapshot)
     papers = filters.only(snapshot)
     if papers is None:
-        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_cut(0, False, k))
+        return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_NONE_LEFT)
     matches = candidates(snapshot, encode, query, filters, papers, 4 * k)
     strength = matches.strength
     exact = _named(snapshot, query, filters, papers, strength)
@@ -82,7 +83,7 @@ def search(
         query=query,
         rows=_rows(visible, views, fits),
         searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
-        cut=_cut(len(rows) - len(visible), bool(visible), k),
+        cut=_cut(len(rows) - len(visible), bool(visible), k) if rows or not filters.chosen else _NONE_LEFT,
     )
 
 
