@@ -49,14 +49,14 @@ def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp
         assert done.returncode == 0, (words, done.stderr)
     doctor = _xkg(tmp_path, bare, "doctor")
     assert "papers: 4" in doctor.stdout
-    assert "xkg[cpu]" in doctor.stdout
+    assert "'.[cpu]'" in doctor.stdout
 
 
 def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:
     world = tiny_world.written_to(tmp_path)
     done = _xkg(tmp_path, bare, *("build", *world.arguments, "--llm", "none"))
     assert done.returncode == 1
-    assert re.fullmatch(r"xkg: .*pip install 'xkg\[build\]'\n", done.stderr)
+    assert re.fullmatch(r"xkg: .*pip install '\.\[build\]' in a clone of xkg\n", done.stderr)
 
 
 def test_a_large_graph_names_the_extra_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_a_large_graph_names_the_extra_that_it_needs(tmp_path: Path, monkeypatch
     rows = np.eye(8, dtype=np.float32)
     assert vectors.build(tmp_path / "exact", rows).kind == "exact"
     assert vectors.VectorIndex(tmp_path / "exact", vectors.EXACT).search(rows[3], 1) == [(3, 1.0)]
-    with pytest.raises(MissingExtraError, match=r"more than 20,000 techniques.*xkg\[cpu\]"):
+    with pytest.raises(MissingExtraError, match=r"more than 20,000 techniques.*'\.\[cpu\]'"):
         vectors.build(tmp_path / "lists", rows, exact_up_to=4)
 
 

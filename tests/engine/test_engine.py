@@ -133,7 +133,7 @@ def test_without_ray_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPat
     import sys
 
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(XkgError, match=r"pip install 'xkg\[ray\]'"), engine_for("ray", None, "127.0.0.1:6379"):
+    with pytest.raises(XkgError, match=r"pip install '\.\[ray\]'"), engine_for("ray", None, "127.0.0.1:6379"):
         pass
 
 
