@@ -26,14 +26,10 @@ def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) ->
 def test_explore_says_that_a_graph_is_empty(tmp_path: Path) -> None:
     command = [Path(sys.executable).with_name("xkg"), "--kg", tmp_path / "typo", "explore", "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         assert process.stderr is not None
-        found = re.search(r"http://127\.0\.0\.1:[0-9]+/", process.stdout.readline())
-        assert found is not None
-        httpx2.get(found[0], timeout=60)  # then it serves, and ends when told
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
-        assert re.match(r"note: .*typo holds no paper yet", process.stderr.readline())
+        note = process.stderr.readline()
+        process.kill()
+    assert re.match(r"note: .*typo holds no paper yet", note)
 
 
 @pytest.mark.parametrize("command", [["explore", "--no-browser"], ["report"], ["export", "--format", "html"]])

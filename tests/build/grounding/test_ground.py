@@ -16,7 +16,9 @@ from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.query import technique_queries
 from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.build.paper.document import Document, Equation
+from xkg.build.paper.read import parse_paper
 from xkg.build.repositories.checkout import fetch_repository
+from xkg.build.techniques.extract import extract
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Excerpt, Repository, Technique
@@ -193,6 +195,20 @@ def test_what_the_technique_names_is_among_the_first_beside_who_uses_it(embedder
     codebase = parse_repository(fetch_repository(str(tmp_path / "code"), tmp_path / "cache"))
     found = [location.symbol.rpartition("::")[2] for location in ground([wanted], codebase, embedder).of(wanted.id)]
     assert "hinge_d_loss" in found[:2]
+
+
+def test_code_is_cut_from_the_caller_that_comes_near_since_its_slice_holds_both(
+    embedder: Embedder, tmp_path: Path
+) -> None:
+    example = Path(__file__).parents[3] / "examples" / "svgd"
+    codebase = parse_repository(fetch_repository(str(example / "code"), tmp_path))
+    document = parse_paper(example / "paper" / "svgd.tex")
+    techniques = extract(document, "p").techniques
+    wanted = next(t.id for t in techniques if t.name == "RBF Kernel with Median Heuristic")
+    found = ground(techniques, codebase, embedder, document)
+    best, second, *_ = (location.symbol.rpartition("::")[2] for location in found.of(wanted))
+    assert (best, second) == ("median_bandwidth", "rbf_kernel")
+    assert found.primaries[wanted].endswith("::rbf_kernel")
 
 
 def test_names_in_equations_beside_the_definition_count() -> None:

@@ -22,7 +22,7 @@ from xkg.value import Value
 _LIMIT = 5
 _RANKED = 20  # symbols, some of which become one place
 _LEAST_SHARE = 0.3
-_NEARLY = 0.95
+_NEARLY = 0.95  # of the best score: which of the two comes first is then chance
 
 
 class Grounding(Value):

@@ -42,7 +42,7 @@ class Surroundings:
     def neighbours(self, symbol: str, candidates: Mapping[str, float]) -> list[str]:
         """The callees and callers of a symbol that are candidates."""
         return [
-            *self._among(self._entries[symbol].source.calls, symbol, candidates),
+            *_among(self._entries[symbol].source.calls, symbol, candidates),
             *self._calling(symbol, candidates),
         ]
 
@@ -57,7 +57,7 @@ class Surroundings:
         """The features of one candidate for technique i of `blocks`, by the names of `WEIGHTS`; `scores` and `evidence`
         are those of all candidates."""
         entry = self._entries[symbol]
-        callees = self._among(entry.source.calls, symbol, scores)
+        callees = _among(entry.source.calls, symbol, scores)
         callers = self._calling(symbol, scores)
         inside = blocks.of_symbol(i, symbol)
         return {
@@ -73,16 +73,17 @@ class Surroundings:
         }
 
     def _calling(self, symbol: str, candidates: Mapping[str, float]) -> list[str]:
-        return self._among(self._callers.get(symbol, ()), symbol, candidates)
-
-    def _among(self, symbols: Sequence[str], symbol: str, candidates: Mapping[str, float]) -> list[str]:
-        return [other for other in symbols if other in candidates and other != symbol]
+        return _among(self._callers.get(symbol, ()), symbol, candidates)
 
 
 def corrected(features: Mapping[str, float]) -> float:
     """The score of a candidate by evidence and surroundings, from its `features` and its `score` by evidence."""
     correction = sum(weight * features[name] for name, weight in WEIGHTS.items())
     return max(0.0, (features["score"] + correction) / (1 + _GAIN))
+
+
+def _among(symbols: Sequence[str], symbol: str, candidates: Mapping[str, float]) -> list[str]:
+    return [other for other in symbols if other in candidates and other != symbol]
 
 
 def _parts(entry: Entry) -> float:

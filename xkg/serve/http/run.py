@@ -74,9 +74,10 @@ def serve_http(
         log.warning("tokens travel in the clear: let a proxy with TLS stand before this, and set serve.http.url to it")
     with listener:
         if workers == 1:
+            server = uvicorn.Server(config)
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, _done)  # uvicorn raises the signal again when it is through
-            uvicorn.Server(config).run([listener])
+                signal.signal(number, functools.partial(_end, server))
+            server.run([listener])
         else:
             with tempfile.TemporaryDirectory(prefix="xkg-metrics-") as folder:
                 os.environ[SHARED] = folder
@@ -196,5 +197,7 @@ def _end_with(parent: Any) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _done(_number: int, _frame: Any) -> None:
-    """Ignores the signal that uvicorn raises again."""
+def _end(server: uvicorn.Server, _number: int, _frame: Any) -> None:
+    """Ends a server that a signal reaches before uvicorn listens for signals; afterwards uvicorn raises again the one
+    that ended it."""
+    server.should_exit = True
