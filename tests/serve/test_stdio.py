@@ -108,7 +108,7 @@ async def test_empty_answers_say_what_to_try(server: MCPServer) -> None:
     async with Client(server) as client:
         for tool, arguments, words in (
             ("search_techniques", {"query": "consensus in replicated logs"}, "other words"),
-            ("search_techniques", {"query": "steam", "first_year": 2999}, "more widely"),
+            ("search_techniques", {"query": "steam", "first_year": 2999}, "drop one of them"),
             ("related_papers", {"paper": "title:bread/ovens", "exclude": ["arxiv:2001.00001"]}, "search_techniques"),
             ("locate", {"technique": "Scoring"}, "folder of a repository"),
             ("cypher", {"query": "MATCH (t:Technique {name: 'x'}) RETURN t"}, "graph_schema"),
