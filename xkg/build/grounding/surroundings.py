@@ -13,15 +13,16 @@ from xkg.build.grounding.evidence import Evidence
 from xkg.build.grounding.index.symbol_index import Entry
 
 WEIGHTS: Mapping[str, float] = {
-    "named callee": -0.151,  # a caller that shares the words of what it calls is seldom the place itself
-    "better lines of a caller": 0.131,
-    "best member": 0.044,
-    "neighbours": 0.026,
-    "module": 0.126,
+    "named callee": -0.152,  # a caller that shares the words of what it calls is seldom the place itself
+    "better lines of a caller": 0.123,
+    "best member": 0.022,
+    "neighbours": 0.029,
+    "module": 0.081,
+    "module of definitions": 0.099,  # it is not embedded: `meaning` is 0
     "parts that a constructor makes": 0.071,
-    "meaning": 0.086,
-    "second block": 0.089,
-    "prose": -0.012,
+    "meaning": 0.1,
+    "second block": 0.091,
+    "prose": -0.011,
 }
 # What a very good candidate gains: with it the best score stays below 1.
 _GAIN = 0.2
@@ -66,6 +67,7 @@ class Surroundings:
             "best member": _most(scores[m] for m in entry.members if m in scores),
             "neighbours": math.log1p(len(callees) + len(callers)),
             "module": float(entry.kind == "module"),
+            "module of definitions": float(entry.kind == "module" and bool(entry.members)),
             "parts that a constructor makes": _parts(entry),
             "meaning": evidence[symbol].meaning,
             "second block": inside[1][1] if len(inside) > 1 else 0.0,
