@@ -3,13 +3,12 @@
 A gold file holds JSON lines {technique, definition, equation, main, paper, repository, places}, where `places` are
 {reader, file, start, end}; all of them are right. `open` and `closed` are by two readers apart from each other, in
 the others one reader labelled before any output. What has no places is not in the repository. Each
-technique is located alone, as `xkg locate` does (`--together`: all of a repository at once, as a build does;
-`--least-support`: 1.4 is undoubted).
+technique is located alone, as `xkg locate` does (`--together`: all of a repository at once, as a build does).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
 same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
-place's (median, mean); `located`, the share of techniques with any answer; `foreign`, of the techniques of the other
-papers, the share with an undoubted answer.
+place's (median, mean); `located`, the share of techniques with any answer; `certain`, with one that is not doubtful,
+and `right`, of these the share whose first symbol shares a line with a place.
 """
 
 import argparse
@@ -52,24 +51,29 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a method gave for one technique: for each of at most five places its whole lines and its focus."""
+    """What a method gave for one technique: for each of at most five places its whole lines and its focus; `certain`
+    where it has no doubt."""
 
     whole: tuple[Lines, ...]
     focus: tuple[Lines, ...]
+    certain: bool = False
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Shares in 0..1 over `count` techniques; `share` is (median, mean), NaN where nothing was hit."""
+    """Shares in 0..1 over `count` techniques; `share` is (median, mean), NaN where nothing was hit, as is `right` where
+    nothing is certain."""
 
     count: int
     located: float
     place_at: tuple[float, float]
     lines_at: tuple[float, float]
     share: tuple[float, float]
+    certain: float
+    right: float
 
     def __str__(self) -> str:
-        values = (*self.place_at, *self.lines_at, *self.share, self.located)
+        values = (*self.place_at, *self.lines_at, *self.share, self.located, self.certain, self.right)
         return f"{self.count:5d}" + "".join(f"{value:9.2f}" for value in values)
 
 
@@ -105,12 +109,15 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
     def rate(of: Callable[[Answer], Sequence[Lines]], cut: int) -> float:
         return statistics.fmean(any(lines & gold.places for lines in of(answer)[:cut]) for gold, answer in answers)
 
+    certain = [bool(answer.whole and answer.whole[0] & gold.places) for gold, answer in answers if answer.certain]
     return Figures(
         count=len(answers),
         located=statistics.fmean(bool(answer.whole) for _, answer in answers),
         place_at=(rate(lambda a: a.whole, 1), rate(lambda a: a.whole, _CUT)),
         lines_at=(rate(lambda a: a.focus, 1), rate(lambda a: a.focus, _CUT)),
         share=(statistics.median(shares), statistics.fmean(shares)) if shares else (float("nan"), float("nan")),
+        certain=len(certain) / len(answers),
+        right=statistics.fmean(certain) if certain else float("nan"),
     )
 
 
@@ -121,7 +128,7 @@ class Searched:
     codebase: Codebase
     index: BlockIndex
 
-    def answer(self, locations: Sequence[Location]) -> Answer:
+    def answer(self, locations: Sequence[Location], *, certain: bool = False) -> Answer:
         """The lines of locations in this repository."""
         symbols = {source.symbol.id: source.symbol for source in self.codebase.symbols().values()}
         spans = [symbols[location.symbol] for location in locations[:_CUT]]
@@ -131,6 +138,7 @@ class Searched:
                 frozenset().union(*(lines_of(symbol.path, at.start_line, at.end_line) for at in location.focus))
                 for symbol, location in zip(spans, locations, strict=False)
             ),
+            certain=certain,
         )
 
 
@@ -151,7 +159,9 @@ def measure(
     for batch in batches:
         techniques = [one.technique for one in batch]
         found = ground(techniques, searched.codebase, embedder, least_support=least_support, index=searched.index)
-        answers += [(one, searched.answer(found.of(one.technique.id))) for one in batch]
+        for one in batch:
+            certain = one.technique.id in found.primaries
+            answers.append((one, searched.answer(found.of(one.technique.id), certain=certain)))
     return answers
 
 
@@ -178,7 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{name}: {files} files, {blocks} blocks, {len(own)} techniques")
     here, absent = ([pair for pair in ours if bool(pair[0].places) is present] for present in (True, False))
     plain = [pair for pair in plain if pair[0].places]
-    print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  located")
+    print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  located  certain    right")
     larger = {name for name, one in repositories.items() if len(one.codebase.modules) >= _LARGER}
     for title, answers in (("xkg", here), ("BM25", plain)):
         for kind, chosen in (
@@ -190,7 +200,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"{title + ', ' + kind:24}{figures(chosen)}")
     if absent:
         located = sum(bool(answer.whole) for _, answer in absent)
-        print(f"techniques that are not there: {located} of {len(absent)} located")
+        certain = sum(answer.certain for _, answer in absent)
+        print(f"techniques that are not there: {located} of {len(absent)} located, {certain} without doubt")
     undoubted = total = 0
     for one in labelled:
         for name in [other for other in repositories if other != one.repository][:2]:

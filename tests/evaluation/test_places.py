@@ -30,9 +30,15 @@ def test_a_symbol_that_holds_the_place_is_a_hit_though_its_focus_misses() -> Non
 
 def test_the_share_is_of_the_lines_that_are_given() -> None:
     focus = (lines("b.py", 1, 5), lines("a.py", 10, 17))
-    found = figures([(labelled(10, 13), Answer(whole=focus, focus=focus)), (labelled(1, 2), Answer((), ()))])
+    found = figures([(labelled(10, 13), Answer(focus, focus, certain=True)), (labelled(1, 2), Answer((), ()))])
     assert found == Figures(
-        count=2, located=0.5, place_at=(0.0, 0.5), lines_at=(0.0, 0.5), share=(pytest.approx(0.5), pytest.approx(0.5))
+        count=2,
+        located=0.5,
+        place_at=(0.0, 0.5),
+        lines_at=(0.0, 0.5),
+        share=(pytest.approx(0.5), pytest.approx(0.5)),
+        certain=0.5,
+        right=0.0,
     )
 
 

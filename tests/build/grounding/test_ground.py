@@ -1,5 +1,6 @@
 """Techniques against a small hand-made repository, with the model that is used by default."""
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -118,6 +119,29 @@ def test_among_its_own_techniques_a_foreign_one_is_still_not_located(codebase: C
     assert [t.name for t in FOREIGN if t.id in found.primaries] == []
     assert all(location.doubtful for t in FOREIGN for location in found.of(t.id))
     assert all(found.of(t.id) for t in [TERN, *COMPONENTS])
+
+
+RIVAL = """class EchoTrack:
+    \"\"\"Slots of past echoes; the oldest slot goes.\"\"\"
+
+    def push(self, echo):
+        self.track.append(echo)
+        return self.track.pop(0)
+"""
+
+
+@pytest.mark.parametrize("rival", ["none", "a copy", "other code"])
+def test_little_support_is_enough_where_no_other_code_comes_near(
+    rival: str, tmp_path: Path, embedder: Embedder
+) -> None:
+    shutil.copytree(DATA, tmp_path / "tern")
+    if rival != "none":
+        text = (DATA / "tern" / "losses.py").read_text() if rival == "a copy" else RIVAL
+        (tmp_path / "tern" / "rival.py").write_text(text)
+    margin = technique("Margin", "Others are pushed away.")
+    found = ground([margin], parse_repository(fetch_repository(str(tmp_path / "tern"), tmp_path / "cache")), embedder)
+    assert found.of(margin.id)[0].symbol.endswith("::nec_loss")
+    assert bool(found.doubtful) == (rival == "other code")
 
 
 def test_what_is_located_on_less_support_is_called_doubtful(codebase: Codebase, embedder: Embedder) -> None:

@@ -35,7 +35,7 @@ def places(ranked: Sequence[tuple[str, float]], search: BlockSearch, i: int, lim
             continue
         best_blocks.update(block.id for block, _ in inside[:1])
         for at, place in enumerate(found):
-            if _are_twins(entries[place.symbol], entries[symbol]):
+            if are_twins(entries[place.symbol], entries[symbol]):
                 found[at] = RankedPlace(place.symbol, place.score, (*place.twins, symbol))
                 break
         else:
@@ -62,7 +62,8 @@ def _is_container(entry: Entry) -> bool:
     return bool(entry.members) and (entry.kind == "module" or (entry.kind == "class" and entry.lines > _LARGE_CLASS))
 
 
-def _are_twins(one: Entry, other: Entry) -> bool:
+def are_twins(one: Entry, other: Entry) -> bool:
+    """Whether two symbols are nearly the same code."""
     first, second = one.source.symbol, other.source.symbol
     if first.kind != second.kind or one.id == other.id:
         return False
