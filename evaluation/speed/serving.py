@@ -137,7 +137,11 @@ def over_stdio(kg: Path, inputs: Inputs, calls: int) -> list[Timed]:
 
 def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequence[str]) -> list[Timed]:
     """Searches in this process, and what one consists of: its three parts in turn for other new questions, since a part
-    that runs alone a hundred times has the processor's caches for itself. `BLOCK` of each alternate."""
+    that runs alone a hundred times has the processor's caches for itself. At most `BLOCK` of each alternate. Empty
+    where there are too few questions for two of each."""
+    block = min(BLOCK, len(questions) // 3)
+    if block < 2:
+        return []
     took: dict[str, list[tuple[float, float]]] = {}
 
     def timed(name: str, act: Callable[[], Any]) -> Any:
@@ -151,14 +155,14 @@ def parts(snapshot: EmbeddedSnapshot, embedder: OnnxEmbedder, questions: Sequenc
         timed(f"one BM25 search, {DEPTH} hits", lambda: snapshot.text_index().search(question, DEPTH))
         timed(f"one FAISS search, {DEPTH} hits", lambda: snapshot.vector_index().search(vector, DEPTH))
 
-    for question in questions[:BLOCK]:  # opens what is opened at the first
+    for question in questions[:block]:  # opens what is opened at the first
         in_turn(question)
         search(snapshot, embedder.encode, question)
     took.clear()
-    for start in range(BLOCK, len(questions) - 2 * BLOCK + 1, 2 * BLOCK):
-        for question in questions[start : start + BLOCK]:
+    for start in range(block, len(questions) - 2 * block + 1, 2 * block):
+        for question in questions[start : start + block]:
             timed(PARTS, partial(in_turn, question))
-        for question in questions[start + BLOCK : start + 2 * BLOCK]:
+        for question in questions[start + block : start + 2 * block]:
             timed(WHOLE, partial(search, snapshot, embedder.encode, question))
     return [
         Timed(name, [wall for wall, _ in each], sum(processor for _, processor in each) / len(each))
@@ -217,7 +221,7 @@ def report(kg: Path, given: argparse.Namespace) -> None:
         near = recall(snapshot, embedder, kg / VECTORS_FILE, found.questions[:200])
     store.close()
     tools = over_stdio(kg, found, given.calls)
-    console.print(_times("over stdio", tools), _times("in one process", alone))
+    console.print(_times("over stdio", tools), _times("in one process", alone) if alone else "")
     _judge(console, techniques, tools, alone)
     if near is not None:
         console.print(f"recall@{AT} of the vector index: {near:.4f} (goal 0.99)")
