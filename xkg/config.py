@@ -239,7 +239,7 @@ class OAuthSettings(_Section):
 class ServeBuildSettings(_Section):
     """Builds that clients of the server request. `allowed` says whether they may; over HTTP a caller also needs a token
     with the scope `build`. Repositories are fetched from `hosts` alone: a server that fetches any address reaches
-    networks that its callers cannot. `per_day` builds may be requested within a day, each of which may spend
+    networks that its callers cannot. Each caller may request `per_day` builds within a day, each of which may spend
     `llm.max_cost`."""
 
     allowed: bool = False
@@ -256,7 +256,7 @@ class ServeBuildSettings(_Section):
 class ServeAgentSettings(_Section):
     """Runs of `xkg implement` that clients of the server request. `allowed` says whether they may; over HTTP a caller
     also needs a token with the scope `agents`. Starter code comes from `serve.build.hosts` or from under the roots.
-    `per_day` runs may be requested within a day, each of which may spend `llm.max_cost`."""
+    Each caller may request `per_day` runs within a day, each of which may spend `llm.max_cost`."""
 
     allowed: bool = False
     per_day: int = Field(default=8, ge=1)

@@ -20,7 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import EXAMPLE, ROOT
 from tests.serve.http_server import JSON, Asking, Running, call, running
 from xkg.config import LlmSettings, ServeBuildSettings
-from xkg.serve.http.tokens import SCOPES, Scope, Tokens
+from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.table import JobTable
 from xkg.serve.stdio import instructions
 
@@ -74,8 +74,7 @@ async def ended(client: Client, job: int) -> dict[str, Any]:
 
 
 async def test_a_paper_is_built_and_found(building: Running, graph_copy: Path) -> None:
-    scopes: tuple[Scope, ...] = SCOPES
-    token = Tokens(graph_copy).create("laptop", scopes)
+    token = Tokens(graph_copy).create("laptop", SCOPES)
     async with connected(building, token) as client:
         assert client.instructions == instructions(("build",))
         job = await ask(client, "build", paper="paper/svgd.tex", repository="code")
@@ -94,7 +93,7 @@ async def test_a_paper_is_built_and_found(building: Running, graph_copy: Path) -
 async def test_over_http_only_the_scope_builds(building: Running, graph_copy: Path) -> None:
     async with Client(building.url) as anybody:  # no token was made yet: reading is open to this machine
         assert "scope build" in await refused(anybody, "build", paper="1608.04471")
-        assert "scope build" in await refused(anybody, "job_status")
+        assert "scope build" in await refused(anybody, "cancel_job", job=1)
     token = Tokens(graph_copy).create("reader", ("read",))
     async with connected(building, token) as client:
         assert not (await client.call_tool("graph_schema", {})).is_error
@@ -146,10 +145,13 @@ async def test_over_stdio_a_flag_allows_it(graph_copy: Path) -> None:
         assert "Nothing here changes the graph" in (client.instructions or "")
     async with Client(stdio(graph_copy, "--allow-build")) as client:
         job = await ask(client, "build", paper="paper/svgd.tex")
-        assert job["asked_by"] == "local"
+        assert job["asked_by"] == "local user"
         cancelled = await ask(client, "cancel_job", job=job["job"])
         assert cancelled["state"] in ("cancelled", "running")
         assert (await ended(client, job["job"]))["state"] == "cancelled"
+        other, _ = JobTable(graph_copy / "jobs").add("x", "y", "laptop", waiting=9, per_day=9, kind="implement")
+        assert (await ask(client, "job_status", job=other.id))["jobs"][0]["asked_by"] == "laptop"
+        assert (await ask(client, "cancel_job", job=other.id))["state"] == "cancelled"
 
 
 def test_without_a_bound_on_cost_no_server_starts(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ class _InThread:
 
 
 class _Form:
-    """Answers a form on the event loop."""
+    """Answers a form on the event loop. Callers are anonymous, so what an error says appears in the log alone."""
 
     def __init__(self, site: Site, handler: Callable[[Site, Request], Awaitable[Response]]) -> None:
         self._site = site
@@ -123,7 +123,7 @@ class _Form:
             response = await self._handler(self._site, request)
         except XkgError as error:
             log.error(str(error))
-            response = self._site.error(request, error)
+            response = Response("sessions cannot be stored: the log of the server says why\n", 503, SECURITY)
         await response(scope, receive, send)
 
 

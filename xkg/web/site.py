@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from xkg.config import Settings
 from xkg.errors import InputError, StoreError, UnknownIdError, XkgError
 from xkg.model import Level, PaperBundle
+from xkg.serve.jobs.authority import NotAllowedError
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
@@ -83,7 +84,8 @@ class Site:
 
     def error(self, request: Request, error: XkgError) -> Response:
         """An error, in words, as a page; the empty graph says how to fill it."""
-        status = 404 if isinstance(error, UnknownIdError) else 400 if isinstance(error, InputError) else 503
+        kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
+        status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
         empty = isinstance(error, StoreError) and "is empty" in str(error)
         message = str(error).replace(LIST_PAPERS, "the list of papers has what is there")
         return self.render(request, "error.html", 200 if empty else status, message=message, empty=empty)

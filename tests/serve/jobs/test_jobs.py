@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from xkg.config import LlmSettings, SandboxSettings, Settings
+from xkg.config import LlmSettings, SandboxSettings, ServeBuildSettings, ServeSettings, Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError
 from xkg.serve.answers import budget
 from xkg.serve.jobs import jobs as jobs_module
 from xkg.serve.jobs.answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
+from xkg.serve.jobs.authority import OPERATOR
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.jobs.table import JobTable, Row
 from xkg.serve.tools.build import LISTED
@@ -27,7 +28,8 @@ SECONDS = 60.0
 
 
 def settings_in(folder: Path) -> Settings:
-    return Settings(kg=folder / "kg", llm=LlmSettings(model="none"))
+    serve = ServeSettings(build=ServeBuildSettings(allowed=True))
+    return Settings(kg=folder / "kg", llm=LlmSettings(model="none"), serve=serve)
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def jobs(tmp_path: Path) -> Iterator[Jobs]:
 
 def until(jobs: Jobs, job: int, *states: str) -> Row:
     end = time.monotonic() + SECONDS
-    while (row := jobs.get(job)).state not in states:
+    while (row := jobs.get(job, OPERATOR)).state not in states:
         assert time.monotonic() < end, row
         time.sleep(0.02)
     return row
@@ -69,7 +71,7 @@ def alive(pid: int | None) -> bool:
 
 
 def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
-    row, new = jobs.ask("fine", "code", "me")
+    row, new = jobs.ask("fine", "code", OPERATOR)
     assert new
     answer = job_answer(jobs, ended(jobs, row.id))
     assert (answer.state, answer.error, answer.calls, answer.dollars) == ("done", "", 2, 0.25)
@@ -92,12 +94,12 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
     ],
 )
 def test_what_goes_wrong_is_told_in_one_line(jobs: Jobs, paper: str, state: str, said: str) -> None:
-    row = ended(jobs, jobs.ask(paper, None, "me")[0].id)
+    row = ended(jobs, jobs.ask(paper, None, OPERATOR)[0].id)
     answer = job_answer(jobs, row)
     assert (answer.state, "\n" in answer.error) == (state, False)
     assert said in answer.error
     assert (answer.result is not None) == (state == "partial")
-    assert jobs.ask(paper, None, "me")[1], "it can be asked for again"
+    assert jobs.ask(paper, None, OPERATOR)[1], "it can be asked for again"
 
 
 def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
@@ -106,19 +108,19 @@ def test_a_list_of_jobs_stays_within_the_budget_of_an_answer(
     monkeypatch.setattr(Jobs, "_ensure", lambda _: None)
     table = JobTable(tmp_path / "kg" / "jobs")
     for number in range(LISTED + 2):
-        row, _ = jobs.ask(f"https://arxiv.org/abs/1608.{number:05}", f"https://github.com/someone/{'n' * 60}", "laptop")
+        row, _ = jobs.ask(f"https://arxiv.org/abs/1608.{number:05}", f"https://github.com/someone/{'n' * 60}", OPERATOR)
         table.started(row.id, 1)
         table.ended(row.id, "failed", "", "the reason why it failed " * 40)
-    listed = jobs_answer(jobs, LISTED)
+    listed = jobs_answer(jobs, LISTED, OPERATOR)
     assert [job.job for job in listed.jobs] == [7, 6, 5, 4, 3]
     assert "2 older jobs" in listed.cut
-    assert jobs_answer(jobs, LISTED + 2).cut == "stages and results: ask for a job by its number"
+    assert jobs_answer(jobs, LISTED + 2, OPERATOR).cut == "stages and results: ask for a job by its number"
     assert budget.size(listed) <= budget.TOKENS["concise"]
     assert "job 7: failed" in "\n".join(jobs_lines(listed))
 
 
 def test_progress_is_told_without_the_words_of_the_paper(jobs: Jobs) -> None:
-    answer = under_way(jobs, jobs.ask("long", None, "me")[0].id)
+    answer = under_way(jobs, jobs.ask("long", None, OPERATOR)[0].id)
     assert (answer.state, answer.at) == ("running", "enrich 1/3")
     assert "ignore" not in answer.model_dump_json()
 
@@ -128,18 +130,18 @@ def test_a_running_build_is_cancelled_politely_and_else_not(
     jobs: Jobs, paper: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("xkg.serve.jobs.jobs.GRACE_SECONDS", 0.2)
-    row, _ = jobs.ask(paper, None, "me")
+    row, _ = jobs.ask(paper, None, OPERATOR)
     under_way(jobs, row.id)
-    assert jobs.cancel(row.id).cancel
+    assert jobs.cancel(row.id, OPERATOR).cancel
     row = ended(jobs, row.id)
     assert (row.state, alive(row.pid)) == ("cancelled", False)
-    assert jobs.cancel(row.id) == row
+    assert jobs.cancel(row.id, OPERATOR) == row
 
 
 def test_one_runs_at_a_time_also_of_two_servers(jobs: Jobs, tmp_path: Path) -> None:
     other = Jobs(settings_in(tmp_path), STAND_IN)
     try:
-        rows = [(jobs, other)[n % 2].ask(f"short {n}", None, "me")[0] for n in range(3)]
+        rows = [(jobs, other)[n % 2].ask(f"short {n}", None, OPERATOR)[0] for n in range(3)]
         found = [ended(other, row.id) for row in rows]
         assert [row.state for row in found] == ["done"] * 3
         times = sorted((row.started or "", row.ended or "") for row in found)
@@ -150,15 +152,15 @@ def test_one_runs_at_a_time_also_of_two_servers(jobs: Jobs, tmp_path: Path) -> N
 
 def test_the_end_of_the_server_ends_its_build_and_leaves_the_rest_waiting(tmp_path: Path) -> None:
     first = Jobs(settings_in(tmp_path), STAND_IN)
-    running, waiting = first.ask("long", None, "me")[0], first.ask("fine", None, "me")[0]
+    running, waiting = first.ask("long", None, OPERATOR)[0], first.ask("fine", None, OPERATOR)[0]
     under_way(first, running.id)
     first.close()
-    row = first.get(running.id)
+    row = first.get(running.id, OPERATOR)
     assert (row.state, alive(row.pid)) == ("failed", False)
     assert "the server ended" in row.error
-    assert first.get(waiting.id).state == "queued"
+    assert first.get(waiting.id, OPERATOR).state == "queued"
     with pytest.raises(StoreError, match="about to end"):
-        first.ask("fine", None, "me")
+        first.ask("fine", None, OPERATOR)
     second = Jobs(settings_in(tmp_path), STAND_IN)
     try:
         second.start()
@@ -181,7 +183,7 @@ def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
     monkeypatch.setattr(JobTable, "next", next_once_it_works)
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
     try:
-        assert ended(jobs, jobs.ask("fine", None, "me")[0].id).state == "done"
+        assert ended(jobs, jobs.ask("fine", None, OPERATOR)[0].id).state == "done"
     finally:
         jobs.close()
     assert "the disk is full" in caplog.text
@@ -190,7 +192,7 @@ def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
 def test_what_builds_leave_is_their_owners_alone(tmp_path: Path) -> None:
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
     try:
-        ended(jobs, jobs.ask("fine", None, "me")[0].id)
+        ended(jobs, jobs.ask("fine", None, OPERATOR)[0].id)
     finally:
         jobs.close()
     assert (tmp_path / "kg" / "jobs").stat().st_mode & 0o777 == 0o700
@@ -225,10 +227,11 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, {root!r})
 from tests.serve.jobs.test_jobs import STAND_IN, settings_in, under_way
+from xkg.serve.jobs.authority import OPERATOR
 from xkg.serve.jobs.jobs import Jobs
 jobs = Jobs(settings_in(Path({folder!r})), STAND_IN)
-row, _ = jobs.ask({paper!r}, None, "me")
-while jobs.get(row.id).pid is None:
+row, _ = jobs.ask({paper!r}, None, OPERATOR)
+while jobs.get(row.id, OPERATOR).pid is None:
     time.sleep(0.01)
 print(row.id, flush=True)
 time.sleep(100)
@@ -249,7 +252,7 @@ def test_a_build_that_outlives_its_server_is_watched_by_the_next(tmp_path: Path)
     job = killed_server(tmp_path, "short and well")
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
     try:
-        assert jobs.get(job).state == "running"
+        assert jobs.get(job, OPERATOR).state == "running"
         jobs.start()
         assert ended(jobs, job).state == "done"
     finally:
@@ -261,8 +264,8 @@ def test_a_build_that_outlives_its_server_can_be_cancelled(tmp_path: Path) -> No
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
     try:
         jobs.start()
-        assert alive(jobs.get(job).pid)
-        jobs.cancel(job)
+        assert alive(jobs.get(job, OPERATOR).pid)
+        jobs.cancel(job, OPERATOR)
         row = ended(jobs, job)
         assert (row.state, alive(row.pid)) == ("cancelled", False)
     finally:
@@ -273,7 +276,7 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
     job = killed_server(tmp_path, "long")
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
     try:
-        pid = jobs.get(job).pid
+        pid = jobs.get(job, OPERATOR).pid
         assert pid is not None
         os.killpg(pid, signal.SIGKILL)
         jobs.start()
@@ -290,7 +293,7 @@ def test_without_jobs_a_server_starts_nothing(tmp_path: Path) -> None:
     jobs.close()
     assert not (tmp_path / "kg").exists()
     with pytest.raises(UnknownIdError, match="job_status"):
-        jobs.get(1)
+        jobs.get(1, OPERATOR)
 
 
 @pytest.mark.parametrize(
@@ -315,7 +318,7 @@ def test_nothing_is_imported_from_the_folder_that_a_server_runs_in(
     monkeypatch.chdir(tmp_path / "repository")
     jobs = Jobs(settings_in(tmp_path))
     try:
-        row = ended(jobs, jobs.ask("nowhere.tex", None, "me")[0].id)
+        row = ended(jobs, jobs.ask("nowhere.tex", None, OPERATOR)[0].id)
     finally:
         jobs.close()
     assert "nowhere.tex does not exist" in row.error
@@ -333,11 +336,13 @@ def test_a_build_is_held_to_the_roots_and_has_no_key_that_it_does_not_need(
         ((), ["--within="]),
         ((tmp_path, tmp_path / "x"), [f"--within={tmp_path}", f"--within={tmp_path}/x"]),
     ):
-        jobs = Jobs(settings_in(tmp_path), (sys.executable, "-c", tell), roots)
+        settings = settings_in(tmp_path).model_copy(update={"llm": LlmSettings(model="none", max_total_cost=9)})
+        jobs = Jobs(settings, (sys.executable, "-c", tell), roots)
         try:
-            ended(jobs, jobs.ask(f"paper {len(roots)}", str(tmp_path), "me")[0].id)
+            ended(jobs, jobs.ask(f"paper {len(roots)}", str(tmp_path), OPERATOR)[0].id)
         finally:
             jobs.close()
         arguments, environment = json.loads(seen.read_text())
         assert [a for a in arguments if a.startswith("--within")] == given
         assert "sk-secret" not in environment.values()
+        assert environment["XKG_LLM__MAX_TOTAL_COST"] == "9.0"

@@ -3,24 +3,31 @@
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from xkg.errors import CorruptStoreError, InputError, StoreError
 from xkg.serve.jobs import table as job_table
-from xkg.serve.jobs.table import JobTable, Row
+from xkg.serve.jobs.table import JobTable, Kind, Row
 
 
 def add(table: JobTable, paper: str, repository: str = "", *, waiting: int = 10, per_day: int = 100) -> Row:
     return table.add(paper, repository, "me", waiting=waiting, per_day=per_day)[0]
 
 
+def all_jobs(_kind: Kind, _caller: str) -> bool:
+    return True
+
+
 def test_what_is_under_way_is_not_asked_for_twice(tmp_path: Path) -> None:
     table = JobTable(tmp_path / "jobs")
     first, new = table.add("a", "", "me", waiting=10, per_day=100)
     assert (first.state, new) == ("queued", True)
-    assert table.add("a", "", "you", waiting=10, per_day=100) == (first, False)
+    assert table.add("a", "", "me", waiting=10, per_day=100) == (first, False)
+    other, new = table.add("a", "", "you", waiting=10, per_day=100)
+    assert (other.id != first.id, new) == (True, True), "nobody is given the job of another caller"
     assert add(table, "a", "code").id != first.id
     table.started(first.id, 1)
     assert add(table, "a").id == first.id
@@ -30,7 +37,7 @@ def test_what_is_under_way_is_not_asked_for_twice(tmp_path: Path) -> None:
 
 def test_jobs_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path) -> None:
     table = JobTable(tmp_path)
-    assert (table.next(), table.newest(5), table.count()) == (None, [], 0)
+    assert (table.next(), table.newest(5, all_jobs)) == (None, ([], 0))
     a, b, c = (add(table, name) for name in "abc")
     assert table.next() == a
     table.started(b.id, 7)
@@ -38,8 +45,43 @@ def test_jobs_come_in_the_order_in_which_they_were_asked_for(tmp_path: Path) -> 
     assert running is not None
     assert (running.id, running.pid, running.state) == (b.id, 7, "running")
     table.ended(a.id, "done", "{}", "")
-    assert [row.id for row in table.newest(5)] == [b.id, c.id, a.id]
-    assert [row.id for row in table.newest(1)] == [b.id]
+    assert [row.id for row in table.newest(5, all_jobs)[0]] == [b.id, c.id, a.id]
+    rows, total = table.newest(1, all_jobs)
+    assert ([row.id for row in rows], total) == ([b.id], 3)
+
+
+def test_callers_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = count(1)
+    monkeypatch.setattr(job_table, "_iso", lambda _: f"{next(moments):09}")  # no two starts in one second
+    table = JobTable(tmp_path)
+    for caller, paper in (("a", "1"), ("a", "2"), ("a", "3"), ("b", "4"), ("c", "5")):
+        table.add(paper, "", caller, waiting=9, per_day=9)
+    order = []
+    for _ in range(5):
+        row = table.next()
+        assert row is not None
+        order.append(row.paper)
+        table.started(row.id, 1)
+        table.ended(row.id, "done", "{}", "")
+    assert order == ["1", "4", "5", "2", "3"]
+
+
+def test_one_caller_leaves_the_day_and_the_queue_of_others_alone(tmp_path: Path) -> None:
+    table = JobTable(tmp_path)
+    table.add("a", "", "me", waiting=1, per_day=1)
+    for bounds in ({"waiting": 1, "per_day": 9}, {"waiting": 9, "per_day": 1}):
+        with pytest.raises(InputError):
+            table.add("b", "", "me", **bounds)
+    assert table.add("b", "", "you", waiting=1, per_day=1)[1]
+
+
+def test_a_list_has_what_is_shown_alone(tmp_path: Path) -> None:
+    table = JobTable(tmp_path)
+    for caller in ("me", "you", "me"):
+        table.add(f"of {caller}", "", caller, waiting=9, per_day=9)
+        table.add("x", "", caller, waiting=9, per_day=9, kind="implement")
+    rows, total = table.newest(1, lambda kind, caller: (kind, caller) == ("build", "me"))
+    assert ([row.paper for row in rows], total) == (["of me"], 1)
 
 
 def test_a_waiting_job_ends_at_once_and_a_running_one_is_marked(tmp_path: Path) -> None:
@@ -66,7 +108,7 @@ def test_too_many_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="tomorrow"):
         add(table, "b", per_day=1)
     assert add(table, "a", waiting=1, per_day=1).id == 1
-    assert table.count() == 1
+    assert table.newest(0, all_jobs)[1] == 1
 
 
 def test_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,7 +117,7 @@ def test_old_jobs_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     forgotten = []
     for name in "abcd":
         forgotten += table.ended(add(table, name).id, "done", "{}", "")
-    assert (forgotten, table.count()) == ([1, 2], 2)
+    assert (forgotten, table.newest(0, all_jobs)[1]) == ([1, 2], 2)
     assert add(table, "e").id == 5, "a number is given out once"
 
 
@@ -94,11 +136,11 @@ def test_a_file_that_is_none_is_told_in_one_line(tmp_path: Path) -> None:
         JobTable(tmp_path).next()
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StoreError, match="rights"):
-        JobTable(tmp_path / "file" / "jobs").count()
+        JobTable(tmp_path / "file" / "jobs").next()
 
 
 def test_a_table_of_another_version_is_not_written_over(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "jobs.sqlite")) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="another version"):
-        JobTable(tmp_path).count()
+        JobTable(tmp_path).next()

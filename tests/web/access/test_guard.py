@@ -1,5 +1,6 @@
 """Who may see pages: tokens as a header, or exchanged once for a cookie; and requests that other pages make."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,6 +83,16 @@ def test_a_session_ends_with_its_token(closed: Running, tokens: Tokens, token: s
     tokens.revoke("ada")
     tokens.create("grace")
     assert closed.client(**HTML, cookie=session).get("/papers").status_code == 303
+
+
+def test_nothing_of_the_graph_is_shown_before_signing_in(closed: Running, web_graph_copy: Path) -> None:
+    assert "graph-name" not in closed.client(**HTML).get("/sign-in").text
+    assert "graph-name" not in sign_in(closed, "xkg_wrong").text
+    (web_graph_copy / "sessions.sqlite").write_bytes(b"rubbish" * 1000)
+    own = f"xkg-{hashlib.sha256(str(web_graph_copy.absolute()).encode()).hexdigest()[:8]}=x"
+    damaged = closed.client(**OWN, cookie=own).post("/sign-out")
+    assert damaged.status_code == 503
+    assert "sessions.sqlite" not in damaged.text
 
 
 def test_signing_out_ends_the_session_on_the_server(closed: Running, token: str) -> None:

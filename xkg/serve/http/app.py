@@ -36,6 +36,7 @@ from xkg.serve.http.metrics import Metrics
 from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing
 from xkg.serve.http.tokens import SCOPES, Tokens
+from xkg.serve.jobs.authority import ADMIN
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.mcp_prompts import PlanAblations
 from xkg.serve.mcp_server import add_all
@@ -104,7 +105,9 @@ def make_app(
     ]
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
-        routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], list(SCOPES))
+        # Clients ask their issuer for all scopes that are listed here: nobody becomes an administrator by that.
+        offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
+        routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
     beside = pages(settings, service, access, jobs) if pages is not None else None
     routes += beside.routes if beside is not None else ()

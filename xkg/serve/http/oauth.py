@@ -75,10 +75,13 @@ class Issuer:
             )
         except jwt.PyJWTError:
             return None
+        name = _caller(claims)
+        if name is None:
+            return None
         self._good[_digest(token)] = float(claims["exp"])
         if len(self._good) > MOST_CACHED_TOKENS:
             self._good.popitem(last=False)
-        return _access(claims)
+        return _access(name, claims)
 
     def has_seen(self, token: str) -> bool:
         """Whether the token was found valid before and has not expired since."""
@@ -176,13 +179,21 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _access(claims: dict[str, Any]) -> AccessToken:
+def _caller(claims: dict[str, Any]) -> str | None:
+    """The name of the caller, which no token of ours can have; None for a JWT that names nobody. The user, not the
+    program: many users share one, and may not share their jobs."""
+    for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
+        if isinstance(named := claims.get(claim), str) and named:
+            return prefix + named
+    return None
+
+
+def _access(name: str, claims: dict[str, Any]) -> AccessToken:
     scopes = claims.get("scope", claims.get("scp", ""))
-    client = next((claims[name] for name in ("client_id", "azp", "sub") if isinstance(claims.get(name), str)), "oauth")
     subject = claims.get("sub")
     return AccessToken(
         token="",
-        client_id=client,
+        client_id=name,
         scopes=scopes.split() if isinstance(scopes, str) else [str(scope) for scope in scopes],
         subject=subject if isinstance(subject, str) else None,
         claims={"iss": claims["iss"], "exp": claims["exp"]},

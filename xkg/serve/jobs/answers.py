@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from xkg.errors import InputError
 from xkg.files import read_regular
 from xkg.serve.answers.quoting import one_line
+from xkg.serve.jobs.authority import Caller
 from xkg.serve.jobs.table import Kind, Row, State
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -107,7 +108,7 @@ class JobsAnswer(Value):
 def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
     stages, at, calls, dollars = [], "", 0, 0.0
     priced = True
-    for event in jobs.events(row.id):
+    for event in jobs.events(row):
         match event:
             case {"event": "stage"}:
                 done = {name: event[name] for name in StageDone.model_fields}
@@ -143,8 +144,9 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
     )
 
 
-def jobs_answer(jobs: "Jobs", most: int) -> JobsAnswer:
-    rows, count = jobs.newest(most)
+def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
+    """The first `most` of the jobs that the caller sees. Raises as `Jobs.newest`."""
+    rows, count = jobs.newest(most, caller)
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(
         jobs=tuple(_brief(job_answer(jobs, row)) for row in rows),

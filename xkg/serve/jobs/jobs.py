@@ -23,6 +23,7 @@ from xkg.config import Settings
 from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
 from xkg.files import file_lock, private_file, private_folder, try_lock, write_whole
 from xkg.operating_system import KILL, signal_group, yield_processor
+from xkg.serve.jobs.authority import Action, Caller, may, require
 from xkg.serve.jobs.environment import job_environment
 from xkg.serve.jobs.table import JobTable, Kind, Row, State
 
@@ -58,8 +59,10 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The jobs of the graph of `settings`. Every method raises what `JobTable` raises. Safe to use from several
-    threads, and beside other servers of the same graph."""
+    """The jobs of the graph of `settings`. A job is given out and changed only for a caller who may
+    (`xkg.serve.jobs.authority`): every method that takes one raises `NotAllowedError` for a caller who may do this with
+    no job at all. Every method raises what `JobTable` raises. Safe to use from several threads, and beside other
+    servers of the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
         """`command` is what runs `xkg`; folders are read under `roots` alone. Raises as `check_bounds`."""
@@ -95,47 +98,53 @@ class Jobs:
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
-    def ask(self, paper: str, repository: str | None, caller: str) -> tuple[Row, bool]:
-        """The job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. Raises
-        `InputError` where too many were requested, and `StoreError` while the server ends."""
+    def ask(self, paper: str, repository: str | None, caller: Caller) -> tuple[Row, bool]:
+        """The caller's job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. Raises
+        `InputError` if the caller requested too many, and `StoreError` while the server ends."""
         return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day)
 
-    def ask_agent(self, task: Mapping[str, object], method: str, caller: str) -> tuple[Row, bool]:
-        """The job that implements a method, and whether it is new. `task` has the fields of `xkg implement --task`,
-        as `xkg.serve.jobs.sources` returns them, `method` is a short name of it. Raises as `ask`."""
+    def ask_agent(self, task: Mapping[str, object], method: str, caller: Caller) -> tuple[Row, bool]:
+        """The caller's job that implements a method, and whether it is new. `task` has the fields of `xkg implement
+        --task`, as `xkg.serve.jobs.sources` returns them, `method` is a short name of it. Raises as `ask`."""
         text = json.dumps(task, ensure_ascii=False, sort_keys=True)
         per_day = self._settings.serve.agents.per_day
         return self._asked(method, str(task["starter"]), caller, "implement", text, per_day)
 
-    def _asked(self, paper: str, repository: str, caller: str, kind: Kind, task: str, per_day: int) -> tuple[Row, bool]:
+    def _asked(
+        self, paper: str, repository: str, caller: Caller, kind: Kind, task: str, per_day: int
+    ) -> tuple[Row, bool]:
+        require(caller, "ask", [kind])
         if self._closing.is_set():
             raise StoreError("the server is about to end: ask again when it is back")
-        job = self._table.add(paper, repository, caller, waiting=MOST_WAITING, per_day=per_day, kind=kind, task=task)
+        bounds = {"waiting": MOST_WAITING, "per_day": per_day}
+        job = self._table.add(paper, repository, caller.name, **bounds, kind=kind, task=task)
         self._ensure()
         return job
 
-    def get(self, job: int) -> Row:
-        """Raises `UnknownIdError`."""
+    def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
+        """Raises `UnknownIdError` alike for a job that there is not, and for one with which the caller may not do
+        this."""
+        require(caller, action, self.kinds)
         row = self._table.get(job)
-        if row is None:
+        if row is None or not may(caller, action, row.kind, row.caller):
             raise UnknownIdError(f"there is no job {job}: job_status without a job lists those that there are")
         return row
 
-    def newest(self, most: int) -> tuple[list[Row], int]:
-        """At most so many, those under way first, and how many there are."""
-        return self._table.newest(most), self._table.count()
+    def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
+        """At most so many of the jobs that the caller sees, those under way first, and how many it sees."""
+        require(caller, "see", self.kinds)
+        return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
-    def cancel(self, job: int) -> Row:
+    def cancel(self, job: int, caller: Caller) -> Row:
         """Ends a job soon, in whichever server it is; one that has ended stays as it is. Raises `UnknownIdError`."""
-        row = self._table.cancel(job)
-        if row is None:
-            return self.get(job)
+        row = self.get(job, caller, "end")
+        row = self._table.cancel(job) or row
         self._ensure()
         return row
 
-    def events(self, job: int) -> list[dict[str, Any]]:
+    def events(self, job: Row) -> list[dict[str, Any]]:
         """The events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
-        lines = _read(self._log(job)).splitlines()
+        lines = _read(self._log(job.id)).splitlines()
         events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
         return [event for event in events if event is not None]
 
@@ -241,6 +250,8 @@ class Jobs:
         command += [f"--within={root}" for root in self._roots] or ["--within="]
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
+        if llm.max_total_cost is not None:
+            variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
             if not try_lock(output.fileno()):  # a server started it, and died before it could store that
                 return _Build(self._output(row.id), None, None)

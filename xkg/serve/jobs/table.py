@@ -1,7 +1,7 @@
 """The table of requested jobs: one SQLite file in the graph's folder, shared by server processes."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -73,20 +73,22 @@ class JobTable:
         kind: Kind = "build",
         task: str = "",
     ) -> tuple[Row, bool]:
-        """The new job, or the one under way for the same request; and whether it is new. Raises `InputError` where
-        `waiting` jobs wait already, or `per_day` of the kind were requested within a day."""
+        """The new job, or the caller's own one under way for the same request; and whether it is new. Raises
+        `InputError` if `waiting` jobs of the caller wait already, or it requested `per_day` of the kind within a
+        day."""
         now = datetime.now(UTC)
         with self._changing() as db:
-            live = "state IN ('queued', 'running') AND NOT cancel"
+            live = "asked_by = ? AND state IN ('queued', 'running') AND NOT cancel"
             same = f"{live} AND paper = ? AND repository = ? AND kind = ? AND task = ? ORDER BY id"
-            for row in self._rows(db, same, paper, repository, kind, task):
+            for row in self._rows(db, same, caller, paper, repository, kind, task):
                 return row, False
-            if _count(db, "state = 'queued'") >= waiting:
-                raise InputError(f"{waiting} jobs wait already: ask again when job_status shows fewer")
-            if _count(db, "asked > ? AND kind = ?", _iso(now - timedelta(days=1)), kind) >= per_day:
+            if _count(db, "asked_by = ? AND state = 'queued'", caller) >= waiting:
+                raise InputError(f"{waiting} of your jobs wait already: ask again when job_status shows fewer")
+            yesterday = _iso(now - timedelta(days=1))
+            if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
                 what, setting = ("builds", "build") if kind == "build" else ("runs of an agent", "agents")
                 raise InputError(
-                    f"{per_day} {what} were asked for within a day, which is all that this server takes "
+                    f"you asked for {per_day} {what} within a day, which is all that this server takes from one caller "
                     f"(serve.{setting}.per_day): ask again tomorrow"
                 )
             inserted = db.execute(
@@ -100,21 +102,23 @@ class JobTable:
         with self._reading() as db:
             return next(self._rows(db, "id = ?", job), None)
 
-    def newest(self, most: int) -> list[Row]:
-        """Those under way first, in their order; then those that ended, the last one first."""
+    def newest(self, most: int, shown: Callable[[Kind, str], bool]) -> tuple[list[Row], int]:
+        """The first `most` jobs, and how many there are, of those whose kind and caller `shown` accepts. Jobs under way
+        come first, in their order; then those that ended, the last one first."""
+        live = "state IN ('queued', 'running')"
+        order = f"{live} DESC, state DESC, CASE WHEN {live} THEN id ELSE -id END"
         with self._reading() as db:
-            live = list(self._rows(db, "state IN ('queued', 'running') ORDER BY state DESC, id LIMIT ?", most))
-            ended = "state NOT IN ('queued', 'running') ORDER BY id DESC LIMIT ?"
-            return [*live, *self._rows(db, ended, most - len(live))]
-
-    def count(self) -> int:
-        with self._reading() as db:
-            return _count(db, "1")
+            every = db.execute(f"SELECT id, kind, asked_by FROM jobs ORDER BY {order}").fetchall()
+            ids = [id for id, kind, caller in every if shown(kind, caller)]
+            return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """The job that is marked as running, else the one that has waited longest."""
+        """The job that is marked as running, else the first one of the caller whose last job started longest ago:
+        nobody waits for all jobs of another caller."""
+        last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
+        order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:
-            return next(self._rows(db, "state IN ('queued', 'running') ORDER BY state DESC, id LIMIT 1"), None)
+            return next(self._rows(db, order), None)
 
     def started(self, job: int, pid: int) -> None:
         with self._changing() as db:

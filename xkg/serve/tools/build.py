@@ -1,5 +1,5 @@
-"""The tools that have papers built and methods implemented: each registered only where the operator allows it, and over
-HTTP only for tokens with its scope, `build` or `agents`."""
+"""The tools that have papers built and methods implemented: each registered only where the operator allows it, and open
+to callers as `xkg.serve.jobs.authority` says."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,14 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from xkg.errors import InputError
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
+from xkg.serve.jobs.authority import OPERATOR, Caller, caller_of, require
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind
 from xkg.serve.tools.tool_decorator import registering
 
 LISTED = 5
-SCOPES: dict[Kind, str] = {"build": "build", "implement": "agents"}
 
 _BUILDS = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=True)
 """A paper's earlier build is replaced; asking twice for what is under way gives the same job."""
@@ -30,25 +29,22 @@ _LOOKS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent
 
 @dataclass(frozen=True)
 class Building:
-    """The jobs, what may be asked for, and whether callers are remote and must show a token with the scope
-    (`by_token`); else the caller is the user who started the server."""
+    """The jobs, what may be asked for, and whether callers are remote (`by_token`) and are who their token says; else
+    the caller is the user who started the server."""
 
     jobs: Jobs
     by_token: bool
     kinds: tuple[Kind, ...] = get_args(Kind)
 
-    def caller(self, *kinds: Kind) -> str:
-        """The name of the caller. Raises `InputError` for one without the scope of any of these kinds."""
-        if not self.by_token:
-            return "local"
-        scopes = [SCOPES[kind] for kind in kinds]
-        token = get_access_token()
-        if token is None or not set(scopes) & set(token.scopes):
-            raise InputError(
-                f"this needs a token with the scope {' or '.join(scopes)}: ask whoever runs the server for one "
-                f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"
-            )
-        return token.client_id
+    def caller(self) -> Caller:
+        return caller_of(get_access_token()) if self.by_token else OPERATOR
+
+    def asking(self, kind: Kind) -> Caller:
+        """The caller. Raises `NotAllowedError` for one who may not ask for jobs of this kind, before anything that it
+        named is looked up."""
+        caller = self.caller()
+        require(caller, "ask", [kind])
+        return caller
 
 
 def add(server: MCPServer, building: Building, roots: Sequence[Path]) -> None:
@@ -91,7 +87,7 @@ def _add_build(server: MCPServer, building: Building, roots: Sequence[Path]) -> 
         Asking again for what is under way gives the same job; asking again for one that ended goes on from the stages
         that are finished. An earlier build of the same paper is replaced when the new one is complete. What the
         language model may cost is bounded by the operator."""
-        caller = building.caller("build")
+        caller = building.asking("build")
         named = paper_named(paper, roots)
         source = None if repository is None else repository_named(repository, roots, jobs.hosts)
         row, new = jobs.ask(named, source, caller)
@@ -159,7 +155,7 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
 
         Asking again for what is under way gives the same job; asking again for one that ended goes on from there.
         What the language model may cost is bounded by the operator."""
-        caller = building.caller("implement")
+        caller = building.asking("implement")
         named = method_named(method, roots)
         task: dict[str, object] = {
             "method": named,
@@ -186,10 +182,12 @@ def _add_jobs(server: MCPServer, building: Building) -> None:
     ) -> JobsAnswer:
         """How a job is doing: state (queued, running, done, partial, failed, cancelled), the stages that ended and how
         far the one under way is, what it spent, and in the end result (of a build; result.paper is the id for other
-        tools), implementation (of an agent; with its patch) or error, which says what to do. Without job, the newest
-        jobs of all callers in short."""
-        building.caller(*building.kinds)
-        return jobs_answer(jobs, LISTED) if job is None else JobsAnswer(jobs=(job_answer(jobs, jobs.get(job)),), cut="")
+        tools), implementation (of an agent; with its patch) or error, which says what to do. Without job, your newest
+        jobs in short; a token with the scope admin sees those of all callers."""
+        caller = building.caller()
+        if job is None:
+            return jobs_answer(jobs, LISTED, caller)
+        return JobsAnswer(jobs=(job_answer(jobs, jobs.get(job, caller)),), cut="")
 
     @tool("Cancel a job", annotations=_ENDS)
     def cancel_job(
@@ -197,8 +195,6 @@ def _add_jobs(server: MCPServer, building: Building) -> None:
     ) -> JobAnswer:
         """Ends a job that waits or runs; what it has finished is kept, and asking for it again goes on from there. One
         that has ended stays as it is."""
-        building.caller(*building.kinds)
-        building.caller(jobs.get(job).kind)
-        row = jobs.cancel(job)
+        row = jobs.cancel(job, building.caller())
         note = "It is being ended: job_status shows when it has." if row.state == "running" else ""
         return job_answer(jobs, row, note)

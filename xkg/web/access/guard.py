@@ -17,6 +17,7 @@ from xkg.config import Settings
 from xkg.errors import XkgError
 from xkg.serve.http.access import Access
 from xkg.serve.http.limits import RateLimit, refuse, too_often
+from xkg.serve.jobs.authority import Caller, caller_of
 from xkg.web.access.sessions import Sessions
 
 NEEDED = "read"
@@ -105,6 +106,12 @@ class OwnPostsOnly:
             await refuse(scope, receive, send, 403, "origin", "forms of other pages are not taken: use our own")
             return
         await self._app(scope, receive, send)
+
+
+def page_caller(request: Request) -> Caller:
+    """The caller of a page behind `Guarded`, by its token or its session."""
+    user = request.scope.get("user")
+    return caller_of(user.access_token if isinstance(user, AuthenticatedUser) else None)
 
 
 def is_own(request: Request) -> bool:

@@ -11,8 +11,10 @@ from starlette.responses import Response
 
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.llm.costs import By, Costs, costs
-from xkg.serve.jobs.answers import job_answer, jobs_answer
+from xkg.serve.jobs.answers import JobAnswer, job_answer, jobs_answer
+from xkg.serve.jobs.authority import Caller, NotAllowedError, sees_all
 from xkg.store.graph_store import Snapshot
+from xkg.web.access.guard import page_caller
 from xkg.web.site import Site
 
 JOBS = 50
@@ -40,7 +42,10 @@ def show(site: Site, request: Request) -> Response:
         raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
     causes: Sequence[Cause] = ()
     newest: Sequence[Any] = ()
-    bill, titles = _bill(site, by), {}
+    caller = page_caller(request)
+    jobs, refused = _jobs(site, caller)
+    bill = _bill(site, by) if sees_all(caller) else None
+    titles = {}
     # The first build of an empty graph may be under way.
     with suppress(EmptyGraphError), site.service.snapshot() as snapshot:
         papers = site.service.paper_list(snapshot)
@@ -52,8 +57,10 @@ def show(site: Site, request: Request) -> Response:
     return site.render(
         request,
         "builds.html",
-        jobs=jobs_answer(site.jobs, JOBS).jobs if site.jobs else None,
+        jobs=jobs,
+        refused=refused,
         bill=bill,
+        bill_is_shown=sees_all(caller),
         titles=titles,
         by=by,
         bills=_BILLS,
@@ -63,11 +70,21 @@ def show(site: Site, request: Request) -> Response:
 
 
 def show_job(site: Site, request: Request) -> Response:
-    """Raises `UnknownIdError`."""
+    """Raises `UnknownIdError`, also for a job that the caller may not see, and `NotAllowedError`."""
     if site.jobs is None:
         raise UnknownIdError("this server takes no builds: start it with --allow-build")
-    row = site.jobs.get(min(request.path_params["job"], _LARGEST_NUMBER))
-    return site.render(request, "job.html", job=job_answer(site.jobs, row), events=site.jobs.events(row.id)[-EVENTS:])
+    row = site.jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), page_caller(request))
+    return site.render(request, "job.html", job=job_answer(site.jobs, row), events=site.jobs.events(row)[-EVENTS:])
+
+
+def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:
+    """The jobs that the caller sees, None where this server takes none; and why it sees none."""
+    if site.jobs is None:
+        return None, ""
+    try:
+        return jobs_answer(site.jobs, JOBS, caller).jobs, ""
+    except NotAllowedError as error:
+        return (), str(error)
 
 
 def _bill(site: Site, by: By) -> Costs | None:

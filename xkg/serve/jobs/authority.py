@@ -1,0 +1,67 @@
+"""Who may ask for jobs, see them and end them: the one rule for every entry point.
+
+`Jobs` asks it before it gives out or changes a job, so tools and pages cannot differ.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+from xkg.errors import InputError
+from xkg.serve.jobs.table import Kind
+
+if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
+Action = Literal["ask", "see", "end"]
+
+ADMIN = "admin"
+SCOPE_OF: dict[Kind, str] = {"build": "build", "implement": "agents"}
+
+
+class NotAllowedError(InputError):
+    """The caller lacks a scope."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls. No two callers share a `name`: that of a token is a plain word, that of an OAuth caller begins with
+    `oauth`, that of the operator has a space. `anonymous` is a caller of an HTTP server that needs no token."""
+
+    name: str
+    scopes: frozenset[str]
+    anonymous: bool = False
+
+
+OPERATOR = Caller("local user", frozenset((*SCOPE_OF.values(), ADMIN)))
+"""The user who started the server, over stdio."""
+
+_ANONYMOUS = Caller("", frozenset(), anonymous=True)
+
+
+def caller_of(token: "AccessToken | None") -> Caller:
+    """The caller of an HTTP request that was let in with this token; None is for a server that needs none."""
+    return _ANONYMOUS if token is None else Caller(token.client_id, frozenset(token.scopes))
+
+
+def may(caller: Caller, action: Action, kind: Kind, owner: str) -> bool:
+    """Whether the caller may do this with a job of this kind that `owner` asked for; to ask, one is the owner."""
+    own = owner == caller.name and SCOPE_OF[kind] in caller.scopes
+    return own or ADMIN in caller.scopes or (action == "see" and sees_all(caller))
+
+
+def sees_all(caller: Caller) -> bool:
+    """Whether the caller sees everybody's jobs, and the bill. A server that needs no token shows them to everybody on
+    its machine, as it shows the graph; to ask for a job or end one takes a token there too."""
+    return caller.anonymous or ADMIN in caller.scopes
+
+
+def require(caller: Caller, action: Action, kinds: Sequence[Kind]) -> None:
+    """Raises `NotAllowedError` for a caller who may do this with no job of these kinds, not even an own one."""
+    if any(may(caller, action, kind, caller.name) for kind in kinds):
+        return
+    scopes = [SCOPE_OF[kind] for kind in kinds or get_args(Kind)]
+    raise NotAllowedError(
+        f"this needs a token with the scope {' or '.join(scopes)}: ask whoever runs the server for one "
+        f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"
+    )
