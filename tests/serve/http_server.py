@@ -80,6 +80,7 @@ def running(
     agents: ServeAgentSettings | None = None,
     llm: LlmSettings | None = None,
     questions: ServeQuestionSettings | None = None,
+    exclude: Path | None = None,
 ) -> Iterator[Running]:
     serve = ServeSettings(
         http=http or HttpSettings(),
@@ -88,6 +89,7 @@ def running(
         build=build or ServeBuildSettings(),
         agents=agents or ServeAgentSettings(),
         questions=questions or ServeQuestionSettings(),
+        exclude=exclude,
     )
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())
     with socket.create_server(("127.0.0.1", 0)) as listener:

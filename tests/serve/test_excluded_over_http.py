@@ -1,0 +1,87 @@
+"""What `serve.exclude` names is in no answer of the server: tools, resources, prompts and pages."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.serve.http_server import Running, call, running
+from xkg.config import HttpSettings, LlmSettings
+
+PAPER = "arxiv:2001.00001"
+TECHNIQUE = f"{PAPER}#keeping/smoke"
+CODE = "MATCH (c:Code) RETURN c.id, c.implementation"
+WORDS = ("Calm Hives", "Hive Smoking", "Bee Keeping", "calm the bees", "Smoke and bees", "return 'calm'")
+"""Of the excluded paper; none of its ids has one."""
+
+
+def rpc(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+MESSAGES = [
+    call("list_papers"),
+    call("search_techniques", query="smoking bees in hives", k=20, detail="full"),
+    call("find_implementations", task="calm a hive with smoke", detail="full"),
+    call("get_paper", paper=PAPER, include_code=True, detail="full"),
+    call("get_paper", paper="Calm Hive"),
+    call("get_technique", id=TECHNIQUE, detail="full"),
+    call("get_technique", id="hive smoke"),
+    call("get_code", id=TECHNIQUE, detail="full"),
+    call("plan_context", paper=PAPER),
+    call("related_papers", paper="title:bread/ovens"),
+    call("related_papers", paper=PAPER),
+    call("locate", technique="blow cool smoke"),
+    call("cypher", query="MATCH (p:Paper) RETURN p.title"),
+    call("cypher", query="papers-by-year"),
+    rpc("resources/read", uri=f"xkg://paper/{quote(PAPER, safe='')}"),
+    rpc("resources/read", uri=f"xkg://technique/{quote(TECHNIQUE, safe='')}"),
+    rpc("resources/read", uri=f"xkg://code/{quote(TECHNIQUE, safe='')}"),
+    rpc("prompts/get", name="plan_ablations", arguments={"paper": PAPER}),
+    rpc("prompts/get", name="replicate_paper", arguments={"paper": "calm hive"}),
+    rpc("resources/list"),
+    rpc("tools/list"),
+]
+PAGES = [
+    "/",
+    "/?q=hives",
+    "/papers",
+    "/papers?q=hives",
+    f"/paper/{PAPER}",
+    f"/paper/{PAPER}?part=related",
+    "/paper/title:bread/ovens",
+    "/paper/title:bread/ovens?part=related",
+    f"/technique/{quote(TECHNIQUE)}",
+    f"/technique/{quote(PAPER + '#keeping/smoking')}",
+    "/search?q=smoking+bees",
+    "/cypher?statement=" + quote("MATCH (p:Paper) RETURN p.title"),
+    "/cypher.csv?statement=" + quote("MATCH (t:Technique) RETURN t.name, t.definition"),
+    "/builds",
+    "/builds?by=stage",
+    "/metrics",
+]
+
+
+def answers(server: Running) -> dict[str, str]:
+    """All answers by what was asked for."""
+    client = server.client()
+    found = {str(message): client.post("/mcp", json=message).text for message in MESSAGES}
+    viewer = server.client(accept="text/html")
+    return found | {path: viewer.get(path).text for path in PAGES}
+
+
+@pytest.mark.parametrize("entry", ["2001.00001", "Calm Hives"])
+def test_no_entry_point_shows_what_is_excluded(graph_copy: Path, tmp_path: Path, entry: str) -> None:
+    blacklist = tmp_path / "blacklist.txt"
+    blacklist.write_text(entry + "\n")
+    http, llm = HttpSettings(per_minute=0), LlmSettings(model="none")
+    with running(graph_copy, http, llm=llm) as server:
+        shown = {asked for asked, answer in answers(server).items() if any(word in answer for word in WORDS)}
+    assert len(shown) > 20, "the words are those of the paper"
+    with running(graph_copy, http, llm=llm, exclude=blacklist) as server:
+        found = answers(server)
+    leaks = {asked: word for asked, answer in found.items() for word in WORDS if word in answer and word not in asked}
+    assert not leaks
+    assert "xkg_papers 1.0" in found["/metrics"]
+    assert all(len(answer) > 50 for answer in found.values())
