@@ -4,27 +4,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.blacklist import parse_blacklist, read_blacklist, repository_name
+from tests.text.test_address import SPELLINGS
+from xkg.blacklist import parse_blacklist, read_blacklist
 from xkg.errors import InputError
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "https://github.com/Owner/Name",
-        "http://www.github.com/owner/name.git",
-        "github.com/owner/name/",
-        "https://github.com/owner/name/tree/main/src",
-        "git@github.com:owner/name.git",
-        "ssh://git@github.com/owner/name",
-        "https://github.com/owner/name@v1.0",
-        "https://github.com/owner/name#readme",
-    ],
-)
-def test_addresses_of_one_repository(address: str) -> None:
-    blacklist = parse_blacklist("https://github.com/owner/name")
-    assert blacklist.repository(address) == "the blacklist names github.com/owner/name"
-    assert parse_blacklist(address).repository("https://github.com/owner/name") is not None
+@pytest.mark.parametrize(("name", "address"), [(name, each) for name, texts in SPELLINGS.items() for each in texts])
+def test_addresses_of_one_repository(name: str, address: str) -> None:
+    assert parse_blacklist(f"https://{name}").repository(address) == f"the blacklist names {name}"
+    assert parse_blacklist(address).repository(f"https://{name}") is not None
+
+
+def test_of_a_server_that_is_not_known_case_and_www_do_not_count() -> None:
+    blacklist = parse_blacklist("https://git.example.org/Owner/Name")
+    assert blacklist.repository("https://www.git.example.org/owner/name") is not None
+    assert blacklist.repository("https://git.example.org/owner/name/src/branch/main") is not None
+    assert blacklist.repository("https://git.example.org/owner/names") is None
 
 
 @pytest.mark.parametrize("address", ["https://github.com/owner/names", "https://gitlab.com/owner/name", "name", ""])
@@ -42,6 +37,32 @@ def test_papers_by_id_doi_and_title() -> None:
     assert blacklist.repository("https://github.com/owner/name") is None
 
 
+@pytest.mark.parametrize(
+    "entry",
+    ["2402.17135", "arXiv:2402.17135v3", "https://arxiv.org/pdf/2402.17135.pdf", "http://www.arxiv.org:80/abs/2402.17135v1",
+     "arxiv.org./abs/2402.17135", "https://arxiv.org/./%61bs/2402.17135", "doi.org/10.48550/arXiv.2402.17135",
+     "10.48550/ARXIV.2402.17135"],
+)  # fmt: skip
+def test_spellings_of_an_arxiv_id(entry: str) -> None:
+    blacklist = parse_blacklist(entry)
+    for given_id in ("2402.17135", "2402.17135v2", "arXiv:2402.17135"):
+        assert blacklist.paper(arxiv_id=given_id) == "the blacklist names arXiv:2402.17135"
+    assert blacklist.paper(doi="10.48550/arXiv.2402.17135") is not None
+    assert parse_blacklist("2402.17135").paper(doi=entry, arxiv_id=entry) is not None
+    assert blacklist.paper(arxiv_id="2402.17136", doi="10.48550/arXiv.2402.17136") is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["10.1234/Filters.5", "doi:10.1234/filters.5", "DOI: 10.1234/FILTERS.5", "https://doi.org/10.1234/filters.5",
+     "http://dx.doi.org/10.1234%2FFilters.5", "doi.org:443/10.1234/filters.5", "info:doi/10.1234/filters.5"],
+)  # fmt: skip
+def test_spellings_of_a_doi(entry: str) -> None:
+    assert parse_blacklist(entry).paper(doi="https://DOI.org/10.1234/filters.5") is not None
+    assert parse_blacklist("10.1234/filters.5").paper(doi=entry) is not None
+    assert parse_blacklist(entry).paper(doi="10.1234/filters.6") is None
+
+
 def test_a_file_that_names_nothing_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "list.txt"
     empty.write_text("# nothing\n\n")
@@ -54,7 +75,7 @@ def test_a_file_that_names_nothing_is_refused(tmp_path: Path) -> None:
 @given(st.text(max_size=200))
 def test_any_text_is_read(text: str) -> None:
     blacklist = parse_blacklist(text)
-    repository_name(text)
+    blacklist.repository(text)
     blacklist.paper(title=text)
 
 

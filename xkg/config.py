@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -29,6 +28,7 @@ from pydantic_settings import (
 from xkg.errors import ConfigError
 from xkg.model import Level
 from xkg.operating_system import owned_by_another
+from xkg.text.address import address
 
 OPENAI_URL = "https://api.openai.com/v1"
 NEO4J_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
@@ -223,17 +223,11 @@ class OAuthSettings(_Section):
 
     @field_validator("issuer", "jwks")
     @classmethod
-    def _safe(cls, address: str | None) -> str | None:
+    def _safe(cls, url: str | None) -> str | None:
         """Whoever can change the keys in transit can forge tokens."""
-        if address is not None and address.startswith("http:"):
-            host = urlsplit(address).hostname or ""
-            try:
-                here = host == "localhost" or ip_address(host).is_loopback
-            except ValueError:
-                here = False
-            if not here:
-                raise ValueError("must be https, or on this machine")
-        return address
+        if url is not None and not (place := address(url)).is_loopback and place.scheme != "https":
+            raise ValueError("must be https, or on this machine")
+        return url
 
 
 class ServeBuildSettings(_Section):

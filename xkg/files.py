@@ -7,7 +7,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from xkg import operating_system as system
@@ -70,6 +70,22 @@ def private_folder(folder: Path) -> None:
     `OSError`."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def lies_under(path: Path, folders: Iterable[Path]) -> bool:
+    """Whether a path, links resolved, is one of these folders or lies in one, in whatever case its names are written.
+    Folders are compared by what they are, since macOS and Windows ignore the case of names."""
+    return any(
+        path.is_relative_to(folder) or any(_is_folder(parent, folder) for parent in (path, *path.parents))
+        for folder in folders
+    )
+
+
+def _is_folder(path: Path, folder: Path) -> bool:
+    try:
+        return path.samefile(folder)
+    except OSError:
+        return False
 
 
 def user_cache_folder() -> Path:

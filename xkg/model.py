@@ -13,6 +13,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from xkg.text import arxiv_id as arxiv
+from xkg.text.address import repository_address
+from xkg.text.doi import canonical_doi
 from xkg.value import Value
 
 
@@ -261,6 +264,12 @@ class Repository(Node):
     archived: bool | None = None
     default_branch: str | None = None
 
+    @property
+    def name(self) -> str:
+        """Which repository it is, equal for all spellings of its address; for a folder its id."""
+        address = repository_address(self.url)
+        return self.id if address is None else address.name
+
 
 class Symbol(Node):
     """A named piece of a repository: `<repository id>:<path>::<qualified name>` (the path alone for a module).
@@ -394,11 +403,13 @@ def unique_slugs(names: Iterable[str]) -> list[str]:
 
 
 def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) -> str:
-    """`arxiv:…` (without version), else `doi:…`, else `title:<slug>`."""
-    if arxiv_id:
-        return "arxiv:" + re.sub(r"v[0-9]+$", "", arxiv_id.strip())
+    """`arxiv:…` (without version), also for a DOI that arXiv issued, else `doi:…`, else `title:<slug>`."""
+    known = arxiv.arxiv_id(arxiv_id or "") or arxiv.arxiv_id(doi or "")
+    if known is not None or arxiv_id:
+        number = re.sub(r"v[0-9]+$", "", (arxiv_id or "").strip()) if known is None else known.number
+        return f"arxiv:{number}"
     if doi:
-        return "doi:" + doi.strip().lower()
+        return f"doi:{canonical_doi(doi) or doi.strip().lower()}"
     return "title:" + slug(title)
 
 

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from xkg.config import OPENAI_URL
 from xkg.errors import ConfigError
 from xkg.retry_after import seconds_to_wait
+from xkg.text.address import same_server
 
 if TYPE_CHECKING:
     import openai
@@ -58,7 +59,7 @@ class Access:
 
 def is_openai(base_url: str) -> bool:
     """Whether this is OpenAI's own service."""
-    return base_url.startswith("https:") and urlsplit(base_url).netloc == urlsplit(OPENAI_URL).netloc
+    return base_url.lower().startswith("https:") and same_server(base_url, OPENAI_URL)
 
 
 def access(section: str, base_url: str, variable: str, named: Collection[str] = ()) -> Access:

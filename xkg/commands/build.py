@@ -88,6 +88,11 @@ def require_paper_id(text: str) -> None:
             raise InputError(f"{text!a} cannot be an id: arXiv's have a form such as arxiv:1608.04471")
         if text != f"arxiv:{known.number}":
             raise InputError(f"{text!a} cannot be an id: write it as arxiv:{known.number}, without a version")
+    elif text.casefold().startswith("doi:"):
+        from xkg.model import paper_id
+
+        if text != (named := paper_id("", doi=text)):
+            raise InputError(f"{text!a} cannot be an id: write it as {named}")
 
 
 class Builder(AbstractContextManager["Builder"]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from xkg.commands.graph.open import open_store
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, InputError, StoreUnreachableError, XkgError
-from xkg.model import Paper
+from xkg.model import Paper, paper_id
 from xkg.text.titles import title_similarity
 
 if TYPE_CHECKING:
@@ -94,7 +94,11 @@ class Form(Protocol):
 def known_as(snapshot: "Snapshot", form: Form, identity: str) -> str:
     """The id under which a graph has a paper of which this is another form, else `identity`. Raises as `known_among`
     does."""
-    if snapshot.headings([identity]) or not form.title:
+    issued = identity.replace("arxiv:", "doi:10.48550/arxiv.", 1)  # by arXiv: an older graph may have it as the id
+    for known in (identity, issued):
+        if snapshot.headings([known]):
+            return known
+    if not form.title:
         return identity
     papers = []
     for candidate in snapshot.called(form.title):
@@ -123,7 +127,7 @@ def _is_same(form: Form, stored: Paper, identity: str) -> bool:
     if stored.origin != "build" or title_similarity(stored.title, form.title) < 1:
         return False
     if stored.arxiv_id and form.arxiv_id:
-        return stored.arxiv_id == form.arxiv_id
+        return paper_id("", stored.arxiv_id) == paper_id("", form.arxiv_id)
     surnames = [_surnames(authors) for authors in (stored.authors, form.authors)]
     if not all(surnames):
         if len(re.findall(r"\w", form.title)) >= _TELLING:

@@ -237,10 +237,10 @@ def _prepared(store: "GraphStore", settings: Settings, paper: Unpublished) -> "B
 
 def _with_known_records(bundle: "PaperBundle", stored: "PaperBundle") -> "PaperBundle":
     """With what was recorded before of the same repositories, where nothing was asked about them now."""
-    known = {each.url or each.id: each for each in stored.repositories if each.is_official}
+    known = {each.name: each for each in stored.repositories if each.is_official}
     repositories = tuple(
         each
-        if each.is_official or (before := known.get(each.url or each.id)) is None
+        if each.is_official or (before := known.get(each.name)) is None
         else each.model_copy(update={name: getattr(before, name) for name in _RECORDED})
         for each in bundle.repositories
     )

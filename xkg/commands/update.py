@@ -207,7 +207,7 @@ class _News:
                 problems.append(str(commit))
             elif commit is not None and commit != head.commit:
                 news.append(f"{head.url} is at {commit[:12]}, and {(head.commit or '')[:12]} was built")
-            elif len({each.url for each in bundle.repositories}) < len(bundle.repositories):
+            elif len({each.name for each in bundle.repositories}) < len(bundle.repositories):
                 news.append("code of an earlier commit is shown, until the new code is proven as far")
         if problems:
             return _Found(bundle, "failed", tuple(news), "; ".join(problems))

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from xkg.errors import ConfigError, InputError
+from xkg.files import lies_under
 
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
@@ -48,7 +49,7 @@ def _resolve(named: str, roots: Sequence[Path], fits: Callable[[Path], bool], ki
             path = (root / named).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):
             continue
-        if any(path.is_relative_to(other) for other in roots) and fits(path):
+        if lies_under(path, roots) and fits(path):
             return path
     opened = ", ".join(str(root) for root in roots)
     raise InputError(f"{named[:200]!a} is no {kind} under {opened}: name one that is, or have serve.roots widened")

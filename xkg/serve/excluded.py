@@ -28,8 +28,9 @@ if TYPE_CHECKING:
         TechniqueView,
     )
 
-_OF_REPOSITORY = (
-    "MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) WHERE toLower(r.id) STARTS WITH $name RETURN DISTINCT p.id AS id"
+_REPOSITORIES = (
+    "MATCH (p:Paper)-[:HAS_REPOSITORY]->(r:Repository) WHERE r.id > $after "
+    "RETURN r.id AS repository, r.url AS url, collect(p.id) AS papers ORDER BY repository LIMIT $most"
 )
 _MOST = 10_000
 _MORE_HITS = 2
@@ -43,11 +44,14 @@ def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blackl
         reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
         if reason is not None:
             found[paper.id] = reason
-    for name in blacklist.repositories:
-        for mark in ("@", ":"):
-            rows = store.query(_OF_REPOSITORY, {"name": f"{name}{mark}"}, rows=_MOST).rows
-            for (paper_id,) in rows:
-                found.setdefault(str(paper_id), f"it was built from {name}, which the blacklist names")
+    after: object = ""
+    while blacklist.repositories and (
+        rows := store.query(_REPOSITORIES, {"after": after, "most": _MOST}, rows=_MOST).rows
+    ):
+        for repository, url, papers in rows:
+            if reason := blacklist.repository(str(url or "")) or blacklist.repository(str(repository)):
+                found |= {str(paper): f"of its repository, {reason}" for paper in papers if paper not in found}
+        after = rows[-1][0]
     return found
 
 

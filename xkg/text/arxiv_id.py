@@ -3,11 +3,17 @@
 import re
 from typing import NamedTuple
 
-_ID = r"(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?"
-_NAME = re.compile(
-    r"(?ai)(?:arxiv:\s*|(?:https?://)?(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org/(?:abs|pdf|html|src|e-print|format)/"
-    rf"|(?:https?://(?:dx\.)?doi\.org/|doi:)?10\.48550/arxiv\.)?{_ID}(?:\.pdf)?/?(?:[?#].*)?"
+from xkg.text.address import address
+from xkg.text.doi import canonical_doi
+
+_ID = re.compile(
+    r"(?ai)(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?(?:\.pdf)?/?"
 )
+_HOST = re.compile(r"(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org")
+_PAGES = frozenset("abs pdf html src e-print format".split())
+_MAY_NAME = re.compile(r"(?i)ar[x5]iv|%|[^\x00-\x7f]")
+_PREFIX = re.compile(r"(?i)arxiv:\s*")
+_DOI = "10.48550/arxiv."
 
 
 class ArxivId(NamedTuple):
@@ -21,9 +27,27 @@ class ArxivId(NamedTuple):
 
 
 def arxiv_id(spec: str) -> ArxivId | None:
-    """The id in an id with or without `arXiv:`, or in the address of a paper's page; None for anything else."""
-    match = _NAME.fullmatch(spec.strip())
+    """The id in an id with or without `arXiv:`, in the address of a paper's page, or in a DOI that arXiv issued; None
+    for anything else."""
+    text = spec.strip()
+    prefix = _PREFIX.match(text)
+    match = _ID.fullmatch(text[prefix.end() :] if prefix else text)
+    if match is None and _MAY_NAME.search(text):
+        match = _ID.fullmatch(_named_elsewhere(text))
     if match is None:
         return None
     number = re.sub(r"\.[a-z-]+(?=/)", "", match["number"].lower())  # math.GT/0309136 is math/0309136
     return ArxivId(number, (match["version"] or "").lower())
+
+
+def _named_elsewhere(text: str) -> str:
+    """What may be an id in the address of a page, or in a DOI; '' if there is none."""
+    try:
+        place = address(text if "://" in text else f"https://{text}")
+    except ValueError:
+        place = None
+    if place is not None and place.scheme in ("http", "https") and _HOST.fullmatch(place.host):
+        page, *rest = place.words or [""]
+        return "/".join(rest) if page.lower() in _PAGES else ""
+    doi = canonical_doi(text) or ""
+    return doi.removeprefix(_DOI) if doi.startswith(_DOI) else ""

@@ -22,6 +22,7 @@ from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.store.graph_store import Snapshot
 from xkg.store.unknown_id import LIST_PAPERS
+from xkg.text.address import repository_address
 from xkg.text.plural import plural as plural
 from xkg.version import __version__
 from xkg.web.access.guard import Guard
@@ -226,11 +227,11 @@ _HOSTS = {
 
 def lines_href(url: str, commit: str | None, path: str, first: int, last: int) -> str:
     """Where a host shows these lines at that commit; empty for hosts that we do not know."""
-    host = url.removeprefix("https://").partition("/")[0]
-    if not url.startswith("https://") or host not in _HOSTS or not commit:
+    repository = repository_address(url) if url.startswith("https://") else None
+    if repository is None or repository.server not in _HOSTS or not commit:
         return ""
-    end = _HOSTS[host].format(quote(commit, errors="replace"), quote(path, errors="replace"), first, last)
-    return f"{url.removesuffix('/').removesuffix('.git')}/{end}"
+    end = _HOSTS[repository.server].format(quote(commit, errors="replace"), quote(path, errors="replace"), first, last)
+    return f"{repository.url}/{end}"
 
 
 def _theme(request: Request) -> str:

@@ -24,7 +24,7 @@ def test_how_a_text_names_a_repository(text: str, role: str) -> None:
 def test_those_of_the_bibliography_are_cited() -> None:
     text = "Nothing. REFERENCES [1] JAX. URL http://github.com/google/jax."
     [link] = links_in(text, text.index("REF"))
-    assert link == ("https://github.com/google/jax", "cited", link.words)
+    assert link == ("https://github.com/google/jax", "github.com/google/jax", "cited", link.words)
 
 
 def test_each_once_the_own_first() -> None:

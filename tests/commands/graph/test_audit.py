@@ -91,6 +91,51 @@ def test_a_mirror_of_a_blacklisted_repository_is_kept_out_and_found(
         assert "4 of 5 files are the same" in found[0].what or "begin with the commit" in found[0].what
 
 
+def test_a_build_of_a_blacklisted_repository_is_refused_before_any_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with git_server.serving(monkeypatch) as server:
+        port = server.url.rpartition(":")[2]
+        held_out = server.add(a_repository(tmp_path / "held"), "lab/held")
+        blacklist = listed(tmp_path, held_out)
+        chosen = settings(tmp_path / "graph")
+        spellings = [
+            f"{server.url}/lab/held.git", f"{server.url}/lab/./held", f"{server.url}/lab/%68eld",
+            f"{server.url}/LAB/Held",
+            f"{server.url}//lab//held/", f"{server.url}/x/../lab/held", f"{server.url}/lab%2Fheld",
+            f"{server.url}/lab/held@main",
+            f"https://localhost.:{port}/lab/held", f"https://LOCALHOST:{port}/lab/held",
+            f"https://%6cocalhost:{port}/lab/held",
+            f"https://user@localhost:{port}/lab/held", f"{server.url}/lab/held?x#y", f"{server.url}/lab/held/tree/main",
+            f"http://localhost:{port}/lab/held", f"https://ｌｏｃａｌｈｏｓｔ:{port}/lab/held",
+        ]  # fmt: skip
+        for spelling in spellings:
+            with pytest.raises(InputError, match="the blacklist names"):
+                build(chosen, EXAMPLE / "paper", spelling, paper_id=EXAMPLE_ID, blacklist=blacklist)
+        assert server.asked == []
+        on_github = listed(tmp_path, "github.com/lab/held")
+        folder = a_repository(tmp_path / "clone")
+        subprocess.run(["git", "-C", folder, "remote", "add", "origin", "git@github.com:lab/held.git"], check=True)
+        with pytest.raises(InputError, match="the blacklist names"):
+            build(
+                chosen,
+                EXAMPLE / "paper",
+                str(folder),
+                paper_id=EXAMPLE_ID,
+                blacklist=on_github,
+            )
+
+
+def test_spellings_in_a_log(published: Path, tmp_path: Path) -> None:
+    log = tmp_path / "answers.txt"
+    log.write_text(
+        "see https://github.com:443/Owner/%48eld-Out.\nin git@github.com:owner/./held-out.git\n"
+        "arXiv:2402.17135v2 has it\nas doi.org/10.48550/arXiv.2402.17135\nhttps://github.com/owner/held\n2402.171350\n"
+    )
+    result = audit(settings(published), listed(tmp_path, "github.com/owner/held-out", "2402.17135"), [log])
+    assert [f.where for f in result.findings] == [f"{log}:{number}" for number in (1, 2, 3, 4)]
+
+
 def test_what_cannot_be_compared_is_not_called_clean(published: Path, tmp_path: Path) -> None:
     result = audit(settings(published), listed(tmp_path, "https://localhost:9/lab/held"))
     assert not result.findings

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from xkg.build.curation.citations import first_surname
 from xkg.build.sources.paper_index import FoundPaper, PaperIndex
 from xkg.errors import InputError
-from xkg.model import Reference
+from xkg.model import Reference, paper_id
 from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
@@ -61,9 +61,10 @@ def _by_ids(references: Sequence[Reference], found: list[Identified | None], ind
         if paper is not None and (references[n].title is None or alike >= _DOUBTFUL):
             found[n] = Identified(paper, f"the entry has arXiv:{arxiv_id}")
     of_doi = list(index.by_dois(list(dois.values()))) if dois else []
-    by_doi = {(paper.doi or "").lower(): paper for paper in of_doi}
+    by_doi = {paper_id("", None, paper.doi): paper for paper in of_doi if paper.doi}
+    by_doi |= {paper_id("", paper.arxiv_id): paper for paper in of_doi if paper.arxiv_id}
     for n, doi in dois.items():
-        named = by_doi.get(doi) or next((p for p in of_doi if doi == f"10.48550/arxiv.{p.arxiv_id}".lower()), None)
+        named = by_doi.get(paper_id("", None, doi))
         if named is not None and named.arxiv_id is not None:
             found[n] = Identified(named, f"the entry has the DOI {doi}, which {index.name} knows")
 

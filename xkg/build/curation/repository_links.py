@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from xkg.build.paper.document import Document
+from xkg.text.address import repository_address
 
 _ADDRESS = re.compile(
-    r"(?ai)(?<![\w@./-])(?:https?://)?(?:www\.)?(?P<host>github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)/"
-    r"(?P<owner>[a-z0-9][\w.-]{0,60})/(?P<name>[a-z0-9_.][\w.-]{0,100})"
+    r"(?ai)(?<![\w@./-])(?:https?://)?(?:www\.)?(?:github\.com|gitlab\.com|bitbucket\.org|codeberg\.org)"
+    r"/[a-z0-9][\w.-]{0,60}(?:/[\w.-]{1,100}){1,20}"
 )
 _OURS = re.compile(
     r"(?i)\bour\b[^.;]{0,60}\b(?:code|implementation|repositor|package|software|project|model)|"
@@ -27,10 +28,11 @@ _MOST = 200
 
 
 class RepositoryLink(NamedTuple):
-    """`role`: `own` where the words around say so, `cited` where it stands in the bibliography, else `named`. `words`
-    are those around it."""
+    """`name` as in `RepositoryAddress`. `role`: `own` where the words around say so, `cited` where it stands in the
+    bibliography, else `named`. `words` are those around it."""
 
     url: str
+    name: str
     role: Literal["own", "named", "cited"]
     words: str
 
@@ -40,9 +42,9 @@ def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]
     found: dict[str, RepositoryLink] = {}
     order = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):
-        known = found.get(link.url.lower())
+        known = found.get(link.name)
         if known is None or order[link.role] < order[known.role]:
-            found[link.url.lower()] = link
+            found[link.name] = link
         if len(found) >= _MOST:
             break
     return sorted(found.values(), key=lambda link: order[link.role])
@@ -56,8 +58,7 @@ def links_of(document: Document) -> list[RepositoryLink]:
 
 def _links(text: str, bibliography: int | None) -> Iterator[RepositoryLink]:
     for match in _ADDRESS.finditer(text):
-        name = match["name"].removesuffix(".git").rstrip(".")
-        if not name or name in (".", ".."):
+        if (repository := repository_address(match[0].rstrip("."))) is None:
             continue
         before = text[max(0, match.start() - _BEFORE) : match.start()]
         near = before + text[match.start() : match.end() + _AFTER]
@@ -67,5 +68,4 @@ def _links(text: str, bibliography: int | None) -> Iterator[RepositoryLink]:
             role = "cited"
         elif not _THEIRS.search(before) and _OURS.search(paragraph):
             role = "own"
-        url = f"https://{match['host'].lower()}/{match['owner']}/{name}"
-        yield RepositoryLink(url, role, " ".join(near.split()))
+        yield RepositoryLink(repository.url, repository.name, role, " ".join(near.split()))

@@ -77,16 +77,16 @@ class RepositorySearch:
     ) -> Iterator[ChosenRepository]:
         for link in [each for each in links if each.role != "cited"][:_MOST_LINKS]:
             # What a search has found is looked at again where the paper names it as its own.
-            if link.url.lower() not in seen or link.role == "own":
-                seen.add(link.url.lower())
+            if link.name not in seen or link.role == "own":
+                seen.add(link.name)
                 yield self._judged(link.url, paper, link)
 
     def _matching(
         self, paper: PaperIdentity, matching: Sequence[RepositoryFacts], seen: set[str]
     ) -> Iterator[ChosenRepository]:
         for facts in matching:
-            if facts.url.lower() not in seen:
-                seen.add(facts.url.lower())
+            if facts.name not in seen:
+                seen.add(facts.name)
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
@@ -157,7 +157,7 @@ class RepositorySearch:
         repository = checkout.repository
         return RepositoryFacts(
             url=repository.url,
-            full_name="/".join(repository.url.split("/")[3:5]),
+            full_name=repository.url.removeprefix("https://").partition("/")[2],
             license=repository.license,
             commit=repository.commit,
             committed=checkout.committed,

@@ -2,6 +2,8 @@
 
 import re
 
+from xkg.text.arxiv_id import arxiv_id
+
 ARXIV = re.compile(
     r"(?ai)(?:arxiv(?:\.org)?\s{0,5}+(?:preprint)?\s{0,5}+[:/]?\s{0,5}+(?:arxiv:|abs/|pdf/)?\s{0,5}+|eprint\s{0,5}+[:=]\s{0,5}+)"
     r"(?P<id>\d{4}\.\d{4,5}|[a-z-]{2,10}(?:\.[A-Z]{2})?/\d{7})(?!\d)"
@@ -26,7 +28,8 @@ _NAME_WORD = re.compile(r"[^\W\d_][^\W\d_'’.\-]*(?:[-'’][^\W\d_]+)*\.?-?(?:[
 
 def arxiv_id_in(text: str) -> str | None:
     match = ARXIV.search(text)
-    return match["id"] if match else None
+    known = arxiv_id(match["id"]) if match else None
+    return known.number if known is not None else None
 
 
 def doi_in(text: str) -> str | None:
@@ -40,9 +43,9 @@ def venue_year(text: str) -> int | None:
     return int(next(group for group in match.groups() if group)) if match else None
 
 
-def first_year(arxiv_id: str | None) -> int | None:
+def first_year(number: str | None) -> int | None:
     """The year in a new-style arXiv id (`2006.10726` → 2020)."""
-    match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", arxiv_id or "")
+    match = re.fullmatch(r"([0-9]{2})(?:0[1-9]|1[0-2])\.[0-9]{4,5}", number or "")
     return 2000 + int(match[1]) if match else None
 
 

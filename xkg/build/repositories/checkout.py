@@ -22,8 +22,10 @@ from xkg.build.repositories.clone import MAX_READ_BYTES, clone, clone_path
 from xkg.build.repositories.git_directory import GitDirectory, read_small
 from xkg.build.repositories.licenses import FILE_NAME, spdx
 from xkg.errors import InputError, UnsafeInputError
+from xkg.files import lies_under
 from xkg.model import Repository, slug
 from xkg.sandbox.isolation import programs
+from xkg.text.address import repository_address
 
 MAX_FILES = 200_000
 
@@ -151,22 +153,19 @@ def _check_reference(commit: str | None, spec: str) -> None:
 
 
 def _fetch_url(spec: str, cache: Path) -> Checkout:
-    url, commit = spec, None
-    parts = urlsplit(spec)
-    if "@" in parts.netloc:
+    if "@" in spec.split("/")[2]:
         raise InputError("a repository URL must not contain a user or password; use the plain https URL")
-    if "@" in parts.path:
-        head, _, commit = parts.path.rpartition("@")
-        url = f"https://{parts.netloc}{head}"
-    _check_reference(commit, spec)
-    url = url.split("?")[0].split("#")[0].rstrip("/").removesuffix(".git")
-    place = urlsplit(url)
-    name = place.netloc.lower() + place.path
-    if not place.netloc or len([p for p in place.path.split("/") if p]) < 2:
+    address = repository_address(spec)
+    if address is None:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
-    folder, found = clone(url, commit, cache)
-    checkout = _checkout_of_clone(folder, found, f"{name}@{found}", url, spec)
-    return replace(checkout, repository=checkout.repository.model_copy(update={"reference": commit or None}))
+    if address.within:
+        raise InputError(f"{spec} leads into a repository: give {address.url}, perhaps with @COMMIT")
+    commit = address.reference or None
+    _check_reference(commit, spec)
+    folder, found = clone(address.url, commit, cache)
+    identity = f"{address.server}/{address.path}@{found}"
+    checkout = _checkout_of_clone(folder, found, identity, address.url, spec)
+    return replace(checkout, repository=checkout.repository.model_copy(update={"reference": commit}))
 
 
 def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
@@ -217,7 +216,7 @@ def _checkout_of(path: Path, commit: str | None, spec: str, roots: Sequence[Path
 
 
 def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
-    if roots is not None and not any(path.is_relative_to(root) for root in roots):
+    if roots is not None and not lies_under(path, roots):
         raise InputError(f"{spec} does not lie under the folders that may be read here")
 
 
@@ -245,11 +244,10 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    try:
-        parts = urlsplit(directory.origin)
-    except ValueError:
-        return ""
-    return f"https://{parts.hostname}{parts.path}".removesuffix(".git") if parts.scheme == "https" else ""
+    """The https address of the remote that a folder was cloned from, '' if it has none that is known."""
+    address = repository_address(directory.origin)
+    known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
+    return address.url if address is not None and known else ""
 
 
 def _unignored(directory: GitDirectory, path: Path) -> list[str]:

@@ -21,12 +21,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from xkg.build.repositories.git_directory import GitDirectory, link_objects, read_small
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation.programs import Program, ProgramResult, lend, run
 from xkg.sandbox.runner import Limits
+from xkg.text.address import address
 
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
@@ -361,8 +361,8 @@ def _certificates() -> Mapping[str, Path]:
 
 def _host(url: str) -> tuple[str, int]:
     try:
-        parts = urlsplit(url)
-        return (parts.hostname or "").lower(), parts.port or 443
+        place = address(url)
+        return place.host, place.port
     except ValueError as error:
         raise GitError(f"no address of a server ({error})") from error
 

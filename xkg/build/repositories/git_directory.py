@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from xkg.errors import InputError
-from xkg.files import read_regular
+from xkg.files import lies_under, read_regular
 
 _MAX_POINTER = 4096
 _MAX_CONFIG = 1 << 20
@@ -211,7 +211,7 @@ def _in_work_tree(path: Path) -> bool:
 
 
 def _under(path: Path, roots: Sequence[Path] | None) -> bool:
-    return roots is None or any(path.is_relative_to(root) for root in roots)
+    return roots is None or lies_under(path, roots)
 
 
 def _inside(path: Path, folder: Path) -> bool:

@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError
 from xkg.build.sources.pace import Pace
 from xkg.errors import UnreachableError, UnsafeInputError
 from xkg.retry_after import seconds_to_wait
+from xkg.text.address import address, canonical_host
 
 _TRIES = 4
 _CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
@@ -58,7 +59,7 @@ class Web:
         self._session.auth = lambda request: request  # else requests takes a password from ~/.netrc
         self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._sleep = pause, remedy, seconds, sleep
-        self._hosts = frozenset(hosts)
+        self._hosts = frozenset(map(canonical_host, hosts))
         self._paces: dict[str, Pace] = {}
 
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
@@ -179,7 +180,7 @@ class Web:
         )
 
     def _turn(self, url: str) -> AbstractContextManager[None]:
-        host = urlsplit(url).netloc
+        host = address(url).server
         return self._paces.setdefault(host, Pace(host, self._pause, self._sleep)).turn()
 
     def _redirected(
@@ -188,16 +189,16 @@ class Web:
         """The next address, and the headers to send there: none of ours go to another host."""
         try:
             target = urljoin(at, location)
-            here, there = urlsplit(at), urlsplit(target)
-            same = here.netloc == there.netloc
-            known = there.hostname in self._hosts
+            here, there = address(at), address(target)
+            same = here.server == there.server
+            safe = there.scheme == "https" or (there.scheme == "http" == here.scheme)
+            other = "" if safe and (same or there.host in self._hosts) else there.server
         except ValueError:
-            same = known = False
-            there = urlsplit("")
-        safe = there.scheme == "https" or (there.scheme == "http" == here.scheme)
-        if not safe or not (same or known):
-            other = there.netloc[:100] or "of no name"
-            raise UnsafeInputError(f"{first} leads to another host, {other}, which is not followed; {self._remedy}")
+            other = "of no name"
+        if other:
+            raise UnsafeInputError(
+                f"{first} leads to another host, {other[:100]}, which is not followed; {self._remedy}"
+            )
         return target, headers if same else None
 
 

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from xkg.build.sources.download import BusyError, HttpReply, Web
 from xkg.errors import ConfigError, InputError, UnreachableError
 from xkg.files import private_folder, write_whole
+from xkg.text.address import repository_address
 from xkg.value import Value
 
 URL = "https://api.github.com"
@@ -35,10 +36,7 @@ _COMMITS = 100
 _FRESH = 86_400.0  # seconds
 _MOST_STARS = 2**40  # more is nonsense, and too large for a graph
 _REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
-_NAME = re.compile(
-    r"(?ai)(?:https?://)?(?:www\.)?github\.com/(?P<owner>[a-z0-9][a-z0-9-]{0,38})/(?P<name>[\w.-]{1,100}?)"
-    r"(?:\.git)?(?:/.*|[?#].*)?/?"
-)
+_NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
     ("about", "apps", "features", "login", "marketplace", "orgs", "settings", "sponsors", "topics", "user-attachments")
 )
@@ -66,13 +64,20 @@ class RepositoryFacts(Value):
     readme: str = ""
     committers: tuple[str, ...] = ()
 
+    @property
+    def name(self) -> str:
+        """Which repository it is, equal for all spellings of its address."""
+        repository = repository_address(self.url)
+        return self.url if repository is None else repository.name
+
 
 def github_name(url: str) -> str | None:
     """`owner/name` of an address of a repository on GitHub, or of a place in one; None for any other."""
-    match = _NAME.fullmatch(url.strip().rstrip("/"))
-    if match is None or match["owner"].lower() in _NO_REPOSITORIES:
+    repository = repository_address(url)
+    if repository is None or repository.server != "github.com":
         return None
-    return f"{match['owner']}/{match['name']}"
+    match = _NAME.fullmatch(repository.path)
+    return None if match is None or match["owner"].lower() in _NO_REPOSITORIES else repository.path
 
 
 class _Stored(Value):

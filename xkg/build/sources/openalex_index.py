@@ -15,6 +15,7 @@ from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
 from xkg.errors import UnreachableError
 from xkg.text.arxiv_id import arxiv_id
+from xkg.text.doi import canonical_doi
 
 URL = "https://api.openalex.org"
 
@@ -39,7 +40,9 @@ class OpenAlexIndex:
         return self.by_dois([f"10.48550/arxiv.{each}" for each in ids])
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        distinct = tuple(dict.fromkeys(doi.lower() for doi in dois if "|" not in doi and "," not in doi))
+        distinct = tuple(
+            dict.fromkeys((canonical_doi(doi) or doi) for doi in dois if "|" not in doi and "," not in doi)
+        )
         found: list[FoundPaper] = []
         for at in range(0, len(distinct), _DOIS):
             works = self._works().filter(doi="|".join(distinct[at : at + _DOIS])).select(_WITH_ABSTRACT)
@@ -100,7 +103,7 @@ def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
 
 
 def _paper(work: Mapping[str, Any]) -> FoundPaper:
-    doi = (work.get("doi") or "").removeprefix("https://doi.org/") or None
+    doi = canonical_doi(work.get("doi") or "")
     places = [doi or "", *((place or {}).get("landing_page_url") or "" for place in work.get("locations") or ())]
     known = next((each for place in places[:50] if (each := arxiv_id(place)) is not None), None)
     names = [(each.get("author") or {}).get("display_name") or "" for each in (work.get("authorships") or ())[:100]]
@@ -113,5 +116,5 @@ def _paper(work: Mapping[str, Any]) -> FoundPaper:
         abstract=(pyalex.invert_abstract(index) or "")[:20_000] if isinstance(index, dict) else "",
         published=day if isinstance(day, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", day) else None,
         arxiv_id=known.number if known else None,
-        doi=doi if known is None or doi is None or "arxiv" not in doi.lower() else None,
+        doi=doi if doi is None or arxiv_id(doi) is None else None,
     )

@@ -16,6 +16,7 @@ from semanticscholar.AsyncSemanticScholar import AsyncSemanticScholar
 from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
 from xkg.errors import UnreachableError
+from xkg.text.arxiv_id import arxiv_id
 
 URL = "https://api.semanticscholar.org"
 
@@ -101,6 +102,7 @@ def _papers(papers: Iterable[Any]) -> list[FoundPaper]:
 
 def _paper(raw: dict[str, Any]) -> FoundPaper:
     ids = raw.get("externalIds") or {}
+    known = arxiv_id(ids.get("ArXiv") or "")
     day = raw.get("publicationDate") or (f"{raw['year']}-01-01" if raw.get("year") else None)
     return FoundPaper(
         source=SemanticScholarIndex.name,
@@ -108,6 +110,6 @@ def _paper(raw: dict[str, Any]) -> FoundPaper:
         authors=tuple(author["name"] for author in (raw.get("authors") or ())[:100]),
         abstract=(raw.get("abstract") or "")[:20_000],
         published=day if day is not None and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", day) else None,
-        arxiv_id=ids.get("ArXiv"),
+        arxiv_id=known.number if known is not None else None,
         doi=ids.get("DOI"),
     )

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from xkg.config import plain_url
 from xkg.errors import InputError
+from xkg.text.address import address
 
 Client = Literal["claude-code", "cursor", "vscode", "codex"]
 CLIENTS: tuple[Client, ...] = get_args(Client)
@@ -76,14 +76,13 @@ def remote(url: str, token: str | None) -> Remote:
     """A server at `url`. `token` None is XKG_TOKEN for an address of another machine, and none for this one. Raises
     `InputError`."""
     try:
-        plain_url(url)
+        place = address(plain_url(url))
     except ValueError:
         raise InputError(f"{url[:200]!a} is no address: give https://HOST/mcp, without user or password") from None
     if "${" in url:
         raise InputError(f"{url[:200]!a} means something else to clients: write the address out")
-    parts = urlsplit(url)
-    here = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if not here and parts.scheme != "https":
+    here = place.is_loopback
+    if not here and place.scheme != "https":
         raise InputError(f"{url} would send tokens and answers in the clear: give a https address")
     if token is not None and not re.fullmatch(r"(?!xkg_)[A-Za-z_][A-Za-z0-9_]{0,99}", token):
         raise InputError("--token-env takes the name of an environment variable, such as XKG_TOKEN, never a token")

@@ -10,6 +10,7 @@ from xkg.build.curation.curated_set import RepositoryRecord
 from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
 from xkg.files import read_regular
+from xkg.text.address import repository_address
 from xkg.text.arxiv_id import arxiv_id
 from xkg.value import Value
 
@@ -116,7 +117,7 @@ def paper_list(papers: Iterable[NamedPaper]) -> PaperList:
         line = len(listed) + 1
         new = ListedPaper(line=line, paper=paper, repository=repository, paper_id=paper_id, record=record)
         known = listed.setdefault(_work(paper)[0], new)
-        if record is None and known.repository != repository:
+        if record is None and _source(known.repository) != _source(repository):
             raise InputError(f"{paper} is named with two repositories: keep one")
     return PaperList(papers=tuple(listed.values()))
 
@@ -127,9 +128,16 @@ def _work(paper: str) -> tuple[str, str]:
     return (paper, "") if known is None else (f"arxiv:{known.number}", known.version)
 
 
+def _source(repository: str | None) -> tuple[str, str]:
+    """What names a repository however its address is written, and the commit, branch or tag; '' for none."""
+    known = None if repository is None or Path(repository).exists() else repository_address(repository)
+    return (repository or "", "") if known is None else (known.name, known.reference)
+
+
 def _says_all(one: ListedPaper, other: ListedPaper) -> bool:
     """Whether a line about a paper says all that another says."""
-    return other.repository in (None, one.repository) and _work(other.paper)[1] in ("", _work(one.paper)[1])
+    same = other.repository is None or _source(one.repository) == _source(other.repository)
+    return same and _work(other.paper)[1] in ("", _work(one.paper)[1])
 
 
 def _is_head(line: str) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
 
 _LARGEST_LINE = 4_000_000
 _NEAR = 40
+_BETWEEN_WORDS = re.compile(r"[\s<>\"'`()\[\]{},;|]+")
+_LONGEST_ADDRESS = 1000
 _LEAST_TITLE = 24
 """Letters from which on a title is looked for in texts: shorter ones are words of the language."""
 
@@ -145,7 +147,7 @@ class NamedInTexts:
         words = [re.escape(name) for name in (*blacklist.repositories, *blacklist.dois)]
         # owner/name alone, as in `git clone` of a short form, or a citation of code
         words += [re.escape(name.partition("/")[2]) for name in blacklist.repositories]
-        words += [re.escape(number) for number in blacklist.arxiv_ids]
+        words += [rf"(?:arxiv\.)?{re.escape(number)}(?:v\d{{1,4}})?" for number in blacklist.arxiv_ids]
         self._named = re.compile(rf"(?i)(?<![\w.-])(?:{'|'.join(words)})(?![\w-])") if words else None
         letters = {title: re.sub(r"[\W_]+", "", title.casefold()) for title in blacklist.titles}
         self._titles = {title: plain for title, plain in letters.items() if len(plain) >= _LEAST_TITLE}
@@ -157,6 +159,11 @@ class NamedInTexts:
             for match in self._named.finditer(text):
                 near = text[max(0, match.start() - _NEAR) : match.end() + _NEAR]
                 found.setdefault(f"names {match.group().lower()}: … {' '.join(near.split())} …")
+        if self._blacklist.repositories and not found:  # an address may be written in another way
+            for word in (each.rstrip(".:") for each in _BETWEEN_WORDS.split(text)):
+                named = self._blacklist.repository(word) if "/" in word and len(word) < _LONGEST_ADDRESS else None
+                if named is not None:
+                    found.setdefault(f"names {word[:200]}: {named}")
         plain = re.sub(r"[\W_]+", "", text.casefold()) if self._titles else ""
         for title, letters in self._titles.items():
             if letters in plain:

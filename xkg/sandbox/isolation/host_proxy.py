@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from xkg.text.address import address
+
 _HEAD = 65536
 _SILENT = 120.0
 """After so many seconds in which neither end sends anything a connection is closed."""
@@ -76,8 +78,8 @@ def _from_files() -> str:
 
 
 def _place(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
-    return (parts.hostname or "").lower(), parts.port or (80 if parts.scheme == "http" else 443)
+    place = address(url)
+    return place.host, place.port
 
 
 @contextlib.contextmanager
@@ -176,11 +178,11 @@ class _Handler(socketserver.BaseRequestHandler):
         method, target, version = words
         tunnel = method == "CONNECT"
         try:
-            parts = urlsplit(f"//{target}" if tunnel else target)
-            place = ((parts.hostname or "").lower(), parts.port or (443 if tunnel else 80))
+            parts = urlsplit(f"https://{target}" if tunnel else target)
+            place = _place(parts.geturl()) if tunnel or parts.scheme == "http" else (parts.hostname or "", 0)
         except ValueError:
             return self._answer(client, "400 Bad Request")
-        if place not in self._hosts or not (tunnel or parts.scheme == "http"):
+        if place not in self._hosts:
             self._refused.add(place[0])
             return self._answer(client, "403 Forbidden")
         try:

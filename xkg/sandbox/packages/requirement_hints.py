@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
+
+from xkg.text.address import repository_address
 
 # For projects with several distributions, the one that needs no display and no accelerator; versions are the same.
 LIGHTER = {
@@ -19,7 +20,7 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
-_LONGEST_PATH = 500
+_LONGEST = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
@@ -53,15 +54,12 @@ def repository_sources(lines: Sequence[str]) -> dict[str, str]:
     places: dict[str, str] = {}
     for line in lines:
         if match := _GIT.match(line.strip()):
-            try:
-                parts = urlsplit(match["url"])
-                host = parts.hostname or ""
-            except ValueError:
+            if (repository := repository_address(match["url"][:_LONGEST])) is None:
                 continue
-            path = re.sub(r"(\.git)?(@[^/]*)?/*$", "", unquote(parts.path)[:_LONGEST_PATH])
-            egg = re.search(r"egg=([\w.-]+)", parts.fragment)
-            name = match["name"] or (egg[1] if egg else path.rpartition("/")[2])
-            places.setdefault(canonicalize_name(name), f"{host}{path}")
+            place = f"{repository.server}/{repository.path}"
+            egg = re.search(r"#.*\begg=([\w.-]+)", match["url"])
+            name = match["name"] or (egg[1] if egg else place.rpartition("/")[2])
+            places.setdefault(canonicalize_name(name), place)
     return places
 
 

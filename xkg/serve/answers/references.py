@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Sequence
 
+from xkg import model
 from xkg.errors import AmbiguousIdError, UnknownIdError
 from xkg.model import paper_of, slug
 from xkg.serve.answers.types import short
@@ -16,6 +17,7 @@ from xkg.store.graph_store import Snapshot
 from xkg.store.index_entries import searched_entries
 from xkg.store.unknown_id import nearest
 from xkg.text.arxiv_id import arxiv_id
+from xkg.text.doi import canonical_doi
 
 NEAREST = 50
 """Techniques whose papers are compared with an unknown title."""
@@ -29,13 +31,13 @@ _WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the paper of this id (of arXiv also its number or address, of any version), of this
+    """The id of the paper of this id (of arXiv also its number or address, of any version; also a DOI's), of this
     title or start of a title (up to case, spaces and punctuation), or with the only method of this name. Raises
     `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
     wanted = reference.strip()
     found = snapshot.called(wanted)
-    if not found and (known := arxiv_id(wanted)) is not None:
-        wanted = f"arxiv:{known.number}"
+    if not found and (arxiv_id(wanted) or canonical_doi(wanted)):
+        wanted = model.paper_id("", doi=wanted)
         found = snapshot.called(wanted)
     found = found or _proposing(snapshot, wanted)
     if len(found) == 1:

@@ -7,10 +7,10 @@ but a configured one, and is rewritten before anything is started with it."""
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from xkg.errors import InputError
 from xkg.serve.allowed_folders import path_under_roots
+from xkg.text.address import address, same_server
 
 _SEGMENT = r"[A-Za-z0-9_~][A-Za-z0-9._~-]*"
 _REFERENCE = r"(?!.*(?:\.\.|//))[A-Za-z0-9_][A-Za-z0-9_./+#=-]*"
@@ -88,18 +88,18 @@ def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> 
             raise InputError(f"{name[:200]!a} is a file: name the folder of a repository")
         return str(folder)
     try:
-        parts = urlsplit(name)
-        host = (parts.netloc or "").lower()
+        place = address(name)
+        plain = place.scheme == "https" and not place.user and _REPOSITORY.fullmatch(place.path)
     except ValueError:
-        parts, host = urlsplit(""), ""
-    if parts.scheme != "https" or not _REPOSITORY.fullmatch(parts.path) or parts.query or parts.fragment:
+        plain = None
+    if not plain or "?" in name or "#" in name:
         raise InputError(f"{name[:200]!a} is not accepted: give https://HOST/OWNER/NAME, perhaps with @COMMIT")
-    if host not in {known.lower() for known in hosts}:
+    if not any(same_server(name, f"https://{known}") for known in hosts):
         raise InputError(
-            f"{host[:100]!a} is no host that this server fetches from ({', '.join(hosts) or 'none'}): "
+            f"{place.server[:100]!a} is no host that this server fetches from ({', '.join(hosts) or 'none'}): "
             "use one of these, or have serve.build.hosts extended"
         )
-    return f"https://{host}{parts.path}"
+    return f"https://{place.server}{place.path}"
 
 
 def _refuse_odd(name: str) -> None:

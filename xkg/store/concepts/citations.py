@@ -21,7 +21,6 @@ _SHORTEST_TITLE = 20
 _FORMATTING = re.compile(r"\\(?:emph|text\w+|math\w+|bf|it|rm|sc|tt|sf|em|ensuremath)\b|\\[^a-zA-Z]")
 _NOT_ASCII_WORD = re.compile("[^a-z0-9]+")
 _SUBTITLE = re.compile(r":\s+|\s[-–—]+\s")
-_ARXIV_DOI = re.compile(r"10\.48550/arxiv\.(.+)", re.I)
 _DOI = re.compile(r"10\.[0-9]{4,9}/\S+")
 _ARXIV = re.compile(r"(?:[0-9]{4}\.[0-9]{4,5}|(?<![a-z-])[a-z-]++(?:\.[a-z]{2})?/[0-9]{7})(?!\d)", re.I | re.ASCII)
 
@@ -151,10 +150,9 @@ def _ids(reference: Reference) -> list[str]:
     if not (reference.doi or reference.arxiv_id):
         return []
     doi = _DOI.search(reference.doi or "")
-    of_arxiv = _ARXIV_DOI.match(doi[0]) if doi else None
-    arxiv_id = _arxiv(reference.arxiv_id or "") or (_arxiv(of_arxiv[1]) if of_arxiv else "")
+    arxiv_id = _arxiv(reference.arxiv_id or "")
     found = [paper_id("", arxiv_id)] if arxiv_id else []
-    return found if doi is None or of_arxiv else [*found, paper_id("", None, doi[0])]
+    return found if doi is None else list(dict.fromkeys([*found, paper_id("", None, doi[0])]))
 
 
 def _arxiv(text: str) -> str:

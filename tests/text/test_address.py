@@ -1,0 +1,202 @@
+"""All spellings of an address have one form, and different addresses have different ones."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xkg.text.address import address, canonical_host, repository_address, same_server
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+GIST = "0123456789abcdef0123456789abcdef"
+
+SPELLINGS = {
+    "github.com/owner/name": [
+        "https://github.com/Owner/Name", "github.com:443/owner/name", "https://github.com./owner/name",
+        "https://github.com/owner/%6eame", "https://github.com/./owner/name",
+        "http://www.github.com:80/owner/name.git/",
+        "https://github.com/x/..//owner/name", "https://github.com/x/%2e%2e/owner%2Fname", "//github.com/owner/name",
+        "https://github.com/owner/name.GIT", "https://github.com/owner/name.git.git", "HTTPS:github.com/owner/name",
+        "https:///github.com/owner/name", "https://%67ithub.com/owner/name", "https://ＧｉｔＨｕｂ。com/owner/name",
+        "https://user:p%40ss@github.com/owner/name", "git@github.com:owner/name.git", "org-1@github.com:/owner/name",
+        "github.com:owner/name", "ssh://git@github.com:22/owner/name", "ssh://git@ssh.github.com:443/owner/name.git",
+        "git://github.com/owner/name", "git+https://github.com/owner/name@v1", "git+ssh://git@github.com/owner/name",
+        "https://github.com/owner/name@feature/x", "https://github.com/owner/name?tab=readme#top",
+        "https://github.com/owner/name/tree/main/src", f"https://github.com/owner/name/archive/{COMMIT}.zip",
+        "https://api.github.com/repos/owner/name/contents/a.py", "https://raw.githubusercontent.com/owner/name/main/a",
+        "https://codeload.github.com/owner/name/zip/refs/heads/main",
+        "https://media.githubusercontent.com/media/owner/name",
+        " github.com/owner/name ", f"github.com/owner/name@{COMMIT}",
+    ],
+    f"gist.github.com/{GIST}": [
+        f"https://gist.github.com/{GIST}", f"https://gist.github.com/owner/{GIST}.git",
+        f"git@gist.github.com:{GIST}.git",
+        f"https://gist.githubusercontent.com/owner/{GIST}/raw/{COMMIT}/a.py", f"https://api.github.com/gists/{GIST}",
+        f"https://gist.github.com/{GIST.upper()}/{COMMIT}",
+    ],
+    "gitlab.com/group/sub/name": [
+        "https://gitlab.com/group/sub/name", "https://gitlab.com/Group/Sub/Name.git",
+        "git@gitlab.com:group/sub/name.git",
+        "https://gitlab.com/group/sub/name/-/tree/main", "https://gitlab.com/group/sub/name/blob/main/a.py",
+        "https://gitlab.com/api/v4/projects/group%2Fsub%2Fname/repository/files", "www.gitlab.com/group/sub/name",
+    ],
+    "bitbucket.org/owner/name": [
+        "https://bitbucket.org/owner/name/src/main/", "https://api.bitbucket.org/2.0/repositories/owner/name/commits",
+        "git@bitbucket.org:owner/name.git", "ssh://git@altssh.bitbucket.org:443/owner/name.git",
+    ],
+    "codeberg.org/owner/name": ["codeberg.org/owner/name/src/branch/main", "https://codeberg.org/api/v1/repos/owner/name"],
+    "huggingface.co/owner/name": [
+        "https://huggingface.co/owner/name", "https://hf.co/owner/name/resolve/main/config.json",
+        "git@hf.co:Owner/Name",
+        "https://huggingface.co/api/models/owner/name",
+    ],
+    "huggingface.co/datasets/owner/name": [
+        "https://huggingface.co/datasets/owner/name/tree/main", "https://huggingface.co/api/datasets/owner/name",
+    ],
+    "git.example.org:8443/A/b/c": [
+        "https://GIT.example.org:8443/A/b/c", "https://git.example.org:8443/A/./b//c.git",
+        "git.example.org:8443/A/b/%63/",
+        "https://git.example.org.:8443/A/b/c.git/info/refs", "https://git.example.org:8443/A/b/c/-/tree/main",
+    ],
+    "127.0.0.1/a/b": ["https://127.1/a/b", "https://0x7f000001/a/b", "https://2130706433/a/b", "https://[::ffff:7f00:1]/a/b"],
+    "xn--bcher-kva.example/a/b": ["https://bücher.example/a/b", "https://XN--Bcher-kva.example/a/b",
+        "b%C3%BCcher.example/a/b"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in SPELLINGS.items() for text in texts])
+def test_spellings_have_one_name(name: str, text: str) -> None:
+    found = repository_address(text)
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "name", "owner/name", "/home/me/code", "./a/b", "../a/b", "C:/a/b", "C:\\a\\b", "https://github.com",
+     "https://github.com/owner", "A Title: Of This/That", "https://github.com\\owner\\name", "https://git hub.com/o/n",
+     "https://github.com\\@evil.example/o/n", "https://github.com/o\n/n", "file:///a/b/c", "ftp://github.com/o/n",
+     "https://github.com/o/.git", "https://github.com/o/..git", "https://[::1/o/n", "https://github.com:99999/o/n",
+     "https://github..com/o/n", "https://1.2.3.4.5/o/n", "ext::sh -c x/y/z", "https://%2f/o/n"],
+)  # fmt: skip
+def test_what_is_no_repository(text: str) -> None:
+    assert repository_address(text) is None
+
+
+def test_others_are_other_repositories() -> None:
+    texts = [
+        "https://github.com/owner/name", "https://github.com/owner/names", "https://github.com/owner/name.wiki.git",
+        "https://gitlab.com/owner/name", "https://gitlab.com/owner/name/sub", "https://github.com.example.org/owner/name",
+        "https://github.com@example.org/owner/name", "https://example.org/github.com/owner/name", "https://example.org/a/B",
+        "https://example.org/a/b", "https://www.example.org/a/b", "https://example.org:8443/a/b",
+        "https://huggingface.co/datasets/owner/name", "https://huggingface.co/spaces/owner/name",
+        "https://huggingface.co/owner/name", "https://example.org/a/%FF", "https://example.org/a/%FE",
+        "https://gıthub.com/owner/name", "https://github.com/owner/name%40v1",
+    ]  # fmt: skip
+    names = [found.name for text in texts if (found := repository_address(text)) is not None]
+    assert len(set(names)) == len(texts)
+
+
+def test_the_parts_of_an_address() -> None:
+    found = repository_address("https://www.github.com:443/Owner/Name.git/tree/main")
+    assert found is not None
+    assert (found.url, found.within, found.reference) == ("https://github.com/Owner/Name", "tree/main", "")
+    found = repository_address("ssh://git@git.example.org:2222/a/b@v1")
+    assert found is not None
+    assert (found.url, found.within, found.reference) == ("https://git.example.org/a/b", "", "v1")
+
+
+Spelling = Callable[[str, str, str, str], tuple[str, str, str, str]]
+"""Another spelling of a prefix (scheme and user), a host, a path and a tail."""
+
+_PER_CENT = st.integers(0, 30)
+
+
+def _encoded(text: str, at: int) -> str:
+    at %= len(text)
+    return (
+        text
+        if text[at] in "/%" or "%" in text[max(0, at - 2) : at]
+        else f"{text[:at]}%{ord(text[at]):02x}{text[at + 1 :]}"
+    )
+
+
+STEPS: list[st.SearchStrategy[Spelling]] = [
+    st.sampled_from(["https://", "HTTPS://", "http://", "git+https://", "", "//", "https:///", "https://me:x@", "ssh://git@"]).map(
+        lambda new: lambda _, host, path, tail: (new, host, path, tail)
+    ),
+    st.just(lambda prefix, host, path, tail: (prefix, host if host.endswith(".") else f"{host}.", path, tail)),
+    st.just(lambda prefix, host, path, tail: (prefix, host.swapcase(), path, tail)),
+    _PER_CENT.map(lambda at: lambda prefix, host, path, tail: (
+        prefix, _encoded(host, at) if prefix.endswith("://") else host, path, tail
+    )),
+    _PER_CENT.map(lambda at: lambda prefix, host, path, tail: (prefix, host, _encoded(path, at), tail)),
+    st.just(lambda prefix, host, path, tail: (prefix, host, path.replace("/", "/./", 1), tail)),
+    st.just(lambda prefix, host, path, tail: (prefix, host, path.replace("/", "//", 1), tail)),
+    st.just(lambda prefix, host, path, tail: (prefix, host, f"/other/..{path}", tail)),
+    st.sampled_from(["", ".git", ".git/", "/", "?a=b", "#c", ".git@main", "@main"]).map(
+        lambda new: lambda prefix, host, path, _: (prefix, host, path, new)
+    ),
+]  # fmt: skip
+HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.example.org")
+WORD = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,8}[A-Za-z0-9]", fullmatch=True)
+
+
+@given(st.sampled_from(HOSTS), WORD, WORD, st.lists(st.one_of(STEPS), max_size=8))
+def test_any_chain_of_spellings_has_one_name(host: str, owner: str, name: str, steps: list[Spelling]) -> None:
+    plain = repository_address(f"https://{host}/{owner}/{name}")
+    assert plain is not None
+    parts = ("https://", host, f"/{owner}/{name}", "")
+    for step in steps:
+        parts = step(*parts)
+    found = repository_address("".join(parts))
+    assert found is not None
+    assert found.name == plain.name
+
+
+@given(st.tuples(st.sampled_from(HOSTS), WORD, WORD), st.tuples(st.sampled_from(HOSTS), WORD, WORD))
+def test_different_repositories_have_different_names(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
+    first, second = (repository_address("https://" + "/".join(parts)) for parts in (one, other))
+    assert first is not None
+    assert second is not None
+    ignored = one[0] != "git.example.org"
+    same = [part.lower() for part in one] == [part.lower() for part in other] if ignored else one == other
+    assert (first.name == second.name) == same
+
+
+@given(
+    st.text(max_size=80)
+    | st.from_regex(r"https://(github\.com|[a-z.:@%0-9]{1,20})/[a-z.%0-9/@#?-]{0,40}", fullmatch=True)
+)
+def test_what_is_fetched_is_what_was_compared(text: str) -> None:
+    found = repository_address(text)
+    if found is not None:
+        again = repository_address(found.url)
+        assert again is not None
+        assert (again.name, again.url, again.within) == (found.name, found.url, "")
+        assert found.url.isascii()
+
+
+@given(st.text(max_size=60))
+def test_words_of_a_path_survive(word: str) -> None:
+    """A name of any letters, encoded as every program does it, stays that name."""
+    if word in ("", ".", "..", "-") or word.endswith(".git") or "/" in word or not word.isprintable():
+        return
+    found = repository_address(f"https://git.example.org/a/{quote(word, safe='')}")
+    assert found is not None
+    assert found.path == "a/" + quote(word, safe="!$&'()*+,;=:")
+
+
+def test_servers() -> None:
+    assert same_server("https://PyPI.org/simple", "https://pypi.org.:443/other")
+    assert same_server("http://example.org", "https://example.org")
+    assert not same_server("https://example.org:8443", "https://example.org")
+    assert not same_server("https://example.org", "no address")
+    assert address("http://[::1]:80/a").server == "[::1]"
+    assert address("http://127.1/").is_loopback
+    assert address("https://localhost.:8/").is_loopback
+    assert not address("https://127.0.0.1.example.org/").is_loopback
+    with pytest.raises(ValueError, match="no name of a host"):
+        canonical_host("a/b")

@@ -1,0 +1,223 @@
+"""One form for all spellings of an address: of a server, and of a repository.
+
+Two addresses are compared in this form alone, and what is fetched is the form that was compared: a spelling that
+another program reads differently leads nowhere."""
+
+import re
+import socket
+from collections.abc import Iterable, Sequence
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlsplit
+
+_PORTS = {"https": 443, "http": 80, "ssh": 22, "git": 9418}
+_SCHEME = re.compile(r"(?i)(?:git\+)?(https?(?=:)|(?:ssh|git)(?=:/)):/*")
+_SCP = re.compile(r"(?:[^@/:]+@([^@/:]+):|([^@/:]+):(?!\d+(?:/|$)))(?!//)")
+_GITHUB, _GIST, _GITLAB, _HUGGING_FACE = "github.com", "gist.github.com", "gitlab.com", "huggingface.co"
+# Hosts of one forge, with what stands before the repository. All of them ignore the case of names.
+_FORGES = {
+    place: forge
+    for forge, places in {
+        _GITHUB: "github.com www.github.com ssh.github.com codeload.github.com raw.githubusercontent.com "
+        "raw.github.com api.github.com/repos uploads.github.com/repos media.githubusercontent.com/media",
+        _GIST: "gist.github.com gist.githubusercontent.com api.github.com/gists",
+        _GITLAB: "gitlab.com www.gitlab.com altssh.gitlab.com gitlab.com/api/v4/projects",
+        "bitbucket.org": "bitbucket.org www.bitbucket.org altssh.bitbucket.org api.bitbucket.org/2.0/repositories",
+        "codeberg.org": "codeberg.org www.codeberg.org codeberg.org/api/v1/repos",
+        _HUGGING_FACE: "huggingface.co www.huggingface.co hf.co huggingface.co/api huggingface.co/api/models",
+    }.items()
+    for place in places.split()
+}
+# No project of GitLab has one of these names: https://docs.gitlab.com/user/reserved_names.
+_WITHIN_GITLAB = frozenset(
+    "- badges blame blob builds commits create create_dir edit files find_file new preview raw refs tree update "
+    "wikis".split()
+)
+_WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
+_GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
+
+
+class Address(NamedTuple):
+    """`host` is in lower case and ASCII, without a dot at its end, numbers in their usual form; `path` is as it was
+    written, without query and fragment."""
+
+    scheme: str
+    user: str
+    host: str
+    port: int
+    path: str
+
+    @property
+    def server(self) -> str:
+        """The host, with the port if that is not the scheme's."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the path, decoded, without dot segments and empty ones."""
+        return _walked(unquote(word, errors="surrogateescape") for word in self.path.split("/"))
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether the host is `localhost` or a loopback address; no name is resolved."""
+        try:
+            return self.host == "localhost" or ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+class RepositoryAddress(NamedTuple):
+    """`server` as in `Address`; `path` leads to the repository, without `.git`, in the case in which it was written;
+    `within` leads to a place in it. `reference` is what followed an `@`, '' if nothing did."""
+
+    server: str
+    path: str
+    within: str
+    reference: str
+
+    @property
+    def url(self) -> str:
+        return f"https://{self.server}/{self.path}"
+
+    @property
+    def is_of_forge(self) -> bool:
+        """Whether the server is a forge that is known, which has a repository at an https address too."""
+        return self.server in _FORGES
+
+    @property
+    def name(self) -> str:
+        """Equal for all addresses of a repository."""
+        return f"{self.server}/{self.path.lower() if self.is_of_forge else self.path}"
+
+
+def address(url: str) -> Address:
+    """Raises `ValueError` for anything but an address of https, http, ssh or git that all programs read alike."""
+    plain = re.split(r"[?#]", url, maxsplit=1)[0]
+    if not plain.isprintable() or " " in plain or "\\" in plain:
+        raise ValueError("it has characters that no address has")
+    parts = urlsplit(plain)
+    if parts.scheme not in _PORTS:
+        raise ValueError("it begins with no scheme that is known")
+    port = _PORTS[parts.scheme] if parts.port is None else parts.port
+    user = parts.netloc.rpartition("@")[0]
+    return Address(parts.scheme, user, canonical_host(parts.hostname or ""), port, parts.path)
+
+
+def canonical_host(host: str) -> str:
+    """A host name or IP address, without brackets, as `Address` has it. Raises `ValueError` for anything else."""
+    host = unquote(host, errors="strict")
+    if ":" in host:
+        number = IPv6Address(host)
+        return str(number.ipv4_mapped or number)
+    if not host.isascii():
+        import idna
+
+        host = idna.encode(host, uts46=True).decode()
+    host = host.lower().removesuffix(".")
+    if re.search(r"(?:^|\.)(?:\d+|0x[0-9a-f]*)$", host):
+        try:
+            return socket.inet_ntoa(socket.inet_aton(host))
+        except OSError as error:
+            raise ValueError("it is no IP address") from error
+    if not re.fullmatch(r"(?!.*\.\.)[a-z0-9_-][a-z0-9_.-]{0,252}", host):
+        raise ValueError("it is no name of a host")
+    return host
+
+
+def same_server(one: str, other: str) -> bool:
+    """Whether two addresses lead to one server, each at the port of its scheme or both at the same one."""
+    try:
+        return address(one).server == address(other).server
+    except ValueError:
+        return False
+
+
+def repository_address(text: str) -> RepositoryAddress | None:
+    """The repository that an address leads to: of a web page, an API, a git remote, with or without a scheme, perhaps
+    with `@reference`. None for anything else."""
+    url, is_bare = _as_url(text.strip())
+    try:
+        place = address(url)
+    except ValueError:
+        return None
+    if is_bare and "." not in place.host and place.host != "localhost":
+        return None
+    path, at, reference = place.path.rpartition("@")
+    if not at or path.endswith("/") or not path:
+        path, reference = place.path, ""
+    forge, words = _forge(place.host, place._replace(path=path).words)
+    repository, within = _parted(forge, words)
+    if forge != _GIST and len(repository) < 2:
+        return None
+    server = forge or (place.host if place.scheme == "ssh" else place.server)
+    return RepositoryAddress(server, _quoted(repository), _quoted(within), reference) if repository else None
+
+
+def _as_url(text: str) -> tuple[str, bool]:
+    """With a scheme, and whether neither scheme nor user showed that the text is an address."""
+    if match := _SCHEME.match(text):
+        return f"{match[1]}://{text[match.end() :]}", False
+    if "://" not in text and (match := _SCP.match(text)):
+        return f"ssh://{match[1] or match[2]}/{text[match.end() :]}", match[1] is None
+    return (text, False) if "://" in text else (f"https://{text.removeprefix('//')}", True)
+
+
+def _walked(words: Iterable[str]) -> list[str]:
+    walked: list[str] = []
+    for word in words:
+        if word == "..":
+            del walked[-1:]
+        elif word not in ("", "."):
+            walked.append(word)
+    return walked
+
+
+def _forge(host: str, words: list[str]) -> tuple[str, list[str]]:
+    """The forge, '' for none that is known, and the words that follow in its own addresses."""
+    for count in (3, 2, 1, 0):
+        forge = _FORGES.get("/".join([host, *map(str.lower, words[:count])]), "") if count <= len(words) else ""
+        if forge:
+            rest = words[count:]
+            if forge == _GITLAB and count:  # its API takes a path as one word
+                return forge, [*_walked(rest[0].split("/")), "-", *rest[1:]] if rest else []
+            words = rest
+            break
+    else:
+        forge = ""
+    return forge, _walked("/".join(words).split("/"))
+
+
+def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
+    """The words of a repository, and those of a place in it."""
+    if forge == _GIST:
+        found = [name for word in words[1::-1] if _GIST_ID.fullmatch(name := _without_git(word, forge))]
+        return found[:1], words[2:]
+    count = len(words)
+    if forge == _HUGGING_FACE:
+        count = 3 if words[:1] and words[0].lower() in ("datasets", "spaces") else 2
+        count = next((at for at, word in enumerate(words[:count]) if word in _WITHIN_HUGGING_FACE), count)
+    elif forge and forge != _GITLAB:
+        count = 2
+    else:
+        within = _WITHIN_GITLAB if forge else frozenset("-")
+        for at, word in enumerate(words[1:], start=1):
+            if word in within and at > 1:
+                count = at
+                break
+            if word != _without_git(word, forge):
+                count = at + 1
+                break
+    repository = words[:count]
+    if repository:
+        repository[-1] = _without_git(repository[-1], forge)
+    return ([] if repository[-1:] in ([""], ["."], [".."]) else repository), words[count:]
+
+
+def _without_git(word: str, forge: str) -> str:
+    """Without `.git` at its end, as often as it stands there: else what is left would be read as another name."""
+    return re.sub(r"(?i:\.git)+$" if forge else r"(?:\.git)+$", "", word)
+
+
+def _quoted(words: Sequence[str]) -> str:
+    return "/".join(quote(word, safe="!$&'()*+,;=:", errors="surrogateescape") for word in words)
