@@ -22,7 +22,8 @@ def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Comm
     result = commands.run(workspace, "python train.py", trace=["lib/model.py", "logo.png", "absent.py"])
     assert result.ok
     assert result.problem is None
-    assert result.metric(Metric.parse(r"loss: ([\d.]+):min")) == 0.5
+    with SourceReader() as reader:
+        assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.5, None)
     assert result.lines is not None
     counted = result.lines["lib/model.py"]
     assert counted[2] == counted[4] == 3
@@ -127,7 +128,8 @@ def test_ten_million_lines_keep_their_start_and_end(workspace: Workspace, comman
     assert result.ok, result.problem
     assert result.output.startswith("first\n")
     assert "bytes left out" in result.output
-    assert result.metric(Metric.parse(r"loss: ([\d.]+):min")) == 0.25
+    with SourceReader() as reader:
+        assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.25, None)
     short = cut_middle(result.output, 400)
     assert len(short) < 500
     assert short.startswith("first")

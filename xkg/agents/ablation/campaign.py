@@ -133,7 +133,7 @@ class _Runner:
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
         self._environment = environment
-        self._bench = Bench(self._task, self._start.runner, environment, self._gpus)
+        self._bench = Bench(self._task, self._start.runner, environment, self._parser, self._gpus)
         self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
 

@@ -204,7 +204,7 @@ def _baseline(session: Session) -> Baseline:
         missing = session.commands.environment.missing
         absent = f"; packages that could not be installed: {', '.join(sorted(missing)[:6])}" if missing else ""
         return Baseline(metric=None, problem=f"`{task.run}`: {result.problem}{absent}")
-    metric, problem = result.metric_or_problem(task.parsed_metric)
+    metric, problem = result.metric_or_problem(task.parsed_metric, session.reader)
     return Baseline(metric=metric, problem=problem, removed=result.removed)
 
 

@@ -82,7 +82,7 @@ def judge(
     elif result.problem is not None:
         faults.append(f"`{task.run}` fails: {result.problem}")
     else:
-        metric, problem = result.metric_or_problem(task.parsed_metric)
+        metric, problem = result.metric_or_problem(task.parsed_metric, reader)
         faults += [f"the metric cannot be read: {problem}"] if problem else []
     removed = sorted(set(result.removed) - set(starter_removes)) if result is not None else []
     if removed:

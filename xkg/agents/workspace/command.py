@@ -70,13 +70,10 @@ class RunResult(Value):
     def ok(self) -> bool:
         return self.ended == "exited" and self.exit_code == 0
 
-    def metric(self, metric: Metric) -> float:
-        """Raises `MetricError`: `MissingMetricError` and `NotANumberError`."""
-        return metric.read(self.output, self.files)
-
-    def metric_or_problem(self, metric: Metric) -> tuple[float | None, str | None]:
+    def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
+        """The value of the metric, or else what is wrong with it."""
         try:
-            return self.metric(metric), None
+            return reader.metric(metric, self.output, self.files), None
         except MetricError as error:
             return None, str(error)
 

@@ -62,8 +62,9 @@ class Metric(Value):
         return () if self.path is None else (self.path,)
 
     def read(self, output: str, files: Mapping[str, bytes]) -> float:
-        """The last value. Raises `MissingMetricError` where there is none, `NotANumberError` for NaN, infinity and
-        text."""
+        """The last value. The time is not bounded: call it by `SourceReader.metric` for a run's output.
+
+        Raises `MissingMetricError` if there is none, `NotANumberError` for NaN, infinity and text."""
         if self.source == "output":
             return _number(self._in_output(output), f"the output's last match of {self.key!a}")
         assert self.path is not None
@@ -105,14 +106,13 @@ class Metric(Value):
 
     def _in_csv(self, text: str) -> object:
         try:
-            rows = list(csv.DictReader(io.StringIO(text), strict=True))
+            header, *rows = csv.reader(io.StringIO(text), strict=True)
+            column = header.index(self.key)
+            return next(row[column] for row in reversed(rows) if len(row) > column and row[column])
         except csv.Error as error:
             raise MissingMetricError(f"{self.path} is no CSV ({error})") from error
-        values = [row.get(self.key) for row in rows]
-        filled = [value for value in values if value not in (None, "")]
-        if not filled:
-            raise MissingMetricError(f"{self.path} has no value in a column {self.key!a}")
-        return filled[-1]
+        except (ValueError, StopIteration):
+            raise MissingMetricError(f"{self.path} has no value in a column {self.key!a}") from None
 
 
 def plain_text(pattern: str) -> str:

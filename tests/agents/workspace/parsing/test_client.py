@@ -7,6 +7,7 @@ import pytest
 
 from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline, outline
 from xkg.agents.workspace.parsing import client
 from xkg.agents.workspace.parsing.client import SourceReader
@@ -14,7 +15,7 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.build.requirements import requirement_lines
 from xkg.build.slicing.scoping.imported_names import imported_packages
-from xkg.errors import UnsafeInputError
+from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
 from xkg.sandbox.runner import Environment
 
@@ -111,3 +112,30 @@ def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pyt
     many = {f"slow{i}.py": SLOW for i in range(2)}
     with pytest.raises(UnsafeInputError, match=r"^the code cannot be parsed \(.+ at slow\d\.py\): give the folder"):
         reader.packages(many, {})
+
+
+def test_a_metric_is_read_from_output_and_files() -> None:
+    files = {"r.json": b'{"acc": 0.1}', "log.csv": b"loss\nnan\n"}
+    with SourceReader() as reader:
+        assert reader.metric(Metric.parse(r"acc = ([\d.]+):max"), "acc = 0.30000000000000004", {}) == 0.1 + 0.2
+        assert reader.metric(Metric.parse("json:r.json#acc:max"), "", files) == 0.1
+        with pytest.raises(NotANumberError, match="loss is nan"):
+            reader.metric(Metric.parse("csv:log.csv#loss:min"), "", files)
+        with pytest.raises(MissingMetricError, match="no line of the output matches"):
+            reader.metric(Metric.parse("acc:max"), "loss", {})
+
+
+@pytest.mark.parametrize("pattern", [r"acc.*?=.*?([0-9.]+)%", r"(a|a)+b$", r"(\w+\s?)+\1:"])
+def test_a_pattern_that_backtracks_for_hours_is_ended_and_named(pattern: str) -> None:
+    output = "\n".join(["acc=9" * 800, "a" * 3000, "a " * 2000] * 600)
+    with SourceReader(BOUNDS) as reader:
+        with pytest.raises(MissingMetricError) as raised:
+            reader.metric(Metric.parse(f"{pattern}:max"), output, {})
+        assert reader.metric(Metric.parse("acc=([0-9]):max"), output, {}) == 9
+    assert f"the pattern {pattern!a} takes more than 0.5 s on the output" in str(raised.value)
+
+
+def test_a_table_with_many_columns_and_rows_is_read_in_proportion_to_its_size() -> None:
+    table = b"loss," + b"a," * 500_000 + b"\n" + b"1\n" * 500_000 + b"2\n"
+    with SourceReader() as reader:
+        assert reader.metric(Metric.parse("csv:log.csv#loss:min"), "", {"log.csv": table}) == 2

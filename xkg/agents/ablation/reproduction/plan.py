@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.ablation.reproduction.patterns import bounded
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import split
 from xkg.agents.workspace.metric import plain_text
@@ -58,7 +57,7 @@ def objection(
 
 def planned_task(task: Task, plan: Plan) -> Task:
     """The task with what the plan adds; what was given stays."""
-    metrics = task.metrics or tuple(bounded(metric) for metric in plan.metrics)
+    metrics = task.metrics or plan.metrics
     if task.run:
         return task.model_copy(update={"metrics": metrics})
     by_part: dict[Part, list[str]] = {part: [] for part in _PARTS}
@@ -222,7 +221,7 @@ def _has_option(option: str, source: Mapping[str, str], script: str | None) -> b
 
 def _metric_faults(text: str, tree: _Tree, source: Mapping[str, str]) -> Iterator[str]:
     try:
-        metric = parse_metric(bounded(text))
+        metric = parse_metric(text)
     except InputError as error:
         yield str(error)
         return

@@ -11,6 +11,7 @@ from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle
+from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.isolation.gpus import Gpu, Taken
 from xkg.sandbox.runner import Environment, Limits, Runner
@@ -25,6 +26,7 @@ class Bench:
     task: Task
     runner: Runner
     environment: Environment
+    reader: SourceReader
     gpus: Taken = field(default_factory=lambda: Taken(()))
 
     def run(
@@ -49,7 +51,7 @@ class Bench:
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if result.ok:
             for i, metric in enumerate(metrics):
-                value, why = result.metric_or_problem(metric)
+                value, why = result.metric_or_problem(metric, self.reader)
                 values.append(value)
                 if why is not None and i == 0:
                     problem, failure = why, metric_failure(why, result.output)

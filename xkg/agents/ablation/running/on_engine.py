@@ -76,7 +76,8 @@ class RunCandidates:
                 starter = Starter("candidate", identity, dict(candidate.files), None, False, ())
                 workspace = Workspace.create(Path(work) / "workspace", starter)
                 environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
-                return Bench(candidate.task, runner, environment, Taken(gpus(_given()) if self.gpus else ())).run(
+                taken = Taken(gpus(_given()) if self.gpus else ())
+                return Bench(candidate.task, runner, environment, reader, taken).run(
                     workspace, candidate.seed, changed=candidate.changed
                 )
 

@@ -290,7 +290,7 @@ class Actions:
 def described_run(session: Session, result: RunResult, command: str) -> str:
     """A run for a prompt: how it ended, the metric, the end of its output, and which changed lines ran."""
     room = session.settings.observation
-    metric, problem = result.metric_or_problem(session.task.parsed_metric)
+    metric, problem = result.metric_or_problem(session.task.parsed_metric, session.reader)
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]
     lines.append(f"metric: {metric:g}" if metric is not None else f"metric: none ({problem})")
     lines.append("output:\n" + (cut_middle(result.output.strip(), room // 2) or "(nothing)"))

@@ -1,6 +1,7 @@
 """Asks a confined process for what is in a workspace's files and for what edits make of them: no parser reads
 untrusted source in this process."""
 
+import base64
 import hashlib
 import json
 import time
@@ -14,7 +15,7 @@ from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.evaluation import may_measure
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline
-from xkg.errors import UnsafeInputError
+from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError
 from xkg.value import Value
 
@@ -52,6 +53,12 @@ class _Doubts(Value):
 
 class _Changed(Value):
     changed: dict[str, str]
+
+
+class _MetricValue(Value):
+    value: float | None = None
+    missing: str | None = None
+    no_number: str | None = None
 
 
 class SourceReader:
@@ -138,6 +145,24 @@ class SourceReader:
         payload = {"texts": python, "lines": {path: sorted(lines[path]) for path in python}, "metric": metric}
         return self.of_files("doubts", payload, _Doubts, (python,))[0].doubts
 
+    def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
+        """The value of a metric in the output and files of a run, as `Metric.read`; also raises `MissingMetricError` if
+        that exceeds the bounds."""
+        payload = {
+            "metric": metric.model_dump(mode="json"),
+            "output": output,
+            "files": {path: base64.b64encode(content).decode() for path, content in files.items()},
+        }
+        try:
+            found = self.answer("metric", payload, _MetricValue)
+        except WorkerDiedError as died:
+            raise MissingMetricError(_unread(metric, died.reason, self._bounds)) from died
+        if found.no_number is not None:
+            raise NotANumberError(found.no_number)
+        if found.value is None:
+            raise MissingMetricError(found.missing or "the run left no value of the metric")
+        return found.value
+
     def applied(self, edits: Sequence[FileEdit], texts: Mapping[str, str]) -> dict[str, str]:
         """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the
         bounds."""
@@ -198,6 +223,16 @@ class SourceReader:
             raise
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise WorkerDiedError("crashed", "", "its answer cannot be read") from error
+
+
+def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
+    what = f"the pattern {metric.key!a}" if metric.source == "output" else f"{metric.path}#{metric.key}"
+    if reason == "too-slow" and metric.source == "output":
+        return (
+            f"{what} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions into it, such as "
+            "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
+        )
+    return f"{what} cannot be read ({reason}): print or store less beside the number"
 
 
 def _key(path: str, text: str) -> tuple[str, bytes]:

@@ -1,6 +1,7 @@
 """The confined worker's tasks for `xkg.agents.workspace.parsing.client`. What they need is imported before the first
 call, since nothing can be imported afterwards."""
 
+import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -12,6 +13,7 @@ from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import outline
 from xkg.build.requirements import requirement_lines
 from xkg.build.slicing.scoping.imported_names import imported_packages
+from xkg.errors import MissingMetricError, NotANumberError
 from xkg.sandbox.guest.worker import Call
 
 
@@ -85,6 +87,20 @@ def _doubts(call: Call) -> bytes:
     return _dumped({"doubts": found[:MOST_DOUBTS]})
 
 
+def _metric(call: Call) -> bytes:
+    """The value of a metric, or why there is none. Its pattern may backtrack for hours."""
+    given = call.payload
+    metric = Metric.model_validate(given["metric"])
+    call.mark("metric")
+    try:
+        value = metric.read(given["output"], {path: base64.b64decode(text) for path, text in given["files"].items()})
+        return _dumped({"value": value})
+    except MissingMetricError as error:
+        return _dumped({"missing": str(error)})
+    except NotANumberError as error:
+        return _dumped({"no_number": str(error)})
+
+
 def _listed(text: str) -> dict[str, Any]:
     found = outline(text).model_dump(mode="json")
     return {**found, "executable": sorted(found["executable"]), "steps": sorted(found["steps"])}
@@ -116,4 +132,5 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
     "evaluation": _evaluation,
     "escapes": _escapes,
     "doubts": _doubts,
+    "metric": _metric,
 }
