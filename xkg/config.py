@@ -215,11 +215,13 @@ class HttpSettings(_Section):
 class OAuthSettings(_Section):
     """The authorization server whose access tokens (JWT) the HTTP server takes; None takes none. `audience` is what
     they must be issued for, by default the server's address; `jwks` the address of the issuer's keys where its metadata
-    do not name it."""
+    do not name it. `types` are the values of a token's header `typ` that are taken: name `JWT` too for an issuer whose
+    access tokens have that or no type, if none of its other tokens has the scope `read` and this audience."""
 
     issuer: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s?#]*)?$")
     audience: str | None = Field(default=None, min_length=1)
     jwks: str | None = Field(default=None, pattern=r"^https?://[^\s/@?#]+(/[^\s#]*)?$")
+    types: Names = ("at+jwt",)
 
     @field_validator("issuer", "jwks")
     @classmethod

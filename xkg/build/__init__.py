@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from xkg.errors import MissingExtraError
 
 NEEDED = (
-    *("arxiv", "lxml", "pylatexenc", "pypdfium2", "tree_sitter", "urllib3", "uv"),
+    *("arxiv", "lxml", "pylatexenc", "pypdfium2", "requests", "tree_sitter", "urllib3", "uv"),
     *(f"tree_sitter_{name}" for name in "c cpp cuda javascript julia python rust typescript".split()),
 )
 

@@ -47,3 +47,4 @@ def test_a_network_is_one_caller_however_many_addresses_it_has() -> None:
 
     assert at("2001:db8::1") == at("2001:db8::ffff:1") != at("2001:db8:0:1::1")
     assert at("192.0.2.1") != at("192.0.2.2")
+    assert at("fe80::1%eth0") == at("fe80::2%eth0")

@@ -1,11 +1,13 @@
 """OAuth: tokens of an issuer that this test runs on the loopback, good ones and every kind of wrong one."""
 
 import asyncio
+import base64
 import contextlib
+import hmac
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +16,7 @@ from typing import Any
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -59,7 +62,15 @@ class Issuer:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/realm"
 
-    def token(self, *, key: Any = KEY, algorithm: str = "RS256", kid: str | None = "rsa", **claims: Any) -> str:
+    def token(
+        self,
+        *,
+        key: Any = KEY,
+        algorithm: str = "RS256",
+        kid: str | None = "rsa",
+        header: dict[str, Any] | None = None,
+        **claims: Any,
+    ) -> str:
         whole = {
             "iss": self.url,
             "aud": AUDIENCE,
@@ -70,7 +81,8 @@ class Issuer:
             **claims,
         }
         stated = {name: value for name, value in whole.items() if value is not None}
-        return jwt.encode(stated, key, algorithm=algorithm, headers={"kid": kid} if kid else None)
+        headers = {"typ": "at+jwt", **({"kid": kid} if kid else {}), **(header or {})}
+        return jwt.encode(stated, key, algorithm=algorithm, headers=headers)
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +118,8 @@ async def test_a_session_with_a_token_of_the_issuer(server: Running, issuer: Iss
         {"aud": ["https://other.example.org", AUDIENCE]},
         {"key": CURVE, "algorithm": "ES256", "kid": "ec"},
         {"client_id": None},
+        {"header": {"typ": "application/AT+JWT"}},
+        {"exp": time.time() + 600.5, "iat": time.time() - 1, "nbf": time.time() - 1},
     ],
 )
 def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: dict[str, Any]) -> None:
@@ -117,15 +131,41 @@ def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: d
     [
         {"exp": int(time.time()) - 3600},
         {"exp": None},
+        {"exp": str(int(time.time()) + 3600)},
+        {"exp": True},
+        {"exp": 10**300},
+        {"exp": 10**400},
+        {"exp": float("inf")},
+        {"exp": [9_999_999_999]},
+        {"iat": "soon"},
+        {"iat": {}},
+        {"nbf": "1"},
         {"nbf": int(time.time()) + 3600},
         {"aud": "https://other.example.org/mcp"},
         {"aud": None},
+        {"aud": []},
+        {"aud": {AUDIENCE: True}},
+        {"aud": [AUDIENCE, 1]},
+        {"aud": AUDIENCE + "/"},
+        {"sub": 7},
         {"iss": "https://evil.example.com"},
         {"iss": None},
         {"key": OTHER},
         {"kid": "unknown"},
         {"kid": None},
         {"kid": "ec"},
+        {"header": {"typ": "JWT"}},
+        {"header": {"typ": None}},
+        {"header": {"typ": "dpop+jwt"}},
+        {"header": {"typ": "logout+jwt"}, "events": {"http://schemas.openid.net/event/backchannel-logout": {}}},
+        {"header": {"typ": "JWT"}, "nonce": "n", "auth_time": 1},
+        {"cnf": {"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
+        {"cnf": {"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
+        {"cnf": None, "header": {"crit": ["exp"]}},
+        {"header": {"crit": ["b64"], "b64": True}},
+        {"header": {"crit": []}},
+        {"key": OTHER, "header": {"jwk": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(OTHER.public_key()))}},
+        {"key": OTHER, "header": {"jku": "https://evil.example.com/keys"}},
         {"key": "shared secret of thirty-two bytes or more", "algorithm": "HS256"},
         {"key": None, "algorithm": "none"},
     ],
@@ -140,14 +180,82 @@ def test_other_tokens_are_refused_and_told_where_to_get_one(
 
 
 def test_a_token_without_the_scope_is_refused(server: Running, issuer: Issuer) -> None:
-    for scope in ({"scope": "write"}, {"scope": None}, {"scope": None, "scp": []}, {"scope": "reader"}):
+    for scope in (
+        {"scope": "write"},
+        {"scope": None},
+        {"scope": None, "scp": []},
+        {"scope": "reader"},
+        {"scope": 7},
+        {"scope": True},
+        {"scope": {"read": False}},
+        {"scope": [["read"], 1, {"read": 1}]},
+        {"scope": ""},
+    ):
         assert server.client(issuer.token(**scope)).post("/mcp", json=PING).status_code == 403
+    null = issuer.token(scope="@").split(".")
+    claims = jwt.decode(".".join(null), options={"verify_signature": False}) | {"scope": None}
+    signed = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
+    assert server.client(signed).post("/mcp", json=PING).status_code == 403
+
+
+def test_an_issuer_that_sends_no_type_is_served_by_a_setting(graph: Path, issuer: Issuer) -> None:
+    oauth = OAuthSettings(issuer=issuer.url, types=("at+jwt", "JWT"))
+    with running(graph, HttpSettings(url=AUDIENCE), oauth) as server:
+        for kind, status in ((None, 200), ("JWT", 200), ("at+jwt", 200), ("logout+jwt", 401), ("dpop+jwt", 401)):
+            token = issuer.token(header={"typ": kind})
+            assert server.client(token).post("/mcp", json=PING).status_code == status, kind
+
+
+def test_why_a_signed_token_is_refused_is_in_the_log(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    for token in (issuer.token(header={"typ": "id\n+jwt"}), issuer.token(cnf={})):
+        assert asyncio.run(oauth.Issuer(issuer.url, AUDIENCE).verify(token)) is None
+    assert r"its type is 'id\n+jwt', not at+jwt: add it to serve.oauth.types" in caplog.text
+    assert "bound to a key of the client (cnf)" in caplog.text
+
+
+def test_a_caller_is_the_user_of_a_program_and_not_the_program(graph_copy: Path, issuer: Issuer) -> None:
+    secret = Tokens(graph_copy).create("ann")
+    with running(graph_copy, HttpSettings(url=AUDIENCE, per_minute=30), OAuthSettings(issuer=issuer.url)) as server:
+        programs = [issuer.token(sub="ann", client_id=f"program-{n}") for n in range(5)]
+        assert [server.client(token).post("/mcp", json=PING).status_code for token in programs][-1] == 429
+        assert server.client(issuer.token(sub="ben", client_id="program-0")).post("/mcp", json=PING).status_code == 200
+        assert server.client(secret).post("/mcp", json=PING).status_code == 200
+
+
+def test_no_header_makes_another_caller(graph: Path) -> None:
+    with running(graph, HttpSettings(per_minute=30)) as server:
+        names = ("x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip", "true-client-ip", "x-client-ip")
+        seen = [
+            server.client().post("/mcp", json=PING, headers={name: f"10.0.0.{n}"}).status_code
+            for n in range(2)
+            for name in names
+        ]
+        assert seen[0] == 200
+        assert seen[-1] == 429
 
 
 def test_tokens_that_are_none_are_refused(server: Running, issuer: Issuer) -> None:
     whole = issuer.token()
     head, body, signature = whole.split(".")
-    for token in ("a.b.c", "..", "e30.e30.", f"{head}.{body}.", f"{head}.{body}x.{signature}", "x" * 14_000):
+    deep = base64.urlsafe_b64encode(b"[" * 10_000).decode()
+    symmetric = b'{"alg":"HS256","kid":"rsa","typ":"at+jwt"}'
+    shared = f"{base64.urlsafe_b64encode(symmetric).decode().rstrip('=')}.{body}"
+    for encoding in (Encoding.PEM, Encoding.DER):  # the public key as a shared secret
+        public = KEY.public_key().public_bytes(encoding, PublicFormat.SubjectPublicKeyInfo)
+        forged = base64.urlsafe_b64encode(hmac.digest(public, shared.encode(), "sha256")).decode().rstrip("=")
+        assert server.client(f"{shared}.{forged}").post("/mcp", json=PING).status_code == 401
+    for token in (
+        f"{deep}.e30.",
+        f"{head}.{deep}.{signature}",
+        f"{whole}.x.y",
+        whole.replace(".", ".."),
+        "a.b.c",
+        "..",
+        "e30.e30.",
+        f"{head}.{body}.",
+        f"{head}.{body}x.{signature}",
+        "x" * 14_000,
+    ):
         assert server.client(token).post("/mcp", json=PING).status_code == 401
 
 
@@ -253,17 +361,20 @@ async def test_keys_hold_while_the_issuer_is_gone_and_one_fetch_is_under_way_at_
     fetched: list[int] = []
     gone = False
 
-    def fetch(address: str, _until: float) -> dict[str, jwt.PyJWK]:
+    async def fetch(issuer: str, _jwks: str | None) -> dict[str, jwt.PyJWK]:
         fetched.append(1)
         if gone:
-            raise OSError(address)
+            raise OSError(issuer)
         return {"rsa": jwt.PyJWK({**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "rsa"})}
 
     monkeypatch.setattr(oauth, "_fetched", fetch)
     monkeypatch.setattr(oauth, "PAUSE_SECONDS", 0.0)
     issuer = oauth.Issuer("https://issuer.example.org", AUDIENCE, "https://issuer.example.org/keys")
     token = jwt.encode(
-        {"iss": issuer.issuer, "aud": AUDIENCE, "sub": "u", "exp": int(time.time()) + 60}, KEY, "RS256", {"kid": "rsa"}
+        {"iss": issuer.issuer, "aud": AUDIENCE, "sub": "u", "exp": int(time.time()) + 60},
+        KEY,
+        "RS256",
+        {"kid": "rsa", "typ": "at+jwt"},
     )
     assert all(await asyncio.gather(*(issuer.verify(token) for _ in range(5))))
     assert len(fetched) == 1
@@ -272,3 +383,103 @@ async def test_keys_hold_while_the_issuer_is_gone_and_one_fetch_is_under_way_at_
     assert await issuer.verify(token)
     monkeypatch.setattr(oauth, "VALID_SECONDS", 0.0)
     assert await issuer.verify(token) is None
+
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+
+
+@contextlib.contextmanager
+def publishing(*answers: Answer) -> Iterator[str]:
+    """An address that gives these answers one after the other, the last for ever."""
+    left = list(answers)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            with contextlib.suppress(OSError):
+                (left.pop(0) if len(left) > 1 else left[0])(self)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def body(value: bytes, status: int = 200, **headers: str) -> Answer:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        for name, text in headers.items():
+            handler.send_header(name.replace("_", "-"), text)
+        handler.end_headers()
+        handler.wfile.write(value)
+
+    return answer
+
+
+def endless(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(b" " * 65_536)
+
+
+def trickling(handler: BaseHTTPRequestHandler) -> None:
+    """Headers that never end, a byte at a time."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nx-a: ")
+    while not STOPPED.wait(0.02):
+        handler.wfile.write(b"a")
+
+
+STOPPED = threading.Event()
+OURS = {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(KEY.public_key())), "kid": "rsa"}
+GOOD = body(json.dumps({"keys": [OURS]}).encode())
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        endless,
+        trickling,
+        body(b"", 302, location="/elsewhere"),
+        body(b"[" * 100_000),
+        body(b"[]"),
+        body(b'"keys"'),
+        body(b'{"keys": {"a": 1}}'),
+        body(b'{"keys": [{"kty": "RSA", "alg": ["RS256"], "kid": "rsa", "n": 5, "e": "AQAB"}]}'),
+        body(b"\x1f\x8b" + bytes(100), content_encoding="gzip"),
+        body(b"\xff\xfe{"),
+    ],
+)
+async def test_keys_that_cannot_be_used_open_nothing_and_are_asked_for_again(
+    monkeypatch: pytest.MonkeyPatch, bad: Answer
+) -> None:
+    monkeypatch.setattr(oauth, "FETCH_SECONDS", 1.0)
+    monkeypatch.setattr(oauth, "PAUSE_SECONDS", 0.0)
+    STOPPED.clear()
+    with publishing(bad, GOOD) as address:
+        checked = oauth.Issuer("https://issuer.example.org", AUDIENCE, f"{address}/keys")
+        claims = {"iss": checked.issuer, "aud": AUDIENCE, "exp": int(time.time()) + 60}
+        token = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
+        assert await checked.verify(token) is None
+        monkeypatch.setattr(oauth, "FETCH_SECONDS", 30.0)
+        found = await checked.verify(token) or await checked.verify(token)
+        STOPPED.set()
+    assert found is not None
+
+
+async def test_metadata_cannot_name_keys_that_others_could_change_in_transit(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    for keys in ("http://192.0.2.1/keys", "file:///etc/passwd", 7, None):
+        named: list[bytes] = [b""]
+        with publishing(lambda handler, named=named: body(named[0])(handler)) as address:  # type: ignore[misc]
+            named[0] = json.dumps({"issuer": address, "jwks_uri": keys}).encode()
+            claims = {"iss": address, "aud": AUDIENCE, "exp": int(time.time()) + 60}
+            token = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
+            assert await oauth.Issuer(address, AUDIENCE).verify(token) is None
+        assert f"publishes its keys at {str(keys)!a}, which is no https address" in caplog.text

@@ -56,7 +56,7 @@ def caller(scope: Scope) -> str:
         address = ip_address(host)
     except ValueError:
         return str(host)
-    return f"{address.exploded[:19]}::/64" if isinstance(address, IPv6Address) else host
+    return f"{address.packed[:8].hex(':', 2)}::/64" if isinstance(address, IPv6Address) else host
 
 
 class RateLimit:

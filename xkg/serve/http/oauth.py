@@ -1,5 +1,8 @@
-"""Access tokens of an OAuth 2.1 authorization server, checked as RFC 9068 and RFC 8725 say: JWTs signed with one of
-the issuer's published keys, for us, not expired.
+"""Access tokens of an OAuth 2.1 authorization server, checked as RFC 9068 and RFC 8725 say: JWTs of the type `at+jwt`,
+signed with one of the issuer's published keys, for us, not expired, and bound to no key of the client.
+
+PyJWT checks the signature, `crit` and the registered claims. The types of tokens and of claims are checked here:
+neither PyJWT nor joserfc nor authlib refuses all of the wrong ones.
 
 Anybody may send a token, so a forged one must cost no more than checking its signature: keys are fetched in the
 background, one fetch at a time and seldom, and a token with a known key waits for no fetch.
@@ -11,13 +14,12 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio.to_thread
+import httpx2
 import jwt
-import requests
 from mcp.server.auth.provider import AccessToken
 
 from xkg.config import OAuthSettings
@@ -40,23 +42,34 @@ VALID_SECONDS = 3600.0
 PAUSE_SECONDS = 30.0
 """Between two fetches, so that tokens of unknown keys cause few."""
 
+LAST_MOMENT = 253_402_300_799
+"""The end of the year 9999, in seconds since 1970."""
+
 LONGEST = 16_384
 LARGEST_ANSWER = 262_144
 MOST_CACHED_TOKENS = 10_000
+
+_UNUSABLE = (
+    httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError,
+    OSError, ValueError, TypeError, AttributeError, RecursionError,
+)  # fmt: skip
+"""What a server that answers anything at all can cause."""
 
 
 class Issuer:
     """The authorization server `issuer`, whose tokens must be for `audience`. Its keys are fetched when the first token
     comes, and again when they change. For one event loop."""
 
-    def __init__(self, issuer: str, audience: str, jwks: str | None = None) -> None:
+    def __init__(self, issuer: str, audience: str, jwks: str | None = None, types: Sequence[str] = ("at+jwt",)) -> None:
         self.issuer = issuer
         self._audience = audience
-        self._keys = _Keys(issuer, lambda until: _fetched(jwks or _published(issuer, until), until))
+        self._types = frozenset(map(_plain_type, types))
+        self._keys = _Keys(issuer, lambda: _fetched(issuer, jwks))
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """The caller that the token names, or None for an invalid token. A fault of the issuer is logged."""
+        """The caller that the token names, or None for an invalid token. A fault of the issuer is logged, as is why a
+        token that it signed is refused."""
         if len(token) > LONGEST:
             return None
         try:
@@ -64,7 +77,7 @@ class Issuer:
             key = await self._keys.get(kid) if isinstance(kid, str) else None
             if key is None:
                 return None
-            claims = jwt.decode(
+            whole = jwt.decode_complete(
                 token,
                 key,
                 algorithms=ALGORITHMS,
@@ -73,15 +86,32 @@ class Issuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iss", "aud"]},
             )
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, ValueError, RecursionError):
             return None
+        claims = whole["payload"]
         name = _caller(claims)
-        if name is None:
+        problem = "it names nobody (sub, client_id)" if name is None else self._problem(whole["header"], claims)
+        if name is None or problem is not None:
+            log.warning("a token of %s is refused: %s", self.issuer, problem)
             return None
-        self._good[_digest(token)] = float(claims["exp"])
+        self._good[_digest(token)] = claims["exp"]
         if len(self._good) > MOST_CACHED_TOKENS:
             self._good.popitem(last=False)
         return _access(name, claims)
+
+    def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
+        """Why a token is refused that is signed and for us."""
+        kind = header.get("typ", "JWT")
+        if not isinstance(kind, str) or _plain_type(kind) not in self._types:
+            taken = " or ".join(sorted(self._types))
+            return f"its type is {str(kind)[:60]!a}, not {taken}: add it to serve.oauth.types if access tokens have it"
+        if "cnf" in claims:
+            return "it is bound to a key of the client (cnf), which is not checked: issue plain bearer tokens"
+        for name in ("exp", "nbf", "iat"):
+            value = claims.get(name, 0)
+            if type(value) not in (int, float) or not 0 <= value <= LAST_MOMENT:
+                return f"{name} is no date"
+        return None
 
     def has_seen(self, token: str) -> bool:
         """Whether the token was found valid before and has not expired since."""
@@ -91,14 +121,12 @@ class Issuer:
 class _Keys:
     """The issuer's keys by their ids."""
 
-    def __init__(self, issuer: str, fetch: Callable[[float], Mapping[str, jwt.PyJWK]]) -> None:
-        """`fetch` returns the keys before a moment of the monotonic clock; it may block."""
+    def __init__(self, issuer: str, fetch: Callable[[], Awaitable[Mapping[str, jwt.PyJWK]]]) -> None:
         self._issuer = issuer
         self._fetch = fetch
         self._keys: Mapping[str, jwt.PyJWK] = {}
         self._since = self._tried = -VALID_SECONDS
         self._fetching: asyncio.Task[None] | None = None
-        self._limiter = anyio.CapacityLimiter(1)  # a thread of its own, not one of the tools
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
         """The key, or None where there is none, or none arrives in time."""
@@ -116,15 +144,14 @@ class _Keys:
         now = time.monotonic()
         if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
             self._tried = now
-            self._fetching = asyncio.create_task(self._renew(now + FETCH_SECONDS))
+            self._fetching = asyncio.create_task(self._renew())
 
-    async def _renew(self, until: float) -> None:
+    async def _renew(self) -> None:
         try:
-            self._keys = await anyio.to_thread.run_sync(
-                self._fetch, until, abandon_on_cancel=True, limiter=self._limiter
-            )
+            async with asyncio.timeout(FETCH_SECONDS):
+                self._keys = await self._fetch()
             self._since = time.monotonic()
-        except (requests.RequestException, OSError, ValueError, jwt.PyJWTError) as error:
+        except _UNUSABLE as error:
             log.error("the keys of %s cannot be fetched (%s)", self._issuer, type(error).__name__)
         except ConfigError as error:
             log.error(str(error))
@@ -134,10 +161,20 @@ class _Keys:
 
 def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
     """The issuer in force for the server at `url`."""
-    return None if settings.issuer is None else Issuer(settings.issuer, settings.audience or url, settings.jwks)
+    if settings.issuer is None:
+        return None
+    return Issuer(settings.issuer, settings.audience or url, settings.jwks, settings.types)
 
 
-def _published(issuer: str, until: float) -> str:
+async def _fetched(issuer: str, jwks: str | None) -> dict[str, jwt.PyJWK]:
+    """The issuer's keys, from the address `jwks` or the one that its metadata name. Raises `ConfigError` for metadata
+    without one, and `_UNUSABLE`."""
+    async with httpx2.AsyncClient(headers={"accept-encoding": "identity"}) as web:
+        keys = jwt.PyJWKSet.from_dict(await _answer(web, jwks or await _published(web, issuer))).keys
+    return {key.key_id: key for key in keys if isinstance(key.key_id, str) and key.public_key_use in ("sig", None)}
+
+
+async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
     """The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
@@ -145,41 +182,47 @@ def _published(issuer: str, until: float) -> str:
     addresses.append(f"{origin}{path}/.well-known/{METADATA[1]}")
     for address in dict.fromkeys(addresses):
         try:
-            metadata = _answer(address, until)
-        except (requests.RequestException, OSError, ValueError):
+            metadata = await _answer(web, address)
+        except _UNUSABLE:
             continue
         if isinstance(metadata, dict) and metadata.get("issuer") == issuer and "jwks_uri" in metadata:
-            return str(metadata["jwks_uri"])
+            return _safe(issuer, metadata["jwks_uri"])
     raise ConfigError(f"{issuer} publishes no metadata with its keys: set serve.oauth.jwks, or correct the issuer")
 
 
-def _fetched(address: str, until: float) -> dict[str, jwt.PyJWK]:
-    keys = jwt.PyJWKSet.from_dict(_answer(address, until)).keys
-    return {key.key_id: key for key in keys if key.key_id and key.public_key_use in ("sig", None)}
+def _safe(issuer: str, address: object) -> str:
+    """The address of keys that metadata name, held to what the setting for it is held to."""
+    try:
+        return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
+    except ValueError:
+        raise ConfigError(
+            f"{issuer} publishes its keys at {str(address)[:200]!a}, which is no https address: set serve.oauth.jwks"
+        ) from None
 
 
-def _answer(address: str, until: float) -> Any:
-    """The JSON at an address, if it arrives before that moment. Raises `OSError`, `ValueError`, and what `requests`
-    raises."""
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError(address)
+async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
+    """The JSON at an address; redirects are not followed. Raises `_UNUSABLE`."""
     body = bytearray()
-    with requests.get(address, timeout=left, allow_redirects=False, stream=True) as answer:
+    async with web.stream("GET", address) as answer:
         if answer.status_code != 200:
             raise ValueError(f"{address} answers {answer.status_code}")
-        while piece := answer.raw.read1(65_536, decode_content=True):
+        async for piece in answer.aiter_raw():
             body += piece
-            if len(body) > LARGEST_ANSWER or time.monotonic() > until:
-                raise ValueError(f"{address} answers too much, or too slowly")
+            if len(body) > LARGEST_ANSWER:
+                raise ValueError(f"{address} answers too much")
     return json.loads(body)
+
+
+def _plain_type(kind: str) -> str:
+    """A media type of JOSE as it is compared: `application/` may be left out, and case does not matter."""
+    return kind.lower().removeprefix("application/")
 
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
-def _caller(claims: dict[str, Any]) -> str | None:
+def _caller(claims: Mapping[str, Any]) -> str | None:
     """The name of the caller, which no token of ours can have; None for a JWT that names nobody. The user, not the
     program: many users share one, and may not share their jobs."""
     for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
@@ -188,13 +231,13 @@ def _caller(claims: dict[str, Any]) -> str | None:
     return None
 
 
-def _access(name: str, claims: dict[str, Any]) -> AccessToken:
-    scopes = claims.get("scope", claims.get("scp", ""))
-    subject = claims.get("sub")
+def _access(name: str, claims: Mapping[str, Any]) -> AccessToken:
+    scopes = claims.get("scope", claims.get("scp"))
+    listed = scopes.split() if isinstance(scopes, str) else scopes if isinstance(scopes, list) else []
     return AccessToken(
         token="",
         client_id=name,
-        scopes=scopes.split() if isinstance(scopes, str) else [str(scope) for scope in scopes],
-        subject=subject if isinstance(subject, str) else None,
+        scopes=[scope for scope in listed if isinstance(scope, str)],
+        subject=claims.get("sub"),
         claims={"iss": claims["iss"], "exp": claims["exp"]},
     )
