@@ -185,3 +185,13 @@ def test_without_the_extra_there_is_mcp_alone(web_graph: Path, monkeypatch: pyte
 @pytest.mark.parametrize("path", ["/static/../site.py", "/static/%2e%2e/app.py", "/static/none.css"])
 def test_only_our_files_are_served(pages: Running, path: str) -> None:
     assert pages.client().get(path).status_code == 404
+
+
+def test_tokens_that_nobody_has_count_for_their_address(web_graph_copy: Path, token: str) -> None:
+    http = HttpSettings(per_minute=60)
+    with running(web_graph_copy, http, llm=LlmSettings(model="none")) as server:
+        session = cookie(sign_in(server, token))
+        tried = [server.client(authorization="Bearer forged").get("/papers").status_code for _ in range(8)]
+        assert (tried[0], tried[-1]) == (401, 429)
+        assert server.client(cookie=session).get("/papers").status_code == 200
+        assert server.client(authorization=f"Bearer {token}").get("/papers").status_code == 200

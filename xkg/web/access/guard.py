@@ -39,6 +39,11 @@ class Guard:
     def required(self) -> bool:
         return self._access.required()
 
+    def is_cheap(self, request: Request) -> bool:
+        """Whether looking at what a request shows needs no rate limit."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        return self._access.is_cheap(token) if kind.lower() == "bearer" else self.cookie in request.cookies
+
     async def caller(self, request: Request) -> AccessToken | None:
         """Who asks; None for nobody who may."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
@@ -78,20 +83,24 @@ class Guarded:
 
     def __init__(self, app: ASGIApp, guard: Guard, per_minute: int) -> None:
         self._guard = guard
-        self._limited = RateLimit(app, per_minute)
+        self._app = app
+        self._limited = RateLimit(self._known, per_minute)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._guard.required():
-            if wait := self._limited.wait(scope):
+            request = Request(scope)
+            if (wait := self._limited.wait(scope)) and not self._guard.is_cheap(request):
                 await too_often(scope, receive, send, wait)
                 return
-            request = Request(scope)
-            found = await self._guard.caller(request)
-            if found is None:
-                await _turned_away(request)(scope, receive, send)
-                return
-            scope["user"] = AuthenticatedUser(found)
+            if (found := await self._guard.caller(request)) is not None:
+                scope["user"] = AuthenticatedUser(found)
         await self._limited(scope, receive, send)
+
+    async def _known(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._guard.required() and "user" not in scope:
+            await _turned_away(Request(scope))(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 class OwnPostsOnly:
