@@ -463,7 +463,7 @@ async def test_keys_that_cannot_be_used_open_nothing_and_are_asked_for_again(
     STOPPED.clear()
     with publishing(bad, GOOD) as address:
         checked = oauth.Issuer("https://issuer.example.org", AUDIENCE, f"{address}/keys")
-        claims = {"iss": checked.issuer, "aud": AUDIENCE, "exp": int(time.time()) + 60}
+        claims = {"iss": checked.issuer, "aud": AUDIENCE, "sub": "u", "exp": int(time.time()) + 60}
         token = jwt.encode(claims, KEY, "RS256", {"kid": "rsa", "typ": "at+jwt"})
         assert await checked.verify(token) is None
         monkeypatch.setattr(oauth, "FETCH_SECONDS", 30.0)
