@@ -1,5 +1,6 @@
 """`xkg ablate`: which parts of a method matter, by experiment in its own repository."""
 
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -128,7 +129,13 @@ def apply(
     """Bring one candidate's change into the repository, as a branch."""
     from xkg.commands import ablate as command
 
-    print_text(command.apply(settings_of(context), run, candidate, to, patch), nl=not patch)
+    settings = settings_of(context)
+    if not patch:
+        print_text(command.apply(settings, run, candidate, to))
+    elif sys.stdout.isatty():
+        print_text(command.patch(settings, run, candidate).decode("utf-8", "replace"), nl=False)
+    else:
+        typer.echo(command.patch(settings, run, candidate), nl=False)
 
 
 def _mounts(data: list[str]) -> dict[str, Path]:

@@ -180,28 +180,35 @@ def report(settings: Settings, run: str) -> AblateResult:
     return result_of(folder, campaign, _store(settings, campaign))
 
 
-def apply(settings: Settings, run: str, candidate: str, to: Path | None, as_patch: bool) -> str:
-    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`, or gives its patch;
-    `baseline` brings the repairs that the baseline needed. Raises `InputError`."""
+def apply(settings: Settings, run: str, candidate: str, to: Path | None) -> str:
+    """Brings one candidate into the user's repository as the branch `xkg/ablate-<candidate>`; `baseline` brings the
+    repairs that the baseline needed. Raises `InputError`."""
+    from xkg.agents.workspace.apply import branch
+
+    workspace = _workspace_of(settings, run, candidate)
+    name = "xkg/baseline-repairs" if candidate == "baseline" else f"xkg/ablate-{workspace.folder.name}"
+    commit = branch(workspace, name, to)
+    return f"branch {name} at {commit[:12]}; see it with `git diff {commit[:12]}^ {commit[:12]}`"
+
+
+def patch(settings: Settings, run: str, candidate: str) -> bytes:
+    """The same change as `git apply` takes it. Raises `InputError`."""
+    from xkg.agents.workspace import apply as results
+
+    return results.patch(_workspace_of(settings, run, candidate))
+
+
+def _workspace_of(settings: Settings, run: str, candidate: str) -> "Workspace":
     from xkg.agents.workspace.workspace import Workspace
 
     folder = run_folder(settings, run)
     if candidate == "baseline":
-        return _brought(Workspace.open(folder / "baseline"), "xkg/baseline-repairs", to, as_patch)
+        return Workspace.open(folder / "baseline")
     known = [outcome.id for outcome in read_campaign(folder).outcomes if outcome.commit]
     found = [id for id in known if id.startswith(candidate)]
     if len(found) != 1:
         raise InputError(f"{folder} has no candidate {candidate!a}: its report lists them ({', '.join(known[:8])} …)")
-    return _brought(Workspace.open(folder / "candidates" / found[0]), f"xkg/ablate-{found[0]}", to, as_patch)
-
-
-def _brought(workspace: "Workspace", name: str, to: Path | None, as_patch: bool) -> str:
-    from xkg.agents.workspace import apply as bring
-
-    if as_patch:
-        return bring.patch(workspace)
-    commit = bring.branch(workspace, name, to)
-    return f"branch {name} at {commit[:12]}; see it with `git diff {commit[:12]}^ {commit[:12]}`"
+    return Workspace.open(folder / "candidates" / found[0])
 
 
 def run_name(task: "Task") -> str:

@@ -65,10 +65,10 @@ def apply(
         name = branch or f"xkg/{folder.name}"
         return Applied(run=folder.name, branch=name, commit=results.branch(workspace, name, to))
     place = patch or Path(f"{folder.name}.patch")
-    text = results.patch(workspace)
+    found = results.patch(workspace)
     try:
-        with place.open("x", encoding="utf-8", errors="surrogateescape", newline="") as file:
-            file.write(text)
+        with place.open("xb") as file:
+            file.write(found)
     except FileExistsError:
         raise InputError(f"{place} is there already: name another file with --patch") from None
     except OSError as error:

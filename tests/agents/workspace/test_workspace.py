@@ -1,14 +1,19 @@
+import contextlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build.repositories.test_checkout import git
+from xkg import files
+from xkg.agents.workspace import versions
+from xkg.agents.workspace import workspace as workspaces
 from xkg.agents.workspace.apply import branch, patch
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import UnchangedError, Workspace
-from xkg.errors import InputError, UnsafeInputError
+from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 
 
 def test_edits_are_versions_with_reasons_and_survive_a_restart(workspace: Workspace, starter: Path) -> None:
@@ -22,6 +27,8 @@ def test_edits_are_versions_with_reasons_and_survive_a_restart(workspace: Worksp
     assert again.changed() == ["lib/model.py"]
     assert again.changed_lines() == {"lib/model.py": frozenset({2})}
     assert "+    return x\n" in again.diff()
+    assert again.diff(paths=["train.py", "lib/mod"]) == ""
+    assert again.diff(paths=["lib"]) == again.diff(paths=["lib/model.py"]) == again.diff()
     assert (starter / "lib/model.py").read_text().startswith("def step(x):\n    if x > 5:")
 
 
@@ -96,6 +103,68 @@ def test_a_rewound_workspace_is_the_one_of_that_version(
     assert len(workspace.current.undo) == undoable[until]
 
 
+def test_a_run_killed_at_any_write_has_the_version_before_or_after(
+    starter: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each write that survives a power cut is the last, in turn."""
+    read, real = read_starter(str(starter), tmp_path / "cache"), files.write_whole
+
+    def killed_after(writes: int) -> Path:
+        left, folder = writes, tmp_path / f"run-{writes}"
+
+        def write(*given: Any, **named: Any) -> None:
+            nonlocal left
+            if not left:
+                raise KeyboardInterrupt
+            left -= 1
+            real(*given, **named)
+
+        for module in (workspaces, versions):
+            monkeypatch.setattr(module, "write_whole", write)
+        with contextlib.suppress(KeyboardInterrupt):
+            workspace = Workspace.create(folder, read)
+            workspace.edit({"train.py": None, "new.py": "x = 1\n"}, "edit")
+            workspace.undo()
+            workspace.copied(folder / "copy")
+        monkeypatch.undo()
+        return folder
+
+    for writes in (0, 1):
+        with pytest.raises(InputError, match="holds no run"):
+            Workspace.open(killed_after(writes))
+        assert Workspace.create(tmp_path / f"run-{writes}", read).files == read.files
+    reached = []
+    for writes in range(2, 10):
+        workspace = Workspace.open(killed_after(writes))
+        assert ("train.py" in workspace.files) == ("new.py" not in workspace.files)
+        workspace.edit({"more.py": ""}, "goes on")
+        reached.append(Workspace.open(workspace.folder).current.number)
+    assert reached == [1, 1, 2, 2, 3, 3, 3, 3]
+    with pytest.raises(InputError, match="holds no run"):
+        Workspace.open(tmp_path / "run-9" / "copy")
+    assert Workspace.open(killed_after(10) / "copy").files == read.files
+
+
+def test_a_run_of_an_earlier_xkg_is_refused_in_one_line(workspace: Workspace) -> None:
+    place = workspace.folder / "workspace.json"
+    place.write_text(place.read_text().replace('"digest"', '"commit"'))
+    with pytest.raises(CorruptStoreError, match="cannot be read: remove the run"):
+        Workspace.open(workspace.folder)
+    (workspace.folder / "history.git").mkdir()
+    with pytest.raises(InputError, match="of an earlier xkg: finish it with that version, or remove the run and"):
+        Workspace.open(workspace.folder)
+
+
+def test_a_damaged_or_missing_version_is_said(workspace: Workspace) -> None:
+    place = workspace.folder / "versions" / f"{workspace.current.digest}.zip"
+    place.write_bytes(place.read_bytes()[:-1])
+    with pytest.raises(CorruptStoreError, match="is damaged: remove the run"):
+        Workspace.open(workspace.folder)
+    place.unlink()
+    with pytest.raises(CorruptStoreError, match="No such file or directory"):
+        Workspace.open(workspace.folder)
+
+
 def test_a_second_run_does_not_take_the_folder_of_the_first(
     workspace: Workspace, starter: Path, tmp_path: Path
 ) -> None:
@@ -141,7 +210,7 @@ def test_a_patch_applies_to_a_folder_without_git(workspace: Workspace, starter: 
     with pytest.raises(InputError, match="changed nothing"):
         patch(workspace)
     workspace.edit({"lib/model.py": "def step(x):\n    return 9\n", "logo.png": b"\0new"}, "nine")
-    (starter.parent / "changes.patch").write_text(patch(workspace))
+    (starter.parent / "changes.patch").write_bytes(patch(workspace))
     git(starter, "apply", "../changes.patch")
     assert (starter / "lib/model.py").read_text() == "def step(x):\n    return 9\n"
     with pytest.raises(InputError, match="no git repository"):

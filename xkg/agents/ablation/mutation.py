@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Iterable, Mapping
 
 from xkg.agents.ablation.candidates import Replacement
+from xkg.agents.workspace.patches import text_patch
 from xkg.errors import XkgError
 
 
@@ -36,12 +37,8 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
 
 def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """A diff as git writes one, of the files in `after`."""
-    lines: list[str] = []
-    for path in sorted(after):
-        old, new = (files[path].splitlines(keepends=True) for files in (before, after))
-        found = list(difflib.unified_diff(old, new, f"a/{path}", f"b/{path}"))
-        lines += [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in found]
-    return "".join(lines)
+    found = (text_patch(path, before[path].encode(), after[path].encode()) for path in sorted(after))
+    return b"".join(found).decode()
 
 
 def changed_lines(before: str, after: str) -> list[tuple[int, int]]:

@@ -50,8 +50,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run: a commit of its workspace, with the failure that it answers. `in_metric`
-    is what of it is in code that computes the metric."""
+    """A change that makes the baseline run: a version of its workspace, named by `commit`, with the failure that it answers.
+    `in_metric` is what of it is in code that computes the metric."""
 
     commit: str
     cause: str
@@ -95,7 +95,7 @@ class ModelUse(Value):
 
 
 class CandidateOutcome(Value):
-    """`round` counts from 1, `commit` is that of the mutation in the run's own repository. Where `failure` is set there
+    """`round` counts from 1, `commit` names the version with the mutation. Where `failure` is set there
     is no effect. `no_effect` says that the mutation changes nothing that is measured. `why` it was chosen; `mended` is
     the failure of the candidate that this one replaces. `measures` is code that it changes and that measures as well:
     with it, the ruler may have moved."""

@@ -287,7 +287,7 @@ def _result(
     write_whole(folder / "report.md", page.encode("utf-8", "replace"))
     write_whole(folder / "report.html", report.as_html(session, history, verdict, result).encode("utf-8", "replace"))
     write_whole(folder / "transcript.jsonl", json_lines(folder).encode("utf-8", "replace"))
-    write_whole(folder / "changes.patch", workspace.diff().encode("utf-8", "surrogateescape"))
+    write_whole(folder / "changes.patch", workspace.patch())
     if final:
         write_whole(folder / "result.json", result.model_dump_json(indent=1).encode())
     return result

@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.repositories.history import NewCommit, TreeFile, add_branch
+from xkg.build.repositories.branch import NewCommit, TreeFile, add_branch
 from xkg.errors import InputError
 
 
-def patch(workspace: Workspace) -> str:
+def patch(workspace: Workspace) -> bytes:
     """All changes since the starter, as `git apply` takes them. Raises `InputError` where there is none."""
-    text = workspace.diff()
-    if not text:
+    found = workspace.patch()
+    if not found:
         raise InputError("the run changed nothing: there is nothing to apply")
-    return text
+    return found
 
 
 def branch(workspace: Workspace, name: str, repository: Path | None = None) -> str:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from xkg.build.repositories import git_directory
+from xkg.build.repositories.branch import TreeFile
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.repositories.clone import MAX_READ_BYTES
-from xkg.build.repositories.history import TreeFile
 from xkg.errors import InputError, UnsafeInputError
 
 MAX_BYTES = 200 << 20

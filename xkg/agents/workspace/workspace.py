@@ -1,7 +1,7 @@
-"""A copy of starter code under the folder of a run: every accepted edit is a commit, and each can be undone.
+"""A copy of starter code under the folder of a run: every accepted edit is a version, and each can be undone.
 
-    folder/history.git     our repository: a commit an edit, with its reason
-    folder/workspace.json  the versions, and which of them undos go back to
+    folder/versions/       the files that each version adds or changes (`xkg.agents.workspace.versions`)
+    folder/workspace.json  the versions, with their reasons, and which of them undos go back to
     folder/tree/           the files of the current version, for runs to read
 
 Version 0 is the starter. The user's repository is read once and never written to.
@@ -15,14 +15,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from xkg.agents.workspace import patches, versions
 from xkg.agents.workspace.starter import Starter, is_inside
-from xkg.build.repositories.history import History, NewCommit, TreeFile
+from xkg.build.repositories.branch import TreeFile
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 from xkg.files import private_folder, write_whole
 from xkg.value import Value
 
 MAX_FILE_BYTES = 2_000_000
-_STATE = "workspace.json"
+_STATE, _VERSIONS = "workspace.json", "versions"
 
 
 class UnchangedError(InputError):
@@ -30,15 +31,21 @@ class UnchangedError(InputError):
 
 
 class Version(Value):
-    """A commit, made `when` (seconds since 1970). `restores` is the version whose files it has again, `undo` those that
-    the next undos go back to, the next one last."""
+    """Made `when` (seconds since 1970). `digest` names the files that it adds or changes, `removed` are those that it
+    removes. `restores` is the version whose files it has again, `undo` those that the next undos go back to, the next
+    one last."""
 
     number: int
-    commit: str
+    digest: str
+    removed: tuple[str, ...] = ()
     reason: str
     when: int
     restores: int | None = None
     undo: tuple[int, ...] = ()
+
+
+_Changes = dict[str, TreeFile | None]
+"""The new content of files by path, None for one that is removed."""
 
 
 class _State(Value):
@@ -53,14 +60,19 @@ class _State(Value):
 class Workspace:
     """The files of the current version are `files`. Not safe for use from several threads.
 
-    `create` begins one, `open` goes on with one. Raises `InputError` where git fails, `UnsafeInputError` for a path
-    outside of the tree."""
+    `create` begins one, `open` goes on with one. Raises `UnsafeInputError` for a path outside of the tree."""
 
     def __init__(self, folder: Path, state: _State) -> None:
         self.folder = folder
         self._state = state
-        self._history = History(folder / "history.git")
-        self.files: dict[str, TreeFile] = self._history.files(self.current.commit)
+        self._changes: list[_Changes] = [
+            {
+                **dict.fromkeys(version.removed),
+                **versions.read_files(folder / _VERSIONS, version.digest),
+            }
+            for version in state.versions
+        ]
+        self.files = self.files_of(self.current.number)
 
     @classmethod
     def create(cls, folder: Path, starter: Starter) -> "Workspace":
@@ -68,17 +80,15 @@ class Workspace:
         if (folder / _STATE).exists():
             raise InputError(f"{folder} holds a run already: go on with it, or give another folder")
         private_folder(folder)
-        shutil.rmtree(folder / "history.git", ignore_errors=True)  # of a run that was killed here
-        history = History(folder / "history.git")
-        now = int(time.time())
-        commit = history.commit(NewCommit(starter.files, f"Starter code: {starter.identity}", now), None)
+        private_folder(folder / _VERSIONS)
+        digest = versions.write_files(folder / _VERSIONS, starter.files)
         state = _State(
             spec=starter.spec,
             identity=starter.identity,
             base=starter.base,
             dirty=starter.dirty,
             notes=starter.notes,
-            versions=(Version(number=0, commit=commit, reason="starter code", when=now),),
+            versions=(Version(number=0, digest=digest, reason="starter code", when=int(time.time())),),
         )
         workspace = cls._kept(folder, state)
         workspace._lay_out_tree()
@@ -86,13 +96,19 @@ class Workspace:
 
     @classmethod
     def open(cls, folder: Path) -> "Workspace":
-        """The workspace of a folder, at its last version. Raises `InputError` for none, `CorruptStoreError`."""
+        """The workspace of a folder, at its last version. Raises `InputError` for none and for one of an earlier xkg,
+        `CorruptStoreError`."""
         try:
             state = _State.model_validate_json((folder / _STATE).read_bytes())
         except FileNotFoundError as error:
             raise InputError(f"{folder} holds no run") from error
         except (OSError, ValidationError) as error:
-            raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove {folder}, and run again") from error
+            if (folder / "history.git").exists():
+                raise InputError(
+                    f"{folder} belongs to a run of an earlier xkg: finish it with that version, or remove the run and "
+                    "run again"
+                ) from error
+            raise CorruptStoreError(f"{folder / _STATE} cannot be read: remove the run, and run again") from error
         workspace = cls(folder, state)
         workspace._lay_out_tree()
         return workspace
@@ -100,7 +116,9 @@ class Workspace:
     def copied(self, folder: Path) -> "Workspace":
         """A workspace of its own with the versions of this one, in a folder that holds none."""
         private_folder(folder)
-        shutil.copytree(self.folder / "history.git", folder / "history.git")
+        private_folder(folder / _VERSIONS)
+        for version in self.versions:
+            versions.copy_files(self.folder / _VERSIONS, version.digest, folder / _VERSIONS)
         copy = self._kept(folder, self._state)
         copy._lay_out_tree()
         return copy
@@ -159,9 +177,9 @@ class Workspace:
         return file.content.decode("utf-8", "replace")
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
-        """Commits changes: the new content of each path, None to remove it. Raises `UnchangedError` where nothing
-        differs, `UnsafeInputError` for a path outside or a file of more than 2 MB."""
-        new: dict[str, TreeFile | None] = {}
+        """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` where
+        nothing differs, `UnsafeInputError` for a path outside or a file of more than 2 MB."""
+        new: _Changes = {}
         for path, content in changes.items():
             _require_inside(path)
             known = self.files.get(path)
@@ -179,10 +197,10 @@ class Workspace:
                 new[path] = file
         if not new:
             raise UnchangedError("the edit changes nothing: the files have this content already")
-        return self._commit(new, reason, (*self.current.undo, self.current.number))
+        return self._add(new, reason, (*self.current.undo, self.current.number))
 
     def undo(self) -> Version:
-        """Commits the files as they were before the last edit that is not undone. Raises `InputError` for none."""
+        """Restores the files as they were before the last edit that is not undone. Raises `InputError` for none."""
         if not self.current.undo:
             raise InputError("there is no edit to undo: the files are those of the starter")
         target = self._state.versions[self.current.undo[-1]]
@@ -190,14 +208,14 @@ class Workspace:
         return self._restore(target, f"Undo: {undone.reason}", self.current.undo[:-1])
 
     def restore(self, number: int, reason: str) -> Version:
-        """Commits the files of an earlier version."""
+        """Adds a version with the files of an earlier one."""
         return self._restore(self.version(number), reason, (*self.current.undo, self.current.number))
 
     def rewind(self, number: int) -> None:
         """Forgets all versions after `number`, as if they had not been: for a run that goes on after a kill."""
-        kept = self._state.versions[: number + 1]
-        self._enter(kept)
-        self.files = self._history.files(self.current.commit)
+        self._enter(self._state.versions[: number + 1])
+        del self._changes[number + 1 :]
+        self.files = self.files_of(number)
         self._lay_out_tree()
 
     def version(self, number: int) -> Version:
@@ -208,50 +226,60 @@ class Workspace:
 
     def files_of(self, number: int) -> dict[str, TreeFile]:
         """All files of a version."""
-        return self._history.files(self.version(number).commit)
+        files: dict[str, TreeFile] = {}
+        for changes in self._changes[: self.version(number).number + 1]:
+            _change(files, changes)
+        return files
+
+    def patch(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> bytes:
+        """What `git apply` needs to turn one version into another, until the current one where none is named; of the
+        named `paths` (files or folders) alone, if any are."""
+        old, new = self.files_of(since), self.files if until is None else self.files_of(until)
+        if paths:
+            old, new = (
+                {path: file for path, file in files.items() if any(f"{path}/".startswith(f"{p}/") for p in paths)}
+                for files in (old, new)
+            )
+        return patches.patch(old, new)
 
     def diff(self, since: int = 0, until: int | None = None, paths: Sequence[str] = ()) -> str:
-        """A unified diff between two versions, until the current one where none is named."""
-        new = self.current if until is None else self.version(until)
-        return self._history.diff(self.version(since).commit, new.commit, paths)
+        """As `patch`, for reading: bytes that are not UTF-8 are replaced."""
+        return self.patch(since, until, paths).decode("utf-8", "replace")
 
     def changed(self, since: int = 0) -> list[str]:
         """The paths that differ from a version."""
-        return self._history.changed(self.version(since).commit, self.current.commit)
+        old = self.files_of(since)
+        return sorted(path for path in old.keys() | self.files.keys() if old.get(path) != self.files.get(path))
 
     def changed_lines(self, since: int = 0) -> dict[str, frozenset[int]]:
         """By file the lines (1-based) of the current version that a version does not have; removed files are absent."""
-        old = self.version(since).commit
+        old, absent = self.files_of(since), TreeFile(b"")
         return {
-            path: self._history.changed_lines(old, self.current.commit, path)
+            path: patches.changed_lines(old.get(path, absent).content, self.files[path].content)
             for path in self.changed(since)
             if path in self.files
         }
 
     def _restore(self, target: Version, reason: str, undo: tuple[int, ...]) -> Version:
-        files = self._history.files(target.commit)
-        changes: dict[str, TreeFile | None] = dict.fromkeys(self.files.keys() - files.keys())
+        files = self.files_of(target.number)
+        changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
         changes |= {path: file for path, file in files.items() if self.files.get(path) != file}
-        return self._commit(changes, reason, undo, restores=target.number)
+        return self._add(changes, reason, undo, restores=target.number)
 
-    def _commit(
-        self,
-        changes: Mapping[str, TreeFile | None],
-        reason: str,
-        undo: tuple[int, ...],
-        restores: int | None = None,
-    ) -> Version:
-        now = int(time.time())
-        commit = self._history.commit(NewCommit(changes, reason, now), self.current.commit)
+    def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...], restores: int | None = None) -> Version:
+        present = {path: file for path, file in changes.items() if file is not None}
         version = Version(
-            number=len(self.versions), commit=commit, reason=reason, when=now, restores=restores, undo=undo
+            number=len(self.versions),
+            digest=versions.write_files(self.folder / _VERSIONS, present),
+            removed=tuple(sorted(changes.keys() - present.keys())),
+            reason=reason,
+            when=int(time.time()),
+            restores=restores,
+            undo=undo,
         )
         self._enter((*self.versions, version))
-        for path, file in changes.items():
-            if file is None:
-                self.files.pop(path, None)
-            else:
-                self.files[path] = file
+        self._changes.append(changes)
+        _change(self.files, changes)
         self._lay_out_tree(changes)
         return version
 
@@ -281,6 +309,14 @@ class Workspace:
                 place.chmod(0o755 if file.executable else 0o644)
         for folder in (self.tree, *(entry for entry in self.tree.rglob("*") if entry.is_dir())):
             folder.chmod(0o755)
+
+
+def _change(files: dict[str, TreeFile], changes: _Changes) -> None:
+    for path, file in changes.items():
+        if file is None:
+            files.pop(path, None)
+        else:
+            files[path] = file
 
 
 def _require_inside(path: str) -> None:

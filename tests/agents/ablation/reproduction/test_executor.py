@@ -11,7 +11,7 @@ from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, r
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.task import read_task
 from xkg.agents.workspace.starter import read_starter
-from xkg.commands.ablate import apply, read_campaign
+from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError
 from xkg.sandbox.packages.environments import first_day
@@ -47,10 +47,10 @@ def test_a_repair_is_a_commit_that_candidates_build_on(world: World) -> None:
     asked = section(world.asked("fix")[0], "run")
     assert "FileNotFoundError" in asked
     assert METRIC in asked
-    patch = apply(world.settings, str(world.run_folder), campaign.outcomes[0].id, None, True)
-    assert "+open('parts.py')" in patch
-    assert "return x" in patch
-    named = apply(world.settings, str(world.run_folder), "baseline", None, False)
+    change = patch(world.settings, str(world.run_folder), campaign.outcomes[0].id).decode()
+    assert "+open('parts.py')" in change
+    assert "return x" in change
+    named = apply(world.settings, str(world.run_folder), "baseline", None)
     assert "xkg/baseline-repairs" in named
     assert "Repair: Read the settings" in git(world.repository, "log", "-1", "--format=%s", "xkg/baseline-repairs")
     assert "## Repairs of the baseline" in (world.run_folder / "report.md").read_text()

@@ -1,5 +1,5 @@
-"""Makes the baseline run: the first seed again and again, with what was wrong repaired in between, each repair a commit
-of the baseline's workspace.
+"""Makes the baseline run: the first seed again and again, with what was wrong repaired in between, each repair a
+version of the baseline's workspace.
 
 Known causes are handled without a model: an interface that a dependency has removed by the packages of the commit's
 day; data and checkpoints that are not whole are named, since nothing can repair them."""
@@ -221,7 +221,7 @@ class Executor:
             raise InputError(f"a repair does not apply: {error}; remove the run's folder, and run again") from error
         self.repairs.append(
             Repair(
-                commit=version.commit, cause=fix.cause, reason=reason, diff=self.workspace.diff(before),
+                commit=version.digest, cause=fix.cause, reason=reason, diff=self.workspace.diff(before),
                 failure=outcome.failure or "error", problem=outcome.problem or "",
                 in_metric=self.parser.evaluation_changes(texts, {**texts, **changes}, self.task.metric),
             )

@@ -1,4 +1,4 @@
-"""A candidate made a commit of its own workspace, and checked before it costs a run."""
+"""A candidate made a version of its own workspace, and checked before it costs a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as a commit of its own workspace, or why it is none. `places` are what it changes, `measures` names
-    code among them that measures as well as it does something else."""
+    """A candidate as a version of its own workspace, named by `commit`, or why it is none. `places` are what it changes,
+    `measures` names code among them that measures as well as it does something else."""
 
     commit: str | None = None
     diff: str = ""
@@ -57,7 +57,7 @@ class Mutations:
         trees.add(candidate.id, workspace)
         broken = self.bench.broken_import(workspace, made.imports)
         result = Mutated(
-            commit=workspace.current.commit,
+            commit=workspace.current.digest,
             diff=made.diff,
             failure="missing package" if broken else None,
             problem=broken,

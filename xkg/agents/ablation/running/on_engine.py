@@ -17,7 +17,7 @@ from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.parsing.client import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.repositories.history import TreeFile
+from xkg.build.repositories.branch import TreeFile
 from xkg.config import Settings
 from xkg.engine.engine import Engine, NoWorkerError, Site, Worker
 from xkg.errors import InputError

@@ -21,7 +21,7 @@ def opened(folder: Path, starter: Starter) -> Workspace:
 
 
 def mutated(folder: Path, base: Workspace, after: Mapping[str, str], reason: str) -> Workspace:
-    """A new workspace with the mutation as a commit, on top of the repairs of `base`."""
+    """A new workspace with the mutation as a version, on top of the repairs of `base`."""
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed here
     workspace = base.copied(folder)
     workspace.edit(after, reason)

@@ -1,4 +1,4 @@
-"""A repository of our own with a history of trees, and commits put into one of the user's.
+"""Adds a branch with new commits to the user's repository.
 
 Git itself never works in the user's repository: it makes a pack in a directory of our own, without hooks, filters or
 configuration of anybody, and that pack and one reference are files added to the user's repository.
@@ -6,7 +6,6 @@ configuration of anybody, and that pack and one reference are files added to the
 
 import contextlib
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +16,6 @@ from xkg.errors import InputError
 from xkg.sandbox.isolation import programs
 
 _AUTHOR = b"xkg <xkg@localhost>"
-_HUNK = re.compile(rb"@@ -\d++(?:,\d++)? \+(\d++)(?:,(\d++))? @@")
 
 
 class TreeFile(NamedTuple):
@@ -33,57 +31,8 @@ class NewCommit(NamedTuple):
     when: int
 
 
-class History:
-    """A bare repository of ours in `folder`. Raises `GitError` (an `InputError`) where git fails."""
-
-    def __init__(self, folder: Path) -> None:
-        folder = folder.resolve()
-        self._folder = folder
-        if not (folder / "HEAD").exists():
-            git.lay_out(folder, sha256=False)
-        self._directory = git_directory.ours(folder)
-
-    def commit(self, commit: NewCommit, parent: str | None) -> str:
-        """The id of a new commit, whose files are those of `parent` with its changes."""
-        with commits(self._directory, [commit], parent) as (own, ids):
-            git.take_packs(own, self._folder / "objects" / "pack")
-            return ids[-1]
-
-    def files(self, commit: str) -> dict[str, TreeFile]:
-        """All files of a commit."""
-        entries = git.list_tree(self._directory, commit)
-        contents = git.read_objects(self._directory, entries)
-        return {
-            entry.path: TreeFile(content, entry.mode == "100755")
-            for entry, content in zip(entries, contents, strict=True)
-            if content is not None
-        }
-
-    def diff(self, old: str, new: str, paths: Sequence[str] = ()) -> str:
-        """A unified diff that `git apply` takes, binary files included."""
-        return self._diff(["--binary", "--no-renames"], old, new, paths).decode("utf-8", "replace")
-
-    def changed(self, old: str, new: str) -> list[str]:
-        """The paths that differ, in order."""
-        listing = self._diff(["--name-only", "--no-renames", "-z"], old, new, ())
-        return [os.fsdecode(name) for name in listing.split(b"\0") if name]
-
-    def changed_lines(self, old: str, new: str, path: str) -> frozenset[int]:
-        """The lines of a file of `new` that are not in `old`."""
-        lines: set[int] = set()
-        for line in self._diff(["-U0", "--no-renames"], old, new, [path]).splitlines():
-            if hunk := _HUNK.match(line):
-                start, count = int(hunk[1]), 1 if hunk[2] is None else int(hunk[2])
-                lines.update(range(start, start + count))
-        return frozenset(lines)
-
-    def _diff(self, options: Sequence[str], old: str, new: str, paths: Sequence[str]) -> bytes:
-        arguments = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", *options, old, new, "--", *paths]
-        return git.succeeded(git.read_from(self._directory, arguments))
-
-
 @contextlib.contextmanager
-def commits(
+def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
     """New commits, each on the one before and the first on `parent`, in a git directory of ours that is removed at the
@@ -131,7 +80,7 @@ def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> 
     if known is None:
         raise InputError(f"{folder} has no commit {base[:12]} any more: take the result as a patch")
     present = directory.commit(f"refs/heads/{name}")
-    with commits(directory, new, known.oid) as (own, ids):
+    with _commits(directory, new, known.oid) as (own, ids):
         if present is not None:
             if present == ids[-1]:
                 return present
