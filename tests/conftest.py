@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
+from xkg.agents.parsers import agent_parsers
 from xkg.build.parsing.parsers import Parsers
 from xkg.commands.build import build
 from xkg.commands.graph.contents import import_graphs
@@ -54,8 +55,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def parsers() -> Iterator[Parsers]:
-    """The confined parsers, their process started once."""
-    with Parsers() as started:
+    """The confined process of builds and agents, started once."""
+    with agent_parsers() as started:
         yield started
 
 

@@ -11,8 +11,9 @@ from typing import NamedTuple
 import yaml
 
 from evaluation.codification.properties import CASES
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -68,7 +69,8 @@ def evidence(run: Path, case: str, settings: Settings) -> Judged:
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
     maker = UvEnvironments(run.parents[1] / "environments", settings.environment, runner)
-    with SourceReader() as reader:
+    with agent_parsers() as parsers:
+        reader = SourceReader(parsers)
         environment = packages_for(workspace, maker, reader)
     return judged(workspace.text(file), workspace.changed_lines().get(file, frozenset()), case, runner, environment)
 

@@ -6,8 +6,9 @@ implemented."""
 from pathlib import Path
 from typing import NamedTuple
 
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Commands, packages_for
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -43,7 +44,8 @@ def properties(run: Path, case: str, settings: Settings) -> Properties:
     runner = runner_for(settings.sandbox)
     kg = run.parents[1]
     maker = UvEnvironments(kg / "environments", settings.environment, runner)
-    with SourceReader() as reader:
+    with agent_parsers() as parsers:
+        reader = SourceReader(parsers)
         environment = packages_for(workspace, maker, reader)
     options = settings.implement
     limits = Limits(seconds=options.seconds, memory_mb=options.memory_mb, disk_mb=options.disk_mb)

@@ -28,8 +28,9 @@ from evaluation.recording import kind
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.start import RUNS, implement
 from xkg.agents.codification.task import read_task
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings, load
 from xkg.sandbox.packages.environments import UvEnvironments
@@ -115,7 +116,8 @@ def references(case: str, run: Path, settings: Settings) -> dict[str, Judged]:
     file = judged_file(case)
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
-    with SourceReader() as reader:
+    with agent_parsers() as parsers:
+        reader = SourceReader(parsers)
         maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
         environment = packages_for(workspace, maker, reader)
     without = workspace.files_of(0)[file].content.decode()

@@ -16,7 +16,6 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.agents.ablation.outcomes import Campaign, ModelUse
     from xkg.agents.ablation.task import Task
     from xkg.agents.workspace.workspace import Workspace
-    from xkg.build.code.settings import Setting
     from xkg.engine.engine import Engine
     from xkg.llm.client import LanguageModel
 
@@ -94,7 +93,9 @@ def ablate(
 
     from xkg.agents.ablation.campaign import Start, ledger_name, run_campaign
     from xkg.agents.ablation.running.on_engine import spread_over
+    from xkg.agents.parsers import agent_parsers
     from xkg.agents.workspace.starter import read_starter
+    from xkg.build.repositories.checkout import read_folder
     from xkg.files import file_lock, said_when_full, write_whole
     from xkg.sandbox.isolation.gpus import gpus
     from xkg.sandbox.packages.environments import UvEnvironments
@@ -113,6 +114,7 @@ def ablate(
         if not engine and task.devices:
             jobs = min(jobs, len(gpus(task.devices)))  # one a run
         starter = read_starter(task.repo, settings.kg / "repositories")
+        parsers = opened.enter_context(agent_parsers())
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         start = Start(
             task=task,
@@ -125,7 +127,8 @@ def ablate(
             if engine
             else None,
             techniques=lambda tree: _techniques(settings, task, tree),
-            settings=_settings_of,
+            settings=lambda tree: parsers.repository(read_folder(tree)).settings,
+            parsers=parsers,
             notify=notify,
             model=model,
             functions=settings.kg / "functions",
@@ -311,15 +314,6 @@ def _techniques(settings: Settings, task: "Task", tree: Path) -> "Sequence[Compo
         return ()
     with open_service(settings) as service:
         return techniques_of(service, task.paper, tree)
-
-
-def _settings_of(tree: Path) -> "Sequence[Setting]":
-    """The entries of configuration files, read in a confined process."""
-    from xkg.build.parsing.parsers import Parsers
-    from xkg.build.repositories.checkout import read_folder
-
-    with Parsers() as parsers:
-        return parsers.repository(read_folder(tree)).settings
 
 
 def _store(settings: Settings, campaign: "Campaign") -> int:

@@ -47,9 +47,9 @@ class Service:
     """Answers questions about the current generation of the graph.
 
     Every method raises subclasses of `XkgError`, `StoreError` where the graph is empty. Safe to use from several
-    threads."""
+    threads. It starts `parsers` if none are given, and closes them with the graph."""
 
-    def __init__(self, settings: "Settings") -> None:
+    def __init__(self, settings: "Settings", parsers: "Parsers | None" = None) -> None:
         self.folder = settings.kg
         self._settings = settings
         self._turn = threading.Lock()
@@ -58,7 +58,7 @@ class Service:
         self._query_embedder: Embedder | None = None
         self._cached: CachedEmbedder | None = None
         self._copies: WorkingCopies | None = None
-        self._parsers: Parsers | None = None
+        self._parsers = parsers
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None

@@ -5,6 +5,7 @@ import pytest
 
 from tests.agents.codification.runs import World
 from tests.llm_endpoint import ScriptedEndpoint
+from xkg.build.parsing.parsers import Parsers
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +16,6 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, parsers: Parsers) -> Iterator[World]:
     with ScriptedEndpoint() as endpoint:
-        yield World(tmp_path, endpoint)
+        yield World(tmp_path, endpoint, parsers)

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.agents.codification.library import Library
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import ActionInput, FinalAnswer, PartPlace, Step
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify
@@ -16,6 +16,7 @@ from xkg.agents.workspace.edits import FileEdit
 from xkg.agents.workspace.related_files import read_related
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
+from xkg.build.parsing.parsers import Parsers
 from xkg.config import ImplementSettings, LlmSettings, SandboxSettings
 from xkg.llm.client import LanguageModel
 from xkg.sandbox.runner import Environment, Limits
@@ -76,8 +77,9 @@ class NoLibrary:
 class World:
     """One graph folder, starter and endpoint; `run` begins or goes on with the one run."""
 
-    def __init__(self, folder: Path, endpoint: ScriptedEndpoint) -> None:
+    def __init__(self, folder: Path, endpoint: ScriptedEndpoint, parsers: Parsers) -> None:
         self.folder = folder
+        self.parsers = parsers
         self.endpoint = endpoint
         self.starter = folder / "starter"
         self.starter.mkdir(parents=True)
@@ -101,10 +103,7 @@ class World:
         starter = read_starter(asked.starter, self.folder / "cache")
         limits = Limits(seconds=10, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
-        with (
-            LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model,
-            CodeReader() as reader,
-        ):
+        with LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model:
             return codify(
                 asked,
                 Method(text=METHOD, source="the test"),
@@ -113,7 +112,7 @@ class World:
                 model,
                 self.library,
                 lambda _: Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), limits, asked.data),
-                reader,
+                CodeReader(self.parsers),
                 ImplementSettings(**settings),
                 notify or self.events.append,
                 read_related(asked.related, starter.files),

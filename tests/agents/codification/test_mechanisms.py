@@ -12,6 +12,7 @@ from tests.llm_endpoint import Said, status
 from xkg.agents.codification.protected import says, settings
 from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
 from xkg.agents.codification.task import read_method, read_task
+from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
 from xkg.llm.endless_text import runs_on
 
@@ -201,7 +202,7 @@ def test_a_quotation_has_to_be_in_the_method() -> None:
     assert not says("We set it.", "it")
 
 
-def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path) -> None:
+def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path, parsers: Parsers) -> None:
     (tmp_path / "starter").mkdir()
     (tmp_path / "method.txt").write_text("Do this and that with every batch of the data.")
     file = tmp_path / "implement.yaml"
@@ -209,7 +210,7 @@ def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path) -> No
     task = read_task(file, {"run": "python b.py", "script": None})
     assert task.run == "python b.py"
     assert task.starter == str(tmp_path / "starter")
-    assert read_method(task).text.startswith("Do this and that")
+    assert read_method(task, parsers).text.startswith("Do this and that")
     with pytest.raises(InputError, match="no starter and no run"):
         read_task(None, {"method": "text", "metric": "a:max"})
     file.write_text("[1, 2]")
@@ -220,7 +221,7 @@ def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path) -> No
         read_task(file, {})
 
 
-def test_a_section_of_a_paper_is_the_method(tmp_path: Path) -> None:
+def test_a_section_of_a_paper_is_the_method(tmp_path: Path, parsers: Parsers) -> None:
     paper = tmp_path / "paper.tex"
     paper.write_text(
         "\\documentclass{article}\\begin{document}\\section{Introduction}We begin.\n"
@@ -229,10 +230,10 @@ def test_a_section_of_a_paper_is_the_method(tmp_path: Path) -> None:
     )
     given = {"starter": "s", "run": "r", "metric": "a:max"}
     for name in ("sec:method", "our-method", "Our Method"):
-        method = read_method(read_task(None, {"method": f"{paper}#{name}", **given}))
+        method = read_method(read_task(None, {"method": f"{paper}#{name}", **given}), parsers)
         assert "keep a velocity" in method.text
         assert "Good" not in method.text
     with pytest.raises(InputError, match="its sections are Introduction, Our Method, Results"):
-        read_method(read_task(None, {"method": f"{paper}#sec:none", **given}))
+        read_method(read_task(None, {"method": f"{paper}#sec:none", **given}), parsers)
     with pytest.raises(InputError, match="no file, no paper"):
-        read_method(read_task(None, {"method": "absent.tex", **given}))
+        read_method(read_task(None, {"method": "absent.tex", **given}), parsers)

@@ -8,6 +8,7 @@ from xkg.agents.codification.method_text import method_text
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import parse_paper
+from xkg.build.parsing.parsers import Parsers
 
 STEP = "We propose to keep a velocity of all gradients and to move every weight along it. "
 SECTIONS = {
@@ -80,10 +81,10 @@ def test_a_section_that_is_too_long_has_its_beginning(tmp_path: Path) -> None:
     assert "Keeping the velocity (its end)" in (found.note() or "")
 
 
-def test_a_long_paper_without_a_section_named_is_its_method(tmp_path: Path) -> None:
+def test_a_long_paper_without_a_section_named_is_its_method(tmp_path: Path, parsers: Parsers) -> None:
     parsed(tmp_path, {**SECTIONS, "Introduction": "Training is slow, as everybody knows. " * 2000})
     given = {"starter": "s", "run": "r", "metric": "a:max", "method": str(tmp_path / "paper.tex")}
-    method = read_method(read_task(None, given))
+    method = read_method(read_task(None, given), parsers)
     assert "keep a velocity" in method.text
     assert "Training is slow" not in method.text
     assert "the sections on the method are taken" in method.notes[0]

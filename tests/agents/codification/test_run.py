@@ -453,7 +453,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
         {"reason": "All", "edits": [function("train", MOMENTUM)], "places": [place], "changed_settings": []},
     ]
     assert world.run(world.task(mode="single")).result == "A"
-    other = World(tmp_path / "other", world.endpoint)
+    other = World(tmp_path / "other", world.endpoint, world.parsers)
     wanted = {"parts": [{**place, "problem": "say what the variable is"}]}
     note = {
         "file": "train.py",
@@ -480,7 +480,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     result = other.run(other.task(mode="prescribed"))
     assert result.result == "A", result
     assert not other.endpoint.answers
-    third = World(tmp_path / "third", world.endpoint)
+    third = World(tmp_path / "third", world.endpoint, world.parsers)
     checked = {"parts": [{**place, "start_line": 13, "end_line": 18, "problem": ""}]}
     reads = [{"text": "reads train"}, {"text": "reads model"}]
     world.endpoint.answers = [parts(), *reads, edits(skeleton), edits(function("train", MOMENTUM)), checked]

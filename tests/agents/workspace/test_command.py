@@ -9,8 +9,9 @@ from xkg.agents.workspace.command import Commands, cut_middle, packages_for, wit
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable
 from xkg.agents.workspace.outline import outline
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
+from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError
 from xkg.sandbox.isolation.container import ContainerRunner
@@ -178,7 +179,9 @@ def readable(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def test_packages_that_are_given_are_found_and_not_installed(workspace: Workspace, tmp_path: Path) -> None:
+def test_packages_that_are_given_are_found_and_not_installed(
+    workspace: Workspace, tmp_path: Path, parsers: Parsers
+) -> None:
     warn = "import warnings\n\ndef wave():\n    warnings.warn('a strong wave')\n    return 7\n"
     libraries = {"tides/__init__.py": warn, "foam.py": "DEEP = 5\n", "foam-1.0.dist-info/METADATA": ""}
     site = readable(tmp_path / "site", libraries)
@@ -194,8 +197,8 @@ def test_packages_that_are_given_are_found_and_not_installed(workspace: Workspac
             asked.append(imports)
             return Environment(site=None, hash="x")
 
-    with SourceReader() as reader:
-        environment = packages_for(workspace, Maker(), reader, data=data)  # type: ignore[arg-type]
+    reader = SourceReader(parsers)
+    environment = packages_for(workspace, Maker(), reader, data=data)  # type: ignore[arg-type]
     assert asked == [{"numpy": ()}]
     runner = runner_for(SandboxSettings())
     result = Commands(runner, environment, Limits(seconds=20), data).run(workspace, "python train.py")
@@ -246,7 +249,7 @@ def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Co
     assert commands.run(workspace, "sh -c 'exit 3'").exit_code == 3
 
 
-def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace) -> None:
+def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace, parsers: Parsers) -> None:
     asked: list[object] = []
 
     class Maker:
@@ -257,8 +260,8 @@ def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace) ->
     workspace.edit(
         {"extra.py": "import numpy as np\nimport lib.model\nnp.zeros(3)\n", "requirements.txt": "numpy<3\n"}, "n"
     )
-    with SourceReader() as reader:
-        packages_for(workspace, Maker(), reader)  # type: ignore[arg-type]
+    reader = SourceReader(parsers)
+    packages_for(workspace, Maker(), reader)  # type: ignore[arg-type]
     assert asked == [{"numpy": ("zeros",)}, ["numpy<3"]]
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from xkg.agents.workspace.escapes import MOST_DOUBTS, doubts, escapes
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
+from xkg.build.parsing.parsers import Parsers
 
 ESCAPES = [
     ("exec('x = 1')", "exec"),
@@ -56,23 +57,23 @@ def test_plain_code_has_none(text: str) -> None:
     assert escapes(text) == frozenset()
 
 
-def test_only_what_the_starter_did_not_have_counts() -> None:
+def test_only_what_the_starter_did_not_have_counts(parsers: Parsers) -> None:
     before = {"train.py": "import sys\nprint(eval('1'))\n", "model.py": "x = 1\n"}
-    with SourceReader() as reader:
-        assert reader.escapes(before, before) == ()
-        more = {**before, "train.py": before["train.py"] + "y = eval('2')\n", "copy.py": before["train.py"]}
-        assert reader.escapes(before, more) == ()
-        new = {**before, "model.py": "exec('x = 1')\n", "train.py": before["train.py"] + "sys.modules['model']\n"}
-        assert reader.escapes(before, new) == (
-            "model.py begins to use exec: runs text as code",
-            "train.py begins to use sys.modules: reaches into loaded modules",
-        )
+    reader = SourceReader(parsers)
+    assert reader.escapes(before, before) == ()
+    more = {**before, "train.py": before["train.py"] + "y = eval('2')\n", "copy.py": before["train.py"]}
+    assert reader.escapes(before, more) == ()
+    new = {**before, "model.py": "exec('x = 1')\n", "train.py": before["train.py"] + "sys.modules['model']\n"}
+    assert reader.escapes(before, new) == (
+        "model.py begins to use exec: runs text as code",
+        "train.py begins to use sys.modules: reaches into loaded modules",
+    )
 
 
-def test_a_file_that_ends_the_parser_does_not_hide_another() -> None:
-    with SourceReader() as reader:
-        after = {"deep.py": "x = " + "(" * 200_000, "model.py": "exec('1')\n"}
-        assert reader.escapes({}, after) == ("model.py begins to use exec: runs text as code",)
+def test_a_file_that_ends_the_parser_does_not_hide_another(parsers: Parsers) -> None:
+    reader = SourceReader(parsers)
+    after = {"deep.py": "x = " + "(" * 200_000, "model.py": "exec('1')\n"}
+    assert reader.escapes({}, after) == ("model.py begins to use exec: runs text as code",)
 
 
 def test_lines_that_could_deceive_are_for_a_person_to_see() -> None:

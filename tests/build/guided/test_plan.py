@@ -8,6 +8,7 @@ from tests.build.guided.test_stages import SPENT, Builder, failing
 from tests.tiny_world import declined, places
 from xkg.build.guided.plan import PlannedStage, expected_techniques, plan
 from xkg.build.paper.document import Document
+from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import open_paper
 from xkg.config import LlmSettings, Price
 from xkg.errors import AnswerError
@@ -18,8 +19,8 @@ BEFORE = ["extract", "enrich", "overview", "ground", "modularize", "debug", "che
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Builder:
-    return Builder(tmp_path)
+def build(tmp_path: Path, parsers: Parsers) -> Builder:
+    return Builder(tmp_path, parsers)
 
 
 def planned(

@@ -26,6 +26,7 @@ from tests.tiny_world import (
     written_to,
 )
 from xkg.build.context import BuildContext, Built
+from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import build_paper
 from xkg.build.stage_cache import Begun, Event, Progress, StageReport
 from xkg.build.verify import apply
@@ -57,8 +58,9 @@ class Model:
 class Builder:
     """Builds the tiny paper in one folder, with the answers given; a second call is a second build."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, parsers: Parsers) -> None:
         self.world: World = written_to(folder)
+        self.parsers = parsers
         self.kg = folder / "kg"
         self.events: list[Event] = []
         self.model = FakeModel({})
@@ -78,7 +80,16 @@ class Builder:
 
     def context(self, runner: Runner | None = QuickRunner(), model: Model | None = None) -> BuildContext:  # noqa: B008
         settings = settings_for(self.kg, "http://127.0.0.1:9/v1", concurrency=1)
-        return BuildContext(settings, HashEmbedder(), runner, None, self.events.append, (), model)  # type: ignore[arg-type]
+        return BuildContext(
+            settings,
+            HashEmbedder(),
+            runner,
+            None,
+            self.events.append,
+            (),
+            model,
+            self.parsers,  # type: ignore[arg-type]
+        )
 
     @property
     def requests(self) -> list[str]:
@@ -87,8 +98,8 @@ class Builder:
 
 
 @pytest.fixture
-def build(tmp_path: Path) -> Builder:
-    return Builder(tmp_path)
+def build(tmp_path: Path, parsers: Parsers) -> Builder:
+    return Builder(tmp_path, parsers)
 
 
 def failing(error: Exception, technique: str | None = None) -> Callable[[Question], Any]:
@@ -311,7 +322,7 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
     assert finished - {"prune"} <= reused
     assert again.stopped is None
     assert finished.isdisjoint(build.requests)
-    assert timeless(again.bundle) == timeless(Builder(tmp_path / "undisturbed")().bundle)
+    assert timeless(again.bundle) == timeless(Builder(tmp_path / "undisturbed", build.parsers)().bundle)
 
 
 @pytest.mark.parametrize("error", [SPENT, ModelUnavailableError("extract: the endpoint is down"), AnswerError("none")])

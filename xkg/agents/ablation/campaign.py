@@ -4,17 +4,17 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.effects import CRITICAL, Effect, effect, pooled_deviation, unchanged
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
-from xkg.agents.ablation.parsing.client import SourceParser
 from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.report.rows import percent
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, notes_on
@@ -36,10 +36,13 @@ from xkg.agents.ablation.running.slots import Slots
 from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
+from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
 from xkg.files import private_folder
 from xkg.llm.client import LanguageModel
@@ -82,6 +85,7 @@ class Start:
     elsewhere: Elsewhere | None = None
     model: LanguageModel | None = None
     functions: Path | None = None
+    parsers: Parsers = field(default_factory=agent_parsers)
 
 
 def ledger_name(folder: Path) -> str:
@@ -95,11 +99,7 @@ def run_campaign(start: Start) -> Campaign:
     Raises `BaselineError` where the baseline does not run, `InputError` where nothing can be ablated, and what
     workspaces and commands raise."""
     with Slots(start.jobs) as slots:
-        runner = _Runner(start, slots)
-        try:
-            return runner.campaign()
-        finally:
-            runner.close()
+        return _Runner(start, slots).campaign()
 
 
 class _Runner:
@@ -108,7 +108,7 @@ class _Runner:
         self._began = time.monotonic()
         private_folder(start.folder)
         self._operations = Operations(start.folder)
-        self._parser = SourceParser()
+        self._parser = SourceReader(start.parsers)
         self._questions = (
             Questions(start.model, ledger_name(start.folder), self._operations) if start.model is not None else None
         )
@@ -126,9 +126,6 @@ class _Runner:
         self._executed: Mapping[str, Sequence[int]] | None = None
         self._team: Team | None = None
         self._day: str | None = None
-
-    def close(self) -> None:
-        self._parser.close()
 
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
@@ -255,10 +252,11 @@ class _Runner:
         if self._executed is None:
             notes.append("which lines the baseline runs is not known: the traced run did not end")
         techniques = self._start.techniques(self._base.tree)
-        found = self._parser.space(
-            self._texts,
-            self._start.settings(self._base.tree),
-            techniques,
+        found = self._parser.of_files(
+            parsing.space,
+            {"texts": self._texts},
+            settings=self._start.settings(self._base.tree),
+            techniques=techniques,
             given=options_of(self._task),
             metric_keys=metric_keys(self._task),
             metric=self._task.metric,

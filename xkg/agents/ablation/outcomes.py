@@ -50,8 +50,8 @@ class Baseline(Value):
 
 
 class Repair(Value):
-    """A change that makes the baseline run: a version of its workspace, named by `commit`, with the failure that it answers.
-    `in_metric` is what of it is in code that computes the metric."""
+    """A change that makes the baseline run: a version of its workspace, named by `commit`, with the failure that it
+    answers. `in_metric` is what of it is in code that computes the metric."""
 
     commit: str
     cause: str

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from xkg.agents.codification import report
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import Parts
 from xkg.agents.codification.prompting.memory import Taken
 from xkg.agents.codification.prompting.questions import Questions

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of

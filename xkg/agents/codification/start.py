@@ -5,10 +5,11 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from xkg.agents.codification.library import GraphLibrary
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.run import codify, run_name
 from xkg.agents.codification.task import Task, read_method, require_model
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import Commands, packages_for
 from xkg.agents.workspace.related_files import read_related
 from xkg.agents.workspace.starter import read_starter
@@ -47,13 +48,13 @@ def implement(
     starter = read_starter(task.starter, settings.kg / "repositories", roots)
     related = read_related(task.related, starter.files, roots)
     with ExitStack() as opened:
-        library = GraphLibrary(opened.enter_context(closing(Service(settings))), graph=task.graph)
-        method = read_method(task, library.method)
+        parsers = opened.enter_context(agent_parsers())
+        library = GraphLibrary(opened.enter_context(closing(Service(settings, parsers))), graph=task.graph)
+        method = read_method(task, parsers, library.method)
         models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
         name = run_name(task, method, starter, models, related.identity)
         maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
-
-        reader = opened.enter_context(CodeReader())
+        reader = CodeReader(parsers)
 
         def commands(workspace: Workspace) -> Commands:
             environment = packages_for(workspace, maker, reader, data=task.data)

@@ -125,7 +125,7 @@ def _related_beside(name: str, folder: Path, starter: Path) -> str:
     return str(folder / name) if usable and not of_starter and (folder / name).exists() else name
 
 
-def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
+def read_method(task: Task, parsers: Parsers, in_graph: Callable[[str], Method | None] = lambda _: None) -> Method:
     """The method's text. `in_graph` gives the method of a paper or technique of the graph. Raises
     `InputError` for a file that is not there or is empty, and a section that it does not have."""
     name, _, section = task.method.partition("#")
@@ -140,7 +140,7 @@ def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _:
             "an id such as arxiv:1608.04471, or the text"
         )
     if path.suffix.lower() in _PAPERS or path.is_dir():
-        return _of_paper(path, section)
+        return _of_paper(path, section, parsers)
     if path.suffix.lower() not in _TEXTS:
         raise InputError(f"{path}: the method is read from .tex, .md, .pdf, .html or .txt")
     try:
@@ -150,9 +150,8 @@ def read_method(task: Task, in_graph: Callable[[str], Method | None] = lambda _:
     return _bounded(text, str(path))
 
 
-def _of_paper(path: Path, section: str) -> Method:
-    with Parsers() as parsers:
-        document = parsers.paper(path)
+def _of_paper(path: Path, section: str, parsers: Parsers) -> Method:
+    document = parsers.paper(path)
     if not section:
         return _whole_paper(document, path)
     wanted = slug(section.removeprefix("sec:"))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
 from xkg.agents.codification.protected import says
 from xkg.agents.codification.task import Method, Task

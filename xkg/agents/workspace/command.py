@@ -16,7 +16,7 @@ from xkg.agents.workspace.host_paths import without_host_paths
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
 from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError

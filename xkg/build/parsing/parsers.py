@@ -3,23 +3,27 @@
 validated."""
 
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import BaseModel
 
-from xkg.build.code.codebase import DEADLY, Codebase, Module, SkipReason, is_tangled
+from xkg.build.code.codebase import DEADLY, Codebase, Module, is_tangled
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import paper_on_disk
 from xkg.build.parsing.paper_exchange import described, serve_files
 from xkg.build.parsing.source_kind import SourceKind
+from xkg.build.parsing.typed_tasks import answer_of, arguments, named
 from xkg.build.repositories.checkout import Checkout
 from xkg.errors import UnsafeInputError
 from xkg.model import symbol_id
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T")
+V = TypeVar("V", bound=BaseModel)
 
 _TASKS = "xkg.build.parsing.tasks"
 
@@ -35,10 +39,11 @@ _IN_WORDS: dict[Reason, str] = {
 
 
 class Parsers:
-    """Safe to use from several threads. The process ends with the object, if not closed before."""
+    """Safe to use from several threads. The process ends with the object, if not closed before. `tasks` are modules
+    whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
 
-    def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: str = _TASKS) -> None:
-        self._worker = ConfinedWorker((tasks,))
+    def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
+        self._worker = ConfinedWorker((_TASKS, *tasks))
         self._paper, self._repository = paper, repository
 
     def start(self) -> None:
@@ -63,7 +68,7 @@ class Parsers:
         """As `source_kind`; also raises `UnsafeInputError` for a source that exceeds the bounds."""
         return self._of_paper("source-kind", path, SourceKind)
 
-    def _of_paper(self, task: str, path: Path, kind: type[T]) -> T:
+    def _of_paper(self, task: str, path: Path, kind: type[V]) -> V:
         source = paper_on_disk(path)
         try:
             answer = self._worker.call(task, described(source), self._paper, lambda names: serve_files(source, names))
@@ -77,30 +82,25 @@ class Parsers:
         """As `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
         out-of-memory or crashed. Also raises `UnsafeInputError` where there are many of these, or where all files
         together exceed the bounds."""
-        until = time.monotonic() + self._repository.seconds
-        without: dict[str, SkipReason] = {}
         paths = {f.path for f in checkout.files}
-        while True:
-            try:
-                return self._parsed(checkout, without, until)
-            except WorkerDiedError as died:
-                if died.at not in paths or died.at in without:
-                    raise UnsafeInputError(_cannot(checkout.repository.id, died.reason, died.detail)) from died
-                without[died.at] = died.reason
-                if len(without) > MOST_DEADLY or time.monotonic() > until:
-                    named = ", ".join(without)[:500]
-                    raise UnsafeInputError(
-                        f"{checkout.repository.id} cannot be parsed: too many files end the parser ({named}); "
-                        "give the folder of the code alone"
-                    ) from died
+        attempt = partial(self._parsed, checkout)
+        return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
-    def _parsed(self, checkout: Checkout, without: dict[str, SkipReason], until: float) -> Codebase:
+    def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
+        """The answer of one of the functions of `tasks`. Raises `WorkerDiedError` where there is none, or one that the
+        function cannot give."""
+        answer = self._worker.call(named(task), arguments(given), bounds)
+        try:
+            return answer_of(task, answer)
+        except ValueError as error:
+            raise WorkerDiedError("crashed", "", "its answer cannot be read") from error
+
+    def _parsed(self, checkout: Checkout, without: Mapping[str, Reason], bounds: Bounds) -> Codebase:
         modules: list[Module] = []
-        bounds = replace(self._repository, seconds=max(1.0, until - time.monotonic()))
         payload = {
             "repository": checkout.repository.model_dump(mode="json"),
             "files": [list(file) for file in checkout.files],
-            "without": without,
+            "without": dict(without),
         }
         answer = self._worker.call(
             "repository",
@@ -121,6 +121,32 @@ class Parsers:
         except ValueError as error:
             raise WorkerDiedError("crashed", "", "its answer is no parsed repository") from error
         return codebase
+
+
+def without_deadly(
+    name: str,
+    paths: Collection[str],
+    bounds: Bounds,
+    attempt: Callable[[Mapping[str, Reason], Bounds], T],
+    known: Mapping[str, Reason] = {},
+) -> tuple[T, Mapping[str, Reason]]:
+    """What an attempt gives that leaves out the files which ended the process, first those `known`; and these, with the
+    reasons. Raises `UnsafeInputError` where there are many of these, where something else ended it, or where all files
+    together exceed the bounds."""
+    until = time.monotonic() + bounds.seconds
+    without = dict(known)
+    while True:
+        try:
+            return attempt(without, replace(bounds, seconds=max(1.0, until - time.monotonic()))), without
+        except WorkerDiedError as died:
+            if died.at not in paths or died.at in without:
+                raise UnsafeInputError(_cannot(name, died.reason, died.detail)) from died
+            without[died.at] = died.reason
+            if len(without) > MOST_DEADLY or time.monotonic() > until:
+                raise UnsafeInputError(
+                    f"{name} cannot be parsed: too many files end the parser ({', '.join(without)[:500]}); give the "
+                    "folder of the code alone"
+                ) from died
 
 
 def deadly(codebase: Codebase) -> str:

@@ -3,13 +3,9 @@ is imported before the first call, since nothing can be imported afterwards."""
 
 import encodings
 import importlib
-import json
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
-from pydantic import BaseModel
-from pydantic_core import PydanticSerializationError
 from pylatexenc import latex2text, latexwalker
 
 import xkg.build.paper.pdf_html.html
@@ -19,17 +15,18 @@ from xkg.build.code.repository import parse_repository
 from xkg.build.paper.read import parse_opened
 from xkg.build.parsing.paper_exchange import receive_paper
 from xkg.build.parsing.source_kind import source_kind
+from xkg.build.parsing.typed_tasks import dumped
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.model import Repository
 from xkg.sandbox.guest.worker import Call
 
 
 def _paper(call: Call) -> bytes:
-    return _dumped(parse_opened(receive_paper(call.payload, call.read)))
+    return dumped(parse_opened(receive_paper(call.payload, call.read)))
 
 
 def _source_kind(call: Call) -> bytes:
-    return _dumped(source_kind(receive_paper(call.payload, call.read)))
+    return dumped(source_kind(receive_paper(call.payload, call.read)))
 
 
 def _repository(call: Call) -> bytes:
@@ -43,8 +40,8 @@ def _repository(call: Call) -> bytes:
     codebase = parse_repository(checkout, call.mark, call.payload["without"])
     call.mark("")  # serialization belongs to no file
     for module in codebase.modules:
-        call.part(_dumped(module))
-    return _dumped(codebase.model_copy(update={"modules": (), "files": ()}))
+        call.part(dumped(module))
+    return dumped(codebase.model_copy(update={"modules": (), "files": ()}))
 
 
 TASKS: Mapping[str, Callable[[Call], bytes]] = {
@@ -52,21 +49,6 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
     "source-kind": _source_kind,
     "repository": _repository,
 }
-
-
-def _dumped(value: BaseModel) -> bytes:
-    try:
-        return value.model_dump_json().encode()
-    except PydanticSerializationError:  # lone surrogates, which JSON cannot encode
-        return json.dumps(_whole_characters(value.model_dump(mode="python"))).encode()
-
-
-def _whole_characters(value: Any) -> Any:
-    if isinstance(value, str):
-        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
-    if isinstance(value, dict):
-        return {_whole_characters(k): _whole_characters(v) for k, v in value.items()}
-    return [_whole_characters(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def _import_encodings() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.roles.functions import Described, FunctionIndex, FunctionStore, key_of
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.roles.answers import Gap, Hypotheses, Hypothesis, PlaceNamed
 from xkg.agents.ablation.roles.hypotheses import Code, joined, objection
 

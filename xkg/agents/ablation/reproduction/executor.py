@@ -13,13 +13,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import Repair, RunOutcome
-from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.parsing import edited
 from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.reproduction.damaged_files import damaged, empty_folders
 from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listing
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import AnswerError, InputError
@@ -57,7 +58,7 @@ class Executor:
     run: Callable[[Environment], RunOutcome]
     packages: Callable[[str | None], Environment]
     texts: Callable[[], Mapping[str, str]]
-    parser: SourceParser
+    parser: SourceReader
     committed: str | None
     questions: Questions | None = None
     notify: Callable[[str], None] = lambda _: None
@@ -192,7 +193,7 @@ class Executor:
 
     def _changes(self, fix: Fix, texts: Mapping[str, str]) -> dict[str, str]:
         """The files that a fix changes. Raises `EditError`."""
-        changes = dict(self.parser.edited(fix.edits, texts).changed) if fix.edits else {}
+        changes = dict(self.parser.of_edits(edited, fix.edits, texts).changed) if fix.edits else {}
         lines = texts.get(ADDED, "").splitlines()
         for line in fix.requirements:
             try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.roles.answers import Descriptions
 from xkg.agents.ablation.roles.functions import Described, FunctionStore, key_of
 from xkg.agents.workspace.command import cut_middle

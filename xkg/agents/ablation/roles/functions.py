@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.files import private_folder, write_whole
 from xkg.serve.verification.code_excerpt import nearness
 from xkg.store.indexes.text import query_terms

@@ -4,7 +4,7 @@ metric; others are refused."""
 from collections.abc import Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Candidate, Component, LeftOut, Place, Space
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.roles.answers import Hypotheses, Hypothesis, PlaceNamed
 from xkg.model import slug
 

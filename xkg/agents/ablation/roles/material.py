@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place
 from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, Importance
-from xkg.agents.ablation.parsing.client import Function
+from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle

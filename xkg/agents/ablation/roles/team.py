@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from xkg.agents.ablation import parsing
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.outcomes import (
     Analysis,
@@ -17,7 +18,7 @@ from xkg.agents.ablation.outcomes import (
     Lesson,
     Statement,
 )
-from xkg.agents.ablation.parsing.client import Function, SourceParser
+from xkg.agents.ablation.parsing import Function, mutated_files
 from xkg.agents.ablation.questions import Questions, prompt_of
 from xkg.agents.ablation.report import rows
 from xkg.agents.ablation.roles import material
@@ -39,6 +40,7 @@ from xkg.agents.ablation.running.operations import Operations
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.errors import AnswerError, BudgetError, ModelUnavailableError
 from xkg.llm.client import AnswerType
 
@@ -71,7 +73,7 @@ class Team:
     def __init__(
         self,
         questions: Questions,
-        parser: SourceParser,
+        parser: SourceReader,
         operations: Operations,
         store: FunctionStore,
         scene: Scene,
@@ -319,16 +321,16 @@ class Team:
         known = described(functions, records.known, self._store, ask)
         self._index = FunctionIndex(functions, known)
 
-    def _executed_functions(self) -> list[Function]:
+    def _executed_functions(self) -> tuple[Function, ...]:
         """The functions of which the baseline runs a line, where that is known, in the order of files and lines."""
         scene = self._scene
         python = {path: text for path, text in scene.texts.items() if path.endswith(".py")}
-        functions = list(self._parser.functions(python))
+        functions = self._parser.of_files(parsing.functions, {"texts": python})
         if scene.executed is not None:
             ran = {path: set(lines) for path, lines in scene.executed.items()}
-            functions = [
+            functions = tuple(
                 f for f in functions if any(line in ran.get(f.path, ()) for line in range(f.body_line, f.end_line + 1))
-            ]
+            )
         return functions[:_MOST_FUNCTIONS]
 
     def _searched(self, looks: Sequence[str]) -> str:
@@ -354,11 +356,11 @@ class Team:
 
     def _candidate(self, edits: Sequence[FileEdit], without_changes: Candidate) -> Candidate | str:
         try:
-            edited = self._parser.edited(edits, self._scene.texts)
+            change = self._parser.of_edits(parsing.edited, edits, self._scene.texts)
         except EditError as error:
             return str(error)
-        candidate = without_changes.model_copy(update={"replacements": edited.replacements})
-        return self._parser.mutated(candidate, self._scene.texts, self._scene.protected).problem or candidate
+        candidate = without_changes.model_copy(update={"replacements": change.replacements})
+        return mutated_files(self._parser, candidate, self._scene.texts, self._scene.protected).problem or candidate
 
     def _asked(
         self, name: str, kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]

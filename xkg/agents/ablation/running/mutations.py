@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from xkg.agents.ablation.candidates import Candidate, Place
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.failures import Failure
-from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.worktrees import Shared, mutated
 from xkg.agents.ablation.space.exclusions import surely_measures
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as a version of its own workspace, named by `commit`, or why it is none. `places` are what it changes,
-    `measures` names code among them that measures as well as it does something else."""
+    """A candidate as a version of its own workspace, named by `commit`, or why it is none. `places` are what it
+    changes, `measures` names code among them that measures as well as it does something else."""
 
     commit: str | None = None
     diff: str = ""
@@ -30,7 +31,7 @@ class Mutated(Value):
 class Mutations:
     """Of a baseline with these `texts`: `protected` lines compute the metric, `shared` functions they call."""
 
-    parser: SourceParser
+    parser: SourceReader
     bench: Bench
     base: Workspace
     texts: Mapping[str, str]
@@ -45,7 +46,7 @@ class Mutations:
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
         """The candidate in a workspace of its own; None where it is refused before: what changes code that only
         measures. Refused is also what imports something that is not there."""
-        made = self.parser.mutated(candidate, self.texts, self.protected)
+        made = mutated_files(self.parser, candidate, self.texts, self.protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)

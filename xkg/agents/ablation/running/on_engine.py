@@ -13,8 +13,9 @@ from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.task import Task
+from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.repositories.branch import TreeFile
@@ -81,7 +82,8 @@ class RunCandidates:
                     workspace, candidate.seed, changed=candidate.changed
                 )
 
-        with SourceReader() as reader:
+        with agent_parsers() as parsers:
+            reader = SourceReader(parsers)
             yield run
 
 

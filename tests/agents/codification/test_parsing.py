@@ -1,14 +1,13 @@
 """What an agent changed is found in the confined process as without it; what cannot be parsed counts as changed."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.agents.codification.runs import MODEL, TRAIN
-from xkg.agents.codification.parsing.client import CodeReader
+from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.protected import changed_settings, settings
 from xkg.agents.workspace.evaluation import changed_evaluation, evaluation
 from xkg.agents.workspace.metric import Metric
+from xkg.build.parsing.parsers import Parsers
 from xkg.sandbox.isolation.confined_worker import Bounds
 
 METRIC = Metric.parse(r"final loss: ([\d.]+):min")
@@ -18,10 +17,9 @@ HUGE = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"
 SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[CodeReader]:
-    with CodeReader(Bounds(step_seconds=0.5, seconds=100)) as made:
-        yield made
+@pytest.fixture
+def reader(parsers: Parsers) -> CodeReader:
+    return CodeReader(parsers, Bounds(step_seconds=0.5, seconds=100))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """The confined process finds what the parsers find, and stands what would end them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,10 +8,11 @@ from xkg.agents.workspace.command import packages_for
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline, outline
-from xkg.agents.workspace.parsing import client
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
+from xkg.build.parsing import parsers
+from xkg.build.parsing.parsers import Parsers
 from xkg.build.requirements import requirement_lines
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
@@ -20,7 +20,7 @@ from xkg.sandbox.isolation.confined_worker import Bounds
 from xkg.sandbox.runner import Environment
 
 BOUNDS = Bounds(step_seconds=0.5, seconds=100)
-EXAMPLE = Path(__file__).parents[4] / "examples/svgd/code"
+EXAMPLE = Path(__file__).parents[3] / "examples/svgd/code"
 TEXTS = {str(path.relative_to(EXAMPLE)): path.read_text() for path in EXAMPLE.rglob("*") if path.is_file()}
 SLOW = "x = (" + "a<" * 950_000 + "a)\n"
 DIVISION = f"x = 0x{'f' * 3_000_000} // 0x{'7' * 1_500_000}\n"
@@ -39,10 +39,9 @@ TANGLED = {
 }
 
 
-@pytest.fixture(scope="module")
-def reader() -> Iterator[SourceReader]:
-    with SourceReader(BOUNDS) as made:
-        yield made
+@pytest.fixture
+def reader(parsers: Parsers) -> SourceReader:
+    return SourceReader(parsers, BOUNDS)
 
 
 class Maker:
@@ -93,24 +92,26 @@ def test_an_edit_that_ends_the_parser_is_refused(reader: SourceReader) -> None:
         reader.applied([FileEdit(file="a.py", kind="function", target="g", text="")], {"a.py": "def f(): pass\n"})
 
 
-def test_a_run_goes_on_without_what_cannot_be_parsed(workspace: Workspace) -> None:
+def test_a_run_goes_on_without_what_cannot_be_parsed(workspace: Workspace, reader: SourceReader) -> None:
     workspace.edit({**BOMBS, **TANGLED, "a.py": "import numpy\n", "requirements.txt": "numpy<3\n"}, "bombs")
     maker = Maker()
-    with SourceReader(BOUNDS) as reader:
-        made = packages_for(workspace, maker, reader)  # type: ignore[arg-type]
-        assert maker.imports == {"numpy": ()}
-        assert maker.lines == ["numpy<3"]
-        note = "slow.py cannot be parsed (too-slow): the packages that it asks for are unknown"
-        assert made.notes == ("of the maker", note)
-        assert reader.outlines({"slow.py": SLOW, "b.py": DIVISION, "a.py": "x = 1\n"})["a.py"].executable == {1}
-        assert packages_for(workspace, None, reader).notes == (note,)
-        assert reader.left_out == {"slow.py": "too-slow", "b.py": "too-slow"}
+    made = packages_for(workspace, maker, reader)  # type: ignore[arg-type]
+    assert maker.imports == {"numpy": ()}
+    assert maker.lines == ["numpy<3"]
+    note = "slow.py cannot be parsed (too-slow): the packages that it asks for are unknown"
+    assert made.notes == ("of the maker", note)
+    assert reader.outlines({"slow.py": SLOW, "b.py": DIVISION, "a.py": "x = 1\n"})["a.py"].executable == {1}
+    assert packages_for(workspace, None, reader).notes == (note,)
+    assert reader.left_out == {"slow.py": "too-slow", "b.py": "too-slow"}
 
 
 def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "MOST_DEADLY", 1)
+    monkeypatch.setattr(parsers, "MOST_DEADLY", 1)
     many = {f"slow{i}.py": SLOW for i in range(2)}
-    with pytest.raises(UnsafeInputError, match=r"^the code cannot be parsed \(.+ at slow\d\.py\): give the folder"):
+    with pytest.raises(
+        UnsafeInputError,
+        match=r"^the code cannot be parsed: too many files end .*\(slow\d\.py, slow\d\.py\); give",
+    ):
         reader.packages(many, {})
 
 

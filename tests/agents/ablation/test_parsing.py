@@ -1,16 +1,16 @@
 """The confined process finds what the parsers find, and stands what would end them."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.ablation.parsing.client import SourceParser
+from xkg.agents.ablation.parsing import edited, functions, mutated_files, space
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.ablation.task import parse_metric
 from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.build.code.settings import Setting
+from xkg.build.parsing.parsers import Parsers
 from xkg.sandbox.isolation.confined_worker import Bounds
 
 TRAIN = """\
@@ -38,63 +38,79 @@ SETTING = Setting(path="conf.yaml", line=1, name="dropout", value="0.2")
 TEXTS = {"train.py": TRAIN, "conf.yaml": "dropout: 0.2\n", "old.py": "print 1\n"}
 
 
-@pytest.fixture(scope="module")
-def parser() -> Iterator[SourceParser]:
-    made = SourceParser(Bounds(step_seconds=2, seconds=60, memory_mb=1024))
-    yield made
-    made.close()
+@pytest.fixture
+def parser(parsers: Parsers) -> SourceReader:
+    return SourceReader(parsers, Bounds(step_seconds=2, seconds=60, memory_mb=1024))
 
 
-def test_the_space_is_the_one_that_is_found_without_it(parser: SourceParser) -> None:
-    found = parser.space(TEXTS, [SETTING], (), given=["--seed"], metric_keys=["error"], metric=METRIC, executed=None)
-    space, protected, shared = find_space(
+def test_the_space_is_the_one_that_is_found_without_it(parser: SourceReader) -> None:
+    found = parser.of_files(
+        space,
+        {"texts": TEXTS},
+        settings=[SETTING],
+        techniques=(),
+        given=["--seed"],
+        metric_keys=["error"],
+        metric=METRIC,
+        executed=None,
+    )
+    expected, protected, shared = find_space(
         [PythonSource("train.py", TRAIN)], [SETTING], TEXTS, (), given=["--seed"], metric_keys=["error"], metric=METRIC
     )
-    assert found.space == space
+    assert found.space == expected
     assert found.protected == tuple(protected)
     assert found.shared == tuple(shared)
     assert found.unparsed == ("old.py",)
-    assert {c.name for c in space.components} >= {"beta", "dropout"}
+    assert {c.name for c in expected.components} >= {"beta", "dropout"}
 
 
-def test_a_file_that_ends_the_parser_is_left_out(parser: SourceParser) -> None:
+def test_a_file_that_ends_the_parser_is_left_out(parser: SourceReader) -> None:
     bombs = {"deep.py": "x = " + "(" * 400_000, "slow.py": "x = " + "-" * 900_000 + "1\n"}
-    found = parser.space({**TEXTS, **bombs}, (), (), given=(), metric_keys=(), metric=METRIC, executed=None)
+    found = parser.of_files(
+        space,
+        {"texts": {**TEXTS, **bombs}},
+        settings=(),
+        techniques=(),
+        given=(),
+        metric_keys=(),
+        metric=METRIC,
+        executed=None,
+    )
     assert {"old.py", *bombs} == set(found.unparsed)
     assert any(c.name == "beta" for c in found.space.components)
 
 
-def test_functions_have_their_lines_and_source(parser: SourceParser) -> None:
-    rate, loss = parser.functions(TEXTS)
+def test_functions_have_their_lines_and_source(parser: SourceReader) -> None:
+    rate, loss = parser.of_files(functions, {"texts": TEXTS})
     assert (rate.name, rate.start_line, rate.body_line, rate.end_line) == ("Model.rate", 5, 7, 7)
     assert loss.source == "def loss(a, b, weight=0.5):\n    return a + weight * b"
 
 
-def test_edits_become_replacements_that_make_the_same_file(parser: SourceParser) -> None:
+def test_edits_become_replacements_that_make_the_same_file(parser: SourceReader) -> None:
     edit = FileEdit(file="train.py", kind="replace", target="a + weight * b", text="a")
-    edited = parser.edited([edit], TEXTS)
+    change = parser.of_edits(edited, [edit], TEXTS)
     place = Place(path="train.py", start_line=10, end_line=11)
     candidate = Candidate(
         component="c", kind="toggle", value="", baseline_value="", places=(place,), description="d",
-        replacements=edited.replacements,
+        replacements=change.replacements,
     )  # fmt: skip
-    mutated = parser.mutated(candidate, TEXTS, ())
+    mutated = mutated_files(parser, candidate, TEXTS, ())
     assert mutated.failure is None
-    assert mutated.after == edited.changed
-    assert mutated.diff == edited.diff
+    assert mutated.after == change.changed
+    assert mutated.diff == change.diff
     assert "-    return a + weight * b\n+    return a\n" in mutated.diff
     elsewhere = candidate.model_copy(update={"places": (place.model_copy(update={"end_line": 10}),)})
-    assert parser.mutated(elsewhere, TEXTS, ()).failure == "refused"
-    assert parser.mutated(candidate, TEXTS, (place,)).failure == "refused"
+    assert mutated_files(parser, elsewhere, TEXTS, ()).failure == "refused"
+    assert mutated_files(parser, candidate, TEXTS, (place,)).failure == "refused"
 
 
-def test_edits_that_do_not_apply(parser: SourceParser) -> None:
+def test_edits_that_do_not_apply(parser: SourceReader) -> None:
     with pytest.raises(EditError, match=r"no text file 'other\.py'"):
-        parser.edited([FileEdit(file="other.py", kind="replace", target="a", text="b")], TEXTS)
+        parser.of_edits(edited, [FileEdit(file="other.py", kind="replace", target="a", text="b")], TEXTS)
     with pytest.raises(EditError, match="outside"):
-        parser.edited([FileEdit(file="../x.py", kind="file", target="", text="b")], TEXTS)
+        parser.of_edits(edited, [FileEdit(file="../x.py", kind="file", target="", text="b")], TEXTS)
     stale = Candidate(
         component="c", kind="toggle", value="", baseline_value="", places=(), description="d",
         replacements=(Replacement(path="train.py", start=0, end=6, old="export", new="x"),),
     )  # fmt: skip
-    assert parser.mutated(stale, TEXTS, ()).failure == "does not apply"
+    assert mutated_files(parser, stale, TEXTS, ()).failure == "does not apply"

@@ -1,0 +1,166 @@
+"""What is in a repository's code, and what a change makes of it, found in the confined process: neither our parsers nor
+those of the standard library read untrusted source in this one."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+
+from xkg.agents.ablation import mutation
+from xkg.agents.ablation.candidates import Candidate, Component, Place, Replacement, Space
+from xkg.agents.ablation.changed_code import ChangedPlace, NewImport, changed_places, new_imports
+from xkg.agents.ablation.checks import refusal
+from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.space import find_space
+from xkg.agents.workspace.edits import EditError, FileEdit, applied
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.parsing import Refused, SourceReader, Texts, Without, marked
+from xkg.build.code.settings import Setting
+from xkg.build.parsing.typed_tasks import Mark, tasks
+from xkg.sandbox.isolation.confined_worker import WorkerDiedError
+from xkg.value import Value
+
+
+class ParsedSpace(Value):
+    """`protected` are the lines that compute the metric, `shared` the functions that these call and the method may too,
+    `unparsed` the files that were left out."""
+
+    space: Space
+    protected: tuple[Place, ...]
+    shared: tuple[Place, ...]
+    unparsed: tuple[str, ...]
+
+
+class Function(Value):
+    """A function of the repository: 1-based inclusive lines, its decorators included. From `body_line` on lines run
+    only where it is called."""
+
+    path: str
+    name: str
+    start_line: int
+    end_line: int
+    body_line: int
+    source: str
+
+    @property
+    def place(self) -> Place:
+        return Place(path=self.path, start_line=self.start_line, end_line=self.end_line, symbol=self.name)
+
+
+class MutatedFiles(Value):
+    """`after` are the files that change, with their new text; with a `failure` the candidate must not be run. `places`
+    are what differs in them, `imports` those that are new."""
+
+    after: Mapping[str, str] = {}
+    diff: str = ""
+    failure: Failure | None = None
+    problem: str | None = None
+    places: tuple[ChangedPlace, ...] = ()
+    imports: tuple[NewImport, ...] = ()
+
+
+class EditedFiles(Value):
+    """The files that edits change, and the same change as replacements of the texts before."""
+
+    changed: dict[str, str]
+    replacements: tuple[Replacement, ...]
+    diff: str
+
+
+def space(
+    mark: Mark,
+    texts: Texts,
+    settings: Sequence[Setting],
+    techniques: Sequence[Component],
+    given: Sequence[str],
+    metric_keys: Sequence[str],
+    metric: Metric,
+    executed: Mapping[str, frozenset[int]] | None,
+    without: Without,
+) -> ParsedSpace:
+    """As `find_space`, of the files that parse."""
+    unparsed = [path for path in without if path.endswith(".py")]
+    sources = list(_sources(mark, texts, without, unparsed))
+    mark("")
+    found, protected, shared = find_space(
+        sources, settings, texts, techniques, given=given, metric_keys=metric_keys, metric=metric, executed=executed
+    )
+    return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
+
+
+def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
+    """Every function with its lines and its source."""
+    found = []
+    for source in _sources(mark, texts, without, []):
+        lines = source.text.split("\n")
+        for name, node in source.functions:
+            start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            end = node.end_lineno or node.lineno
+            found.append(
+                Function(
+                    path=source.path,
+                    name=name,
+                    start_line=start,
+                    end_line=end,
+                    body_line=node.body[0].lineno,
+                    source="\n".join(lines[start - 1 : end]),
+                )
+            )
+    return tuple(found)
+
+
+def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
+    """The files that a candidate changes, their diff, and why it must not be run."""
+    try:
+        after = mutation.apply(candidate.replacements, texts)
+    except mutation.MutationError as error:
+        return MutatedFiles(failure="does not apply", problem=str(error))
+    diff = mutation.unified_diff(texts, after)
+    if (problem := refusal(candidate, texts, after, protected)) is not None:
+        return MutatedFiles(after=after, diff=diff, failure="refused", problem=problem)
+    places, imports = changed_places(texts, after), new_imports(texts, after)
+    return MutatedFiles(after=after, diff=diff, places=tuple(places), imports=tuple(imports))
+
+
+def edited(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> EditedFiles | Refused:
+    """The files that edits change, the same as replacements, and the diff; or what is wrong with the edits."""
+    mark("edits")
+    try:
+        changed = applied(texts, edits)
+    except EditError as error:
+        return Refused(problem=str(error))
+    before = {path: texts.get(path, "") for path in changed}
+    replacements = (each for path, text in changed.items() for each in _replacements(path, before[path], text))
+    return EditedFiles(changed=changed, replacements=tuple(replacements), diff=mutation.unified_diff(before, changed))
+
+
+def _replacements(path: str, old: str, new: str) -> Iterator[Replacement]:
+    """The change as replacements of whole lines."""
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    starts = [0]
+    for line in before:
+        starts.append(starts[-1] + len(line))
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag != "equal":
+            old_text, new_text = "".join(before[i1:i2]), "".join(after[j1:j2])
+            yield Replacement(path=path, start=starts[i1], end=starts[i2], old=old_text, new=new_text)
+
+
+def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) -> Iterator[PythonSource]:
+    """The Python files that parse; the paths of the others are added to `unparsed`."""
+    for path, text in marked(mark, {path: text for path, text in texts.items() if path.endswith(".py")}, without):
+        try:
+            yield PythonSource(path, text)
+        except SyntaxError:
+            unparsed.append(path)
+
+
+TASKS = tasks(space, functions, mutated, edited)
+
+
+def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:
+    """What a candidate makes of the files, checked as `refusal` does."""
+    changed = {r.path: texts[r.path] for r in candidate.replacements if r.path in texts}
+    try:
+        return reader.ask(mutated, texts=changed, candidate=candidate, protected=protected)
+    except WorkerDiedError as died:
+        return MutatedFiles(failure="refused", problem=f"it cannot be parsed ({died.reason})")

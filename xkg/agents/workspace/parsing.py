@@ -1,0 +1,275 @@
+"""What is in a workspace's files, and what edits make of them, found in the confined process: no parser reads untrusted
+source in this one."""
+
+import base64
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from xkg.agents.workspace import edits as file_edits
+from xkg.agents.workspace import escapes as means
+from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.evaluation import changed_evaluation, evaluation, may_measure
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.outline import Outline, outline
+from xkg.build.parsing.parsers import Parsers, without_deadly
+from xkg.build.parsing.typed_tasks import Mark, tasks
+from xkg.build.requirements import requirement_lines
+from xkg.build.slicing.scoping.imported_names import imported_packages
+from xkg.errors import MissingMetricError, NotANumberError
+from xkg.sandbox.isolation.confined_worker import Bounds, Reason, WorkerDiedError
+from xkg.value import Value
+
+T = TypeVar("T")
+Texts = Mapping[str, str]
+Without = Mapping[str, Reason]
+"""Files that ended the process, which a task passes over."""
+
+BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
+
+
+class StatedPackages(Value):
+    """`imports` are top-level packages with the names that are used of each, `lines` the requirements that files state.
+    `unknown` are files that ended the parser, with the reason: what they ask for is in neither."""
+
+    imports: dict[str, tuple[str, ...]]
+    lines: tuple[str, ...]
+    unknown: Mapping[str, Reason] = {}
+
+
+class Edited(Value):
+    """The new texts of the files that edits change."""
+
+    changed: dict[str, str]
+
+
+class MetricValue(Value):
+    """The value of a metric, or why there is none, or why it is not a number."""
+
+    value: float | None = None
+    missing: str | None = None
+    no_number: str | None = None
+
+
+class Refused(Value):
+    """Why edits do not apply."""
+
+    problem: str
+
+
+def packages(mark: Mark, sources: Texts, requirements: Texts, without: Without) -> StatedPackages:
+    """What the Python files import, and the lines of the files that state requirements."""
+    imports = imported_packages(text for _, text in marked(mark, sources, without))
+    stated = {path: text for path, text in requirements.items() if path not in without}
+    return StatedPackages(imports=imports, lines=tuple(requirement_lines(stated, mark)), unknown=without)
+
+
+def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
+    """The outline of each file, an empty one for what is no Python."""
+    python = {path: text for path, text in texts.items() if path.endswith(".py")}
+    return {path: Outline() for path in texts} | {path: outline(text) for path, text in marked(mark, python, without)}
+
+
+def applied(mark: Mark, texts: Texts, edits: Sequence[FileEdit]) -> Edited | Refused:
+    """The files that edits change, or what is wrong with the edits."""
+    mark("edits")
+    try:
+        return Edited(changed=file_edits.applied(texts, edits))
+    except EditError as error:
+        return Refused(problem=str(error))
+
+
+def evaluation_changes(
+    mark: Mark,
+    before: Texts,
+    changed: Texts,
+    gone: Sequence[str],
+    metric: Metric,
+    protect: Sequence[str],
+    without: Without,
+) -> tuple[str, ...]:
+    """The parts of the starter's evaluation that changed. New files that cannot be parsed may assign over any of it."""
+
+    def parts(files: Texts) -> dict[str, dict[str, str]]:
+        found: dict[str, dict[str, str]] = {}
+        for path, text in files.items():
+            mark(path)
+            found[path] = evaluation({path: text}, metric, protect, set(without))
+        return found
+
+    def joined(parts: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+        return dict(sorted(item for of in parts.values() for item in of.items()))
+
+    starter = parts(before)
+    digests = joined(starter)
+    now = joined({path: of for path, of in starter.items() if path not in gone} | parts(changed))
+    changes = changed_evaluation(digests, now, {})
+    for path, text in changed.items():
+        if path in without:
+            changes += [] if path in before else [f"{path} cannot be parsed"]
+            continue
+        mark(path)
+        changes += changed_evaluation(digests, digests, {path: text}, {path: before[path]} if path in before else {})
+    return tuple(changes)
+
+
+def escapes(mark: Mark, before: Texts, after: Texts, without: Without) -> tuple[str, ...]:
+    """Means that changed files begin to use; of a new file, those that no file had."""
+    old = {path: means.escapes(text) for path, text in marked(mark, before, without)}
+    anywhere = frozenset[str]().union(*old.values())
+    return tuple(
+        f"{path} begins to use {each}"
+        for path, text in marked(mark, after, without)
+        for each in sorted(means.escapes(text) - old.get(path, anywhere))
+    )
+
+
+def doubts(
+    mark: Mark, texts: Texts, lines: Mapping[str, set[int]], metric: float | None, without: Without
+) -> tuple[str, ...]:
+    """What a person should look at in the added lines."""
+    files = marked(mark, texts, without)
+    found = [line for path, text in files for line in means.doubts(path, text, lines[path], metric)]
+    return tuple(found[: means.MOST_DOUBTS])
+
+
+def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> MetricValue:
+    """The value of a metric in the output and files (in Base64) of a run. Its pattern may backtrack for hours."""
+    mark("metric")
+    try:
+        contents = {path: base64.b64decode(text) for path, text in files.items()}
+        return MetricValue(value=metric.read(output, contents))
+    except MissingMetricError as error:
+        return MetricValue(missing=str(error))
+    except NotANumberError as error:
+        return MetricValue(no_number=str(error))
+
+
+def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, str]]:
+    """The files to parse, each announced."""
+    for path, text in sorted(texts.items()):
+        if path not in without:
+            mark(path)
+            yield path, text
+
+
+TASKS = tasks(packages, outlines, applied, evaluation_changes, escapes, doubts, metric_value)
+
+
+class SourceReader:
+    """Asks the process for one run. Safe to use from several threads. `left_out` are the files that ended a call, and
+    why; they count as files that are not Python."""
+
+    def __init__(self, parsers: Parsers, bounds: Bounds = BOUNDS) -> None:
+        self._parsers = parsers
+        self._bounds = bounds
+        self._deadly: dict[tuple[str, bytes], Reason] = {}
+        self.left_out: dict[str, Reason] = {}
+
+    def packages(self, sources: Texts, requirements: Texts) -> StatedPackages:
+        """As `imported_packages` of the Python `sources` and `requirement_lines` of the files `requirements` (path →
+        text), without what ends the parser. Raises `UnsafeInputError` for files that exceed the bounds."""
+        return self.of_files(packages, {"sources": sources, "requirements": requirements})
+
+    def outlines(self, texts: Texts) -> dict[str, Outline]:
+        """As `outline`, of each Python file by its path; an empty one for what is no Python. Raises
+        `UnsafeInputError`."""
+        return self.of_files(outlines, {"texts": texts}) if texts else {}
+
+    def evaluation_changes(
+        self, before: Texts, after: Texts, metric: Metric, protect: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """The parts of the evaluation of the texts `before` that are others in the texts `after`, as
+        `changed_evaluation`. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        starter = {path: text for path, text in before.items() if may_measure(path, protect)}
+        changed = {
+            path: text for path, text in after.items() if before.get(path) != text and may_measure(path, protect)
+        }
+        gone = [path for path in starter if path not in after]
+        if not changed and not gone:
+            return ()
+        texts = {"before": starter, "changed": changed}
+        return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
+
+    def escapes(self, before: Texts, after: Texts) -> tuple[str, ...]:
+        """The means around the fingerprint of the evaluation that the texts `after` begin to use
+        (`xkg.agents.workspace.escapes`): in a file of `before` those that it did not have, in a new one those that none
+        had. Raises `UnsafeInputError` for texts that exceed the bounds."""
+        python = {path: text for path, text in after.items() if path.endswith(".py") and before.get(path) != text}
+        if not python:
+            return ()
+        known = {
+            path: text
+            for path, text in before.items()
+            if path.endswith(".py") and (path in python or not python.keys() <= before.keys())
+        }
+        return self.of_files(escapes, {"before": known, "after": python})
+
+    def doubts(self, texts: Texts, lines: Mapping[str, Collection[int]], metric: float | None) -> tuple[str, ...]:
+        """What a person should look at in the added `lines` of Python files, as
+        `xkg.agents.workspace.escapes.doubts`. Raises `UnsafeInputError`."""
+        python = {path: texts[path] for path in lines if path.endswith(".py") and path in texts}
+        added = {path: lines[path] for path in python}
+        return self.of_files(doubts, {"texts": python}, lines=added, metric=metric) if python else ()
+
+    def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
+        """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the
+        bounds."""
+        return self.of_edits(applied, edits, texts).changed
+
+    def metric(self, metric: Metric, output: str, files: Mapping[str, bytes]) -> float:
+        """The value of a metric in the output and files of a run, as `Metric.read`; also raises `MissingMetricError` if
+        that exceeds the bounds."""
+        encoded = {path: base64.b64encode(content).decode() for path, content in files.items()}
+        try:
+            found = self.ask(metric_value, metric=metric, output=output, files=encoded)
+        except WorkerDiedError as died:
+            raise MissingMetricError(_unread(metric, died.reason, self._bounds)) from died
+        if found.no_number is not None:
+            raise NotANumberError(found.no_number)
+        if found.value is None:
+            raise MissingMetricError(found.missing or "the run left no value of the metric")
+        return found.value
+
+    def ask(self, task: Callable[..., T], **given: object) -> T:
+        """The answer of a task. Raises `WorkerDiedError`."""
+        return self._parsers.ask(task, self._bounds, **given)
+
+    def of_edits(self, task: Callable[..., T | Refused], edits: Sequence[FileEdit], texts: Texts) -> T:
+        """The answer of a task to edits and the files that they name. Raises `EditError`."""
+        named = {edit.file: texts[edit.file] for edit in edits if edit.file in texts}
+        try:
+            answer = self.ask(task, texts=named, edits=edits)
+        except WorkerDiedError as died:
+            raise EditError(f"the edited file cannot be parsed ({died.reason})") from died
+        if isinstance(answer, Refused):
+            raise EditError(answer.problem)
+        return answer
+
+    def of_files(self, task: Callable[..., T], texts: Mapping[str, Texts], **given: object) -> T:
+        """The answer of a task for all files of `texts` but those that end the process: the task marks each file by its
+        path, and passes over those of `without`. Raises `UnsafeInputError`."""
+        keys: dict[str, set[tuple[str, bytes]]] = {}
+        for path, text in (item for of in texts.values() for item in of.items()):
+            keys.setdefault(path, set()).add((path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()))
+        known = {path: self._deadly[key] for path, of in keys.items() for key in of if key in self._deadly}
+
+        def attempt(without: Mapping[str, Reason], bounds: Bounds) -> T:
+            return self._parsers.ask(task, bounds, **texts, **given, without=without)
+
+        found, without = without_deadly("the code", keys, self._bounds, attempt, known)
+        for path in without.keys() - known.keys():
+            self.left_out[path] = without[path]
+            if len(keys[path]) == 1:  # else one of its versions may be harmless
+                self._deadly |= dict.fromkeys(keys[path], without[path])
+        return found
+
+
+def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
+    place = f"the pattern {metric.key!a}" if metric.source == "output" else f"{metric.path}#{metric.key}"
+    if reason == "too-slow" and metric.source == "output":
+        return (
+            f"{place} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions into it, such as "
+            "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
+        )
+    return f"{place} cannot be read ({reason}): print or store less beside the number"

@@ -1,0 +1,61 @@
+"""Functions for the confined process whose arguments and answers are values, sent as JSON."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any, TypeVar, cast, get_type_hints
+
+from pydantic import TypeAdapter, validate_call
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from xkg.sandbox.guest.worker import Call
+
+T = TypeVar("T")
+
+Mark = Callable[[str], None]
+"""Announces the file that a function works on next; '' for the whole."""
+
+
+def named(function: Callable[..., object]) -> str:
+    """The name of a function among all tasks."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def tasks(*functions: Callable[..., object]) -> Mapping[str, Callable[[Call], bytes]]:
+    """A table of functions for `ConfinedWorker`; each takes a `Mark`, then its arguments by name."""
+    return {named(function): partial(_run, validate_call(function)) for function in functions}
+
+
+def arguments(given: Mapping[str, object]) -> Any:
+    """The arguments of a function as a JSON value."""
+    return to_jsonable_python(given)
+
+
+def answer_of(function: Callable[..., T], answer: bytes) -> T:
+    """What a function returned. Raises `ValueError` for bytes that it cannot have returned."""
+    return cast(T, _returned(function).validate_json(answer))
+
+
+def dumped(value: object) -> bytes:
+    """A value as JSON; lone surrogates, which JSON cannot encode, are replaced."""
+    try:
+        return to_json(value)
+    except PydanticSerializationError:
+        return json.dumps(_whole_characters(to_jsonable_python(value))).encode()
+
+
+def _run(function: Callable[..., object], call: Call) -> bytes:
+    return dumped(function(call.mark, **call.payload))
+
+
+@cache
+def _returned(function: Callable[..., object]) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(function)["return"])
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in value)
+    if isinstance(value, dict):
+        return {_whole_characters(k): _whole_characters(v) for k, v in value.items()}
+    return [_whole_characters(v) for v in value] if isinstance(value, (list, tuple)) else value
