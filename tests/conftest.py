@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.agents.workspace.recorded_commands import RecordedCommands
 from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
 from xkg.agents.parsers import agent_parsers
 from xkg.build.parsing.parsers import Parsers
@@ -58,6 +59,13 @@ def parsers() -> Iterator[Parsers]:
     """The confined process of builds and agents, started once."""
     with agent_parsers() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def recorded_commands(tmp_path_factory: pytest.TempPathFactory) -> type[RecordedCommands]:
+    """A fake sandbox that runs each command over the same files once."""
+    folder = tmp_path_factory.mktemp("recordings")
+    return type("RecordedCommands", (RecordedCommands,), {"recordings": folder})
 
 
 @pytest.fixture

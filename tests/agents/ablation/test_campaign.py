@@ -5,20 +5,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.agents.workspace.recorded_commands import RecordedCommands
 from xkg.agents.ablation.campaign import Start, run_campaign
-from xkg.agents.ablation.outcomes import Campaign
 from xkg.agents.ablation.report.html import html
 from xkg.agents.ablation.report.latex import latex
 from xkg.agents.ablation.report.markdown import markdown
+from xkg.agents.ablation.running import bench
 from xkg.agents.ablation.task import Task, read_task
 from xkg.agents.workspace.apply import branch
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
+from xkg.build.parsing.parsers import Parsers
 from xkg.commands.ablate import ablate
 from xkg.config import SandboxSettings, Settings
 from xkg.errors import BaselineError, InputError, StoreBusyError
@@ -67,10 +69,15 @@ def repository(tmp_path: Path) -> Path:
     folder = tmp_path / "repo"
     folder.mkdir()
     (folder / "train.py").write_text(TRAIN)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
     return folder
+
+
+@pytest.fixture
+def git_repository(repository: Path) -> Path:
+    git(repository, "init", "-q")
+    git(repository, "add", ".")
+    git(repository, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return repository
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -89,26 +96,39 @@ def task_of(repository: Path, **more: object) -> Task:
     return read_task(None, flags)
 
 
-def start_of(task: Task, folder: Path, lines: list[str]) -> Start:
-    return Start(
-        task=task,
-        starter=read_starter(task.repo, folder / "cache"),
-        folder=folder,
-        runner=runner_for(SandboxSettings()),
-        packages=None,
-        jobs=2,
-        notify=lines.append,
-    )
+StartOf = Callable[[Task, Path], Start]
 
 
-def campaign_of(task: Task, folder: Path, lines: list[str] | None = None) -> Campaign:
-    folder.mkdir(exist_ok=True)
-    return run_campaign(start_of(task, folder, [] if lines is None else lines))
+@pytest.fixture
+def real_start_of(parsers: Parsers) -> StartOf:
+    """Starts campaigns in the real sandbox."""
+
+    def start_of(task: Task, folder: Path) -> Start:
+        folder.mkdir(exist_ok=True)
+        return Start(
+            task=task,
+            starter=read_starter(task.repo, folder / "cache"),
+            folder=folder,
+            runner=runner_for(SandboxSettings()),
+            packages=None,
+            jobs=2,
+            parsers=parsers,
+        )
+
+    return start_of
 
 
-def test_what_matters_is_told_from_what_does_not(repository: Path, tmp_path: Path) -> None:
-    before = {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()}
-    campaign = campaign_of(task_of(repository), tmp_path / "run")
+@pytest.fixture
+def start_of(
+    real_start_of: StartOf, monkeypatch: pytest.MonkeyPatch, recorded_commands: type[RecordedCommands]
+) -> StartOf:
+    monkeypatch.setattr(bench, "Commands", recorded_commands)
+    return real_start_of
+
+
+def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path: Path, real_start_of: StartOf) -> None:
+    before = {path: path.read_bytes() for path in git_repository.rglob("*") if path.is_file()}
+    campaign = run_campaign(real_start_of(task_of(git_repository), tmp_path / "run"))
     assert len(campaign.baseline.values) == 3
     assert not campaign.baseline.exact
     by_name = {i.component.name: i for i in campaign.importances()}
@@ -124,10 +144,10 @@ def test_what_matters_is_told_from_what_does_not(repository: Path, tmp_path: Pat
     assert inert.no_effect  # the same value with the same seed
     assert not any("evaluate" in o.diff.partition("@@")[2].partition("\n")[2] and "-    return" in o.diff
                    for o in campaign.outcomes)  # fmt: skip
-    assert {path: path.read_bytes() for path in repository.rglob("*") if path.is_file()} == before
+    assert {path: path.read_bytes() for path in git_repository.rglob("*") if path.is_file()} == before
     # What was done is not done again, and gives the same.
     seconds = [run.seconds for o in campaign.outcomes for run in o.runs]
-    again = campaign_of(task_of(repository), tmp_path / "run")
+    again = run_campaign(real_start_of(task_of(git_repository), tmp_path / "run"))
     assert [run.seconds for o in again.outcomes for run in o.runs] == seconds
     assert [o.id for o in again.outcomes] == [o.id for o in campaign.outcomes]
     # Reports, and one change as a branch.
@@ -139,13 +159,13 @@ def test_what_matters_is_told_from_what_does_not(repository: Path, tmp_path: Pat
     assert rate is not None
     workspace = Workspace.open(tmp_path / "run" / "candidates" / rate.id)
     commit = branch(workspace, f"xkg/ablate-{rate.id}")
-    assert git(repository, "diff", "--stat", f"{commit}^", commit).count("train.py") == 1
-    assert not git(repository, "status", "--porcelain")
+    assert git(git_repository, "diff", "--stat", f"{commit}^", commit).count("train.py") == 1
+    assert not git(git_repository, "status", "--porcelain")
 
 
-def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path) -> None:
+def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     task = task_of(repository, run="python train.py", budget=4, only=["inert"])
-    campaign = campaign_of(task, tmp_path / "run")
+    campaign = run_campaign(start_of(task, tmp_path / "run"))
     assert campaign.baseline.exact
     assert all(outcome.no_effect for outcome in campaign.outcomes)
     assert any("{seed}" in note and "--seed" in note for note in campaign.notes)
@@ -165,25 +185,27 @@ def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path) ->
         ("x = bytearray(9 << 30)", "memory"),
     ],
 )
-def test_no_ablation_without_a_baseline(repository: Path, tmp_path: Path, text: str, cause: str) -> None:
+def test_no_ablation_without_a_baseline(
+    repository: Path, tmp_path: Path, text: str, cause: str, start_of: StartOf
+) -> None:
     (repository / "train.py").write_text(text + "\n")
     with pytest.raises(BaselineError, match=cause) as raised:
-        campaign_of(task_of(repository, seeds=[0], memory_mb=300), tmp_path / "run")
+        run_campaign(start_of(task_of(repository, seeds=[0], memory_mb=300), tmp_path / "run"))
     assert "\n" not in str(raised.value)
 
 
-def test_a_claimed_value_is_compared(repository: Path, tmp_path: Path) -> None:
+def test_a_claimed_value_is_compared(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     task = task_of(repository, budget=1, only=["inert"], claimed=0.0745)
-    campaign = campaign_of(task, tmp_path / "run")
+    campaign = run_campaign(start_of(task, tmp_path / "run"))
     assert campaign.baseline.reproduced is (abs(campaign.baseline.off or 0) <= 0.05)
-    far = campaign_of(task_of(repository, budget=1, only=["inert"], claimed=7.0), tmp_path / "other")
+    far = run_campaign(start_of(task_of(repository, budget=1, only=["inert"], claimed=7.0), tmp_path / "other"))
     assert far.baseline.reproduced is False
     assert "off by" in far.baseline.verdict
 
 
-def test_a_dirty_copy_runs_as_it_lies_and_says_so(repository: Path, tmp_path: Path) -> None:
-    (repository / "train.py").write_text(TRAIN.replace("20)", "21)"))
-    campaign = campaign_of(task_of(repository, budget=1, only=["inert"]), tmp_path / "run")
+def test_a_dirty_copy_runs_as_it_lies_and_says_so(git_repository: Path, tmp_path: Path, start_of: StartOf) -> None:
+    (git_repository / "train.py").write_text(TRAIN.replace("20)", "21)"))
+    campaign = run_campaign(start_of(task_of(git_repository, budget=1, only=["inert"]), tmp_path / "run"))
     assert any("not committed" in note for note in campaign.notes)
 
 
@@ -195,9 +217,9 @@ def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path
         ablate(Settings(kg=tmp_path / "kg"), task_of(repository), folder)
 
 
-def test_no_component_of_that_name(repository: Path, tmp_path: Path) -> None:
+def test_no_component_of_that_name(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     with pytest.raises(InputError, match="no component"):
-        campaign_of(task_of(repository, only=["attention"]), tmp_path / "run")
+        run_campaign(start_of(task_of(repository, only=["attention"]), tmp_path / "run"))
 
 
 def test_a_killed_run_goes_on(repository: Path, tmp_path: Path) -> None:
@@ -224,7 +246,9 @@ def test_a_killed_run_goes_on(repository: Path, tmp_path: Path) -> None:
     assert {path: path.stat().st_mtime_ns for path in done} == done
 
 
-def test_runs_take_gpus_in_turn(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_take_gpus_in_turn(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, real_start_of: StartOf
+) -> None:
     """The nodes are fakes, files that say which they are."""
     dev = tmp_path / "dev"
     dev.mkdir()
@@ -237,7 +261,7 @@ def test_runs_take_gpus_in_turn(repository: Path, tmp_path: Path, monkeypatch: p
     task = task_of(
         repository, run=here, metrics=["gpu ([0-9.]+):min"], devices=["nvidia"], seeds=[0, 1, 2, 3], policy="random"
     )
-    start = start_of(task, tmp_path / "run", [])
+    start = real_start_of(task, tmp_path / "run")
     if start.runner.name != "bubblewrap":
         pytest.skip("other sandboxes leave nodes at their own paths")
     with pytest.raises(InputError, match="nothing in this code can be ablated"):
@@ -246,4 +270,4 @@ def test_runs_take_gpus_in_turn(repository: Path, tmp_path: Path, monkeypatch: p
     assert len(runs) == 4
     assert {run["values"][0] for run in runs} <= {0.5, 1.5}
     with pytest.raises(InputError, match="no /dev/nvidia3"):
-        campaign_of(task_of(repository, devices=["nvidia:3"]), tmp_path / "other")
+        run_campaign(real_start_of(task_of(repository, devices=["nvidia:3"]), tmp_path / "other"))

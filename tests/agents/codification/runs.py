@@ -75,11 +75,13 @@ class NoLibrary:
 
 
 class World:
-    """One graph folder, starter and endpoint; `run` begins or goes on with the one run."""
+    """One graph folder, starter and endpoint; `run` begins or goes on with the one run, in the sandbox `commands`."""
 
-    def __init__(self, folder: Path, endpoint: ScriptedEndpoint, parsers: Parsers) -> None:
+    def __init__(
+        self, folder: Path, endpoint: ScriptedEndpoint, parsers: Parsers, commands: type[Commands] = Commands
+    ) -> None:
         self.folder = folder
-        self.parsers = parsers
+        self.parsers, self.commands = parsers, commands
         self.endpoint = endpoint
         self.starter = folder / "starter"
         self.starter.mkdir(parents=True)
@@ -101,7 +103,7 @@ class World:
     ) -> CodificationResult:
         asked = task or self.task()
         starter = read_starter(asked.starter, self.folder / "cache")
-        limits = Limits(seconds=10, disk_mb=64)
+        packages, limits = Environment(site=None, hash=""), Limits(seconds=10, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
         with LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model:
             return codify(
@@ -111,7 +113,7 @@ class World:
                 self.run_folder,
                 model,
                 self.library,
-                lambda _: Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), limits, asked.data),
+                lambda _: self.commands(runner_for(SandboxSettings()), packages, limits, asked.data),
                 CodeReader(self.parsers),
                 ImplementSettings(**settings),
                 notify or self.events.append,

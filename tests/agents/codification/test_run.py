@@ -24,6 +24,7 @@ from xkg.agents.codification import report
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
 from xkg.agents.codification.transcript import steps
+from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import LlmSettings
 from xkg.errors import InputError
@@ -41,6 +42,7 @@ WORK = [
 
 
 def test_a_method_is_implemented_run_and_reported(world: World) -> None:
+    world.commands = Commands  # the real sandbox
     world.endpoint.answers = list(WORK)
     before = {path: path.read_bytes() for path in world.starter.iterdir()}
     result = world.run()
@@ -453,7 +455,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
         {"reason": "All", "edits": [function("train", MOMENTUM)], "places": [place], "changed_settings": []},
     ]
     assert world.run(world.task(mode="single")).result == "A"
-    other = World(tmp_path / "other", world.endpoint, world.parsers)
+    other = World(tmp_path / "other", world.endpoint, world.parsers, world.commands)
     wanted = {"parts": [{**place, "problem": "say what the variable is"}]}
     note = {
         "file": "train.py",
@@ -480,7 +482,7 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     result = other.run(other.task(mode="prescribed"))
     assert result.result == "A", result
     assert not other.endpoint.answers
-    third = World(tmp_path / "third", world.endpoint, world.parsers)
+    third = World(tmp_path / "third", world.endpoint, world.parsers, world.commands)
     checked = {"parts": [{**place, "start_line": 13, "end_line": 18, "problem": ""}]}
     reads = [{"text": "reads train"}, {"text": "reads model"}]
     world.endpoint.answers = [parts(), *reads, edits(skeleton), edits(function("train", MOMENTUM)), checked]

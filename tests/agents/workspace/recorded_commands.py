@@ -1,0 +1,27 @@
+"""A fake sandbox, for tests of what is done with outcomes."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from xkg.agents.workspace.command import Commands, RunResult
+from xkg.agents.workspace.workspace import Workspace
+from xkg.files import write_whole
+
+
+class RecordedCommands(Commands):
+    """The first run of a command over some files is real; the same command over the same files then gives what was
+    recorded of it in `recordings`."""
+
+    recordings: Path
+
+    def run(self, workspace: Workspace, command: str, **options: Any) -> RunResult:
+        files = {path: [file.executable, file.content.hex()] for path, file in sorted(workspace.files.items())}
+        data = {name: str(place) for name, place in self._data.items()}
+        decided_by = [command, options, files, data, self._variables, self.limits.model_dump(), self.environment.hash]
+        key = hashlib.sha256(json.dumps(decided_by).encode()).hexdigest()
+        place = self.recordings / f"{key}.json"
+        if not place.exists():
+            write_whole(place, super().run(workspace, command, **options).model_dump_json().encode())
+        return RunResult.model_validate_json(place.read_bytes())
