@@ -269,7 +269,7 @@ def _unread(metric: Metric, reason: Reason, bounds: Bounds) -> str:
     place = f"the pattern {metric.key!a}" if metric.source == "output" else f"{metric.path}#{metric.key}"
     if reason == "too-slow" and metric.source == "output":
         return (
-            f"{place} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions into it, such as "
+            f"{place} takes more than {bounds.step_seconds:g} s on the output: write fewer repetitions, such as "
             "'accuracy = ([0-9.]+)' for '.*accuracy.*=.*([0-9.]+)'"
         )
     return f"{place} cannot be read ({reason}): print or store less beside the number"

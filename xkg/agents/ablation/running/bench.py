@@ -11,7 +11,7 @@ from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle
-from xkg.agents.workspace.parsing.client import SourceReader
+from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.isolation.gpus import Gpu, Taken
 from xkg.sandbox.runner import Environment, Limits, Runner
