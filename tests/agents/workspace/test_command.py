@@ -19,12 +19,12 @@ from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 
 
-def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Commands) -> None:
+def test_a_run_says_how_often_each_line_ran(workspace: Workspace, commands: Commands, parsers: Parsers) -> None:
     result = commands.run(workspace, "python train.py", trace=["lib/model.py", "logo.png", "absent.py"])
     assert result.ok
     assert result.problem is None
-    with SourceReader() as reader:
-        assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.5, None)
+    reader = SourceReader(parsers)
+    assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.5, None)
     assert result.lines is not None
     counted = result.lines["lib/model.py"]
     assert counted[2] == counted[4] == 3
@@ -122,15 +122,15 @@ def test_what_goes_wrong_is_one_line(workspace: Workspace, script: str, problem:
     assert re.search(problem, result.problem)
 
 
-def test_ten_million_lines_keep_their_start_and_end(workspace: Workspace, commands: Commands) -> None:
+def test_ten_million_lines_keep_their_start_and_end(workspace: Workspace, commands: Commands, parsers: Parsers) -> None:
     script = "print('first')\nfor _ in range(100): print('x\\n' * 50_000)\nprint('loss: 0.25')\n"
     workspace.edit({"train.py": script}, "chatty")
     result = commands.run(workspace, "python train.py")
     assert result.ok, result.problem
     assert result.output.startswith("first\n")
     assert "bytes left out" in result.output
-    with SourceReader() as reader:
-        assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.25, None)
+    reader = SourceReader(parsers)
+    assert result.metric_or_problem(Metric.parse(r"loss: ([\d.]+):min"), reader) == (0.25, None)
     short = cut_middle(result.output, 400)
     assert len(short) < 500
     assert short.startswith("first")

@@ -115,28 +115,25 @@ def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pyt
         reader.packages(many, {})
 
 
-def test_a_metric_is_read_from_output_and_files() -> None:
+def test_a_metric_is_read_from_output_and_files(reader: SourceReader) -> None:
     files = {"r.json": b'{"acc": 0.1}', "log.csv": b"loss\nnan\n"}
-    with SourceReader() as reader:
-        assert reader.metric(Metric.parse(r"acc = ([\d.]+):max"), "acc = 0.30000000000000004", {}) == 0.1 + 0.2
-        assert reader.metric(Metric.parse("json:r.json#acc:max"), "", files) == 0.1
-        with pytest.raises(NotANumberError, match="loss is nan"):
-            reader.metric(Metric.parse("csv:log.csv#loss:min"), "", files)
-        with pytest.raises(MissingMetricError, match="no line of the output matches"):
-            reader.metric(Metric.parse("acc:max"), "loss", {})
+    assert reader.metric(Metric.parse(r"acc = ([\d.]+):max"), "acc = 0.30000000000000004", {}) == 0.1 + 0.2
+    assert reader.metric(Metric.parse("json:r.json#acc:max"), "", files) == 0.1
+    with pytest.raises(NotANumberError, match="loss is nan"):
+        reader.metric(Metric.parse("csv:log.csv#loss:min"), "", files)
+    with pytest.raises(MissingMetricError, match="no line of the output matches"):
+        reader.metric(Metric.parse("acc:max"), "loss", {})
 
 
 @pytest.mark.parametrize("pattern", [r"acc.*?=.*?([0-9.]+)%", r"(a|a)+b$", r"(\w+\s?)+\1:"])
-def test_a_pattern_that_backtracks_for_hours_is_ended_and_named(pattern: str) -> None:
+def test_a_pattern_that_backtracks_for_hours_is_ended_and_named(pattern: str, reader: SourceReader) -> None:
     output = "\n".join(["acc=9" * 800, "a" * 3000, "a " * 2000] * 600)
-    with SourceReader(BOUNDS) as reader:
-        with pytest.raises(MissingMetricError) as raised:
-            reader.metric(Metric.parse(f"{pattern}:max"), output, {})
-        assert reader.metric(Metric.parse("acc=([0-9]):max"), output, {}) == 9
+    with pytest.raises(MissingMetricError) as raised:
+        reader.metric(Metric.parse(f"{pattern}:max"), output, {})
+    assert reader.metric(Metric.parse("acc=([0-9]):max"), output, {}) == 9
     assert f"the pattern {pattern!a} takes more than 0.5 s on the output" in str(raised.value)
 
 
-def test_a_table_with_many_columns_and_rows_is_read_in_proportion_to_its_size() -> None:
+def test_a_table_with_many_columns_and_rows_is_read_in_proportion_to_its_size(reader: SourceReader) -> None:
     table = b"loss," + b"a," * 500_000 + b"\n" + b"1\n" * 500_000 + b"2\n"
-    with SourceReader() as reader:
-        assert reader.metric(Metric.parse("csv:log.csv#loss:min"), "", {"log.csv": table}) == 2
+    assert reader.metric(Metric.parse("csv:log.csv#loss:min"), "", {"log.csv": table}) == 2
