@@ -114,7 +114,7 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
             f"the quota at {at.at} is exhausted{because}: add credit there, or choose another {at.section}.base_url"
         )
     if status in (408, 409, 429) or status >= 500:
-        pause = seconds_to_wait(error.response.headers.get("retry-after"))
+        pause = seconds_to_wait(error.response.headers.get("retry-after"), time.time())
         return Failure(f"{at.at} answered HTTP {status}{because}: try again later", passes=True, pause=pause)
     return Failure(
         f"{at.at} answered HTTP {status} for model {model}{because}: check the name of the model "

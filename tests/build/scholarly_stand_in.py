@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 from tests.build.arxiv_server import Fault, on_loopback, reply
+from xkg.clock import CLOCK, Clock
 
 FEED = """<?xml version="1.0" encoding="UTF-8"?>
 <feed xmlns="http://www.w3.org/2005/Atom" xmlns:opensearch="http://a9.com/-/spec/opensearch/1.1/"
@@ -98,7 +99,7 @@ class StandInRepository:
 @dataclass
 class Scholarly:
     """`faults` are met in order, one a request whose path begins so. `limit` are the requests that GitHub still
-    answers; None for any number."""
+    answers; None for any number. Its limit is set back `reset` seconds after each answer, by `clock`."""
 
     url: str = ""
     papers: dict[str, StandInPaper] = field(default_factory=dict)
@@ -109,6 +110,7 @@ class Scholarly:
     not_modified: int = 0
     limit: int | None = None
     reset: float = 3600.0
+    clock: Clock = CLOCK
     page: int = 30
 
     def add(self, *papers: StandInPaper) -> None:
@@ -227,7 +229,7 @@ class Scholarly:
 
     def _github(self, handler: BaseHTTPRequestHandler, rest: str, query: dict[str, str]) -> None:
         limits = {"X-RateLimit-Limit": "60", "X-RateLimit-Remaining": str(60 if self.limit is None else self.limit)}
-        limits["X-RateLimit-Reset"] = str(int(time.time() + self.reset))
+        limits["X-RateLimit-Reset"] = str(int(self.clock.now() + self.reset))
         if self.limit is not None:
             if self.limit <= 0:
                 _say(handler, {"message": "API rate limit exceeded"}, 403, limits | {"X-RateLimit-Remaining": "0"})

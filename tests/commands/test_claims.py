@@ -1,16 +1,19 @@
 """One paper in two forms: a file, and what arXiv on loopback has."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
+from tests.clock import TurnedClock
 from tests.neo4j_server import Neo4jServer
 from xkg.commands.batch.paper_list import read_list
 from xkg.commands.batch.run import run
-from xkg.commands.build import Builder, build
+from xkg.commands.build import Builder
+from xkg.commands.build import build as build_by_clock
 from xkg.commands.graph.open import open_store
 from xkg.commands.published import BuildResult, OwnGraph, Unpublished
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
@@ -19,6 +22,8 @@ from xkg.errors import InputError
 from xkg.model import Level
 
 NUMBER = "2401.01234"
+CLOCK = TurnedClock()
+build = partial(build_by_clock, clock=CLOCK)
 TEX = r"""\documentclass{article}\title{%s}%s\begin{document}\maketitle
 \section{Method}\subsection{Sorted smoothing}
 We propose sorted smoothing, which averages each window of a signal after it was sorted, so that spikes are lost.
@@ -98,7 +103,7 @@ def test_without_authors_a_long_title_decides_and_a_short_one_is_a_question(
 def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, tmp_path: Path) -> None:
     file_of(tmp_path)
     (tmp_path / "list").write_text(f"{NUMBER}\nown.tex\n{TITLE}\nNo paper has such a title\n")
-    report = run(settings, read_list(tmp_path / "list"), LocalEngine(1))
+    report = run(settings, read_list(tmp_path / "list"), LocalEngine(1), clock=CLOCK)
     assert [row.state for row in report.rows] == ["built", "unchanged", "unchanged", "failed"]
     assert {row.paper for row in report.rows[:3]} == {f"arxiv:{NUMBER}"}
     assert "title" in report.rows[3].reason
@@ -128,7 +133,7 @@ def build_both_forms_at_once(settings: Settings, folder: Path, last: str) -> Non
             build(settings, waiting.pop(), None)  # claimed and published after this one was claimed
         return OwnGraph(settings).publish(paper)
 
-    with Builder(settings) as builder:
+    with Builder(settings, clock=CLOCK) as builder:
         built = builder.build(other, None, publish=publish)
     only = papers(settings)
     assert [built.paper] == only

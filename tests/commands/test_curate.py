@@ -9,18 +9,18 @@ import pytest
 from tests.build.arxiv_server import says, status
 from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
 from tests.build.scholarly_stand_in import Scholarly, StandInRepository
+from tests.clock import TurnedClock
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg import api
 from xkg.build.curation.curated_set import CuratedSet, RepositoryRecord
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.build.sources import arxiv_feed
 from xkg.cli.curate import table
 from xkg.cli.main import main
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import paper_list
-from xkg.commands.batch.run import BatchReport
-from xkg.commands.build import build
-from xkg.commands.curate import curate
+from xkg.commands.batch.run import BatchReport, run
+from xkg.commands.build import build as build_by_clock
+from xkg.commands.curate import curate as curate_by_clock
 from xkg.commands.graph.open import open_store
 from xkg.commands.published import OwnGraph, Unpublished
 from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
@@ -28,23 +28,19 @@ from xkg.engine.engine import Site
 from xkg.errors import InputError
 from xkg.model import Repository
 
+CLOCK = TurnedClock()
+build, curate = partial(build_by_clock, clock=CLOCK), partial(curate_by_clock, clock=CLOCK)
 IDENTITY = "arxiv:2402.00001"
 RECORD = RepositoryRecord(
     is_official=True, commit="a" * 40, license="MIT", stars=3, archived=False, default_branch="main"
 )
 
 
-@pytest.fixture(autouse=True)
-def without_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The pauses have tests of their own."""
-    monkeypatch.setattr(arxiv_feed.arxiv.Client, "__init__", _impatient(arxiv_feed.arxiv.Client.__init__))
-
-
-def _impatient(init: object) -> object:
-    def made(self: object, page_size: int = 100, delay_seconds: float = 0.0, num_retries: int = 0) -> None:
-        init(self, page_size, delay_seconds, num_retries)  # type: ignore[operator]
-
-    return made
+@pytest.fixture
+def commands_by_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the command line calls goes by the turned clock."""
+    monkeypatch.setattr("xkg.commands.curate.curate", curate)
+    monkeypatch.setattr("xkg.commands.batch.run.run", partial(run, clock=CLOCK))
 
 
 def settings(server: Scholarly, folder: Path) -> Settings:
@@ -123,9 +119,7 @@ def test_the_table_and_the_json_say_the_same(world: Scholarly, tmp_path: Path) -
 def test_sources_that_fail_are_named_and_the_others_go_on(
     world: Scholarly,  # noqa: F811
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("xkg.build.sources.download.time.sleep", lambda _: None)
     world.faults += [("/openalex", says(b"<html>a page</html>"))] * 50 + [("/s2", status(500))] * 50
     curated = curate(settings(world, tmp_path), "2402.00001")
     assert "2001.00001" in chosen(curated)
@@ -163,6 +157,7 @@ def test_what_github_did_not_answer_is_not_called_absent(
     assert any(note.startswith("repositories of ") and "GITHUB_TOKEN" in note for note in curated.notes)
 
 
+@pytest.mark.usefixtures("commands_by_clock")
 def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
     world: Scholarly,  # noqa: F811
     tmp_path: Path,
@@ -190,6 +185,7 @@ def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
     assert report.notes[0].startswith(f"nothing was curated around {empty}: no technique was found")
 
 
+@pytest.mark.usefixtures("commands_by_clock")
 @pytest.mark.parametrize("away", [False, True])
 def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     world: Scholarly,  # noqa: F811

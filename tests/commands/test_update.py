@@ -12,6 +12,7 @@ from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
 from tests.build.repositories import git_server
 from tests.build.repositories.git_server import GitServer
+from tests.clock import TurnedClock
 from xkg.commands import build
 from xkg.commands.graph import diff
 from xkg.commands.graph.contents import export_graphs
@@ -53,6 +54,7 @@ class Sources:
 
     def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
         self.arxiv, self.folder = arxiv, folder / "code"
+        self.clock = TurnedClock()
         self.folder.mkdir()
         self.settings = Settings(
             kg=folder / "kg",
@@ -80,10 +82,10 @@ class Sources:
         self.arxiv.publish(NUMBER, source=source, version=version, title="Sorted filters")
 
     def build(self, reference: str = "") -> None:
-        build.build(self.settings, NUMBER, self.url + reference)
+        build.build(self.settings, NUMBER, self.url + reference, clock=self.clock)
 
     def update(self, *, check: bool = False) -> UpdateResult:
-        return update(self.settings, check=check)
+        return update(self.settings, check=check, clock=self.clock)
 
     def stored(self) -> PaperBundle:
         with open_store(self.settings) as store, store.snapshot() as snapshot:

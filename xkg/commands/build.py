@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from xkg.clock import CLOCK, Clock
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError
 from xkg.value import Value
@@ -108,6 +109,7 @@ class Builder(AbstractContextManager["Builder"]):
         first: bool = False,
         graph: "BuildGraph | None" = None,
         model: "Callable[[], LanguageModel] | None" = None,
+        clock: Clock = CLOCK,
     ) -> None:
         """`notify` receives stages, their progress, and calls of the language model. A repository that is a folder
         lies, with all that its `.git` leads to, under `roots`, if there are any; what `blacklist` names is refused; of
@@ -118,7 +120,7 @@ class Builder(AbstractContextManager["Builder"]):
         from xkg.build.parsing.parsers import Parsers
         from xkg.sandbox.packages.environments import UvEnvironments
 
-        self._settings = settings
+        self._settings, self._clock = settings, clock
         require_folder(settings.kg)
         self._graph = graph or OwnGraph(settings)
         self._graph.require_writable()
@@ -130,7 +132,7 @@ class Builder(AbstractContextManager["Builder"]):
             environments = (
                 UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
             )
-            sources = paper_sources(settings, parsers, first=first)
+            sources = paper_sources(settings, parsers, first=first, clock=clock)
             asked = None
             if settings.llm.model != "none":
                 asked = opened.enter_context(model() if model else language_model(settings, notify, BUILD_WITHOUT_KEY))
@@ -218,7 +220,9 @@ class Builder(AbstractContextManager["Builder"]):
 
         context = self._context
         notes: list[str] = []
-        chosen = own_repository(self._settings, paper, context.sources, context.parsers, self._guard, notes)
+        chosen = own_repository(
+            self._settings, paper, context.sources, context.parsers, self._guard, notes, self._clock
+        )
         return chosen, (f"the paper's repository is {chosen.spec}: {'; '.join(chosen.evidence)}", *notes)
 
 
@@ -232,11 +236,12 @@ def build(
     roots: Sequence[Path] | None = None,
     blacklist: Path | None = None,
     first: bool = False,
+    clock: Clock = CLOCK,
 ) -> BuildResult:
     """Builds one paper and publishes it: `Builder` for a single one. Raises as that does, and `InputError` for a file
     or folder that is not there before anything else is asked for, such as a key."""
     require_inputs(paper, repository)
-    with Builder(settings, notify, roots, blacklist, first=first) as builder:
+    with Builder(settings, notify, roots, blacklist, first=first, clock=clock) as builder:
         return builder.build(paper, repository, paper_id, publish=OwnGraph(settings).publish)
 
 

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xkg.clock import CLOCK, Clock
 from xkg.commands.graph.open import blacklist_guard, embedder, language_model, require_folder, share_pace
 from xkg.config import Settings
 from xkg.errors import ConfigError, InputError, install_extra
@@ -30,6 +31,7 @@ def curate(
     blacklist: Path | None = None,
     paper_id: str | None = None,
     notify: "Callable[[str], None]" = lambda _: None,
+    clock: Clock = CLOCK,
 ) -> "CuratedSet":
     """Curates one target, a path or an arXiv id or address, without what a `blacklist` names, and stores the set in the
     folder `curation` of the graph's. `notify` receives lines on what could not be asked, and where the set is.
@@ -47,7 +49,7 @@ def curate(
 
     require_folder(settings.kg)
     share_pace(settings)
-    indexes, host = _indexes(settings), _host(settings)
+    indexes, host = _indexes(settings, clock), _host(settings, clock)
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -56,7 +58,7 @@ def curate(
 
     with ExitStack() as opened:
         parsers = opened.enter_context(Parsers())
-        papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
+        papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers, clock=clock)
 
         def text(arxiv_id: str) -> "Document":
             return parsers.paper(papers.paper(arxiv_id).path)
@@ -105,6 +107,7 @@ def own_repository(
     parsers: "Parsers",
     guard: "BlacklistGuard | None",
     notes: list[str],
+    clock: Clock = CLOCK,
 ) -> "ChosenRepository":
     """The repository that is a paper's own: one that it names, or that GitHub finds by its title. `notes` receives what
     could not be asked. Raises `InputError` where none is shown to be its own, with the likeliest."""
@@ -116,7 +119,8 @@ def own_repository(
     found = find_paper(str(paper), sources)
     document = found.described(parsers.paper(found.path))
     refused = guard.repository if guard is not None else lambda _: None
-    search = RepositorySearch(_host(settings), settings.kg / "repositories", refused=refused, note=notes.append)
+    host = _host(settings, clock)
+    search = RepositorySearch(host, settings.kg / "repositories", refused=refused, note=notes.append)
     identity = PaperIdentity(document.title, document.authors, document.arxiv_id, None)
     looked_at = search.of(identity, links_of(document)).repositories
     if looked_at and looked_at[0].is_official:
@@ -132,7 +136,7 @@ def own_repository(
     )
 
 
-def _indexes(settings: Settings) -> "Sequence[PaperIndex]":
+def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
     from xkg.build.sources.arxiv_index import ArxivIndex
 
     chosen: list[PaperIndex] = []
@@ -140,25 +144,25 @@ def _indexes(settings: Settings) -> "Sequence[PaperIndex]":
         if settings.curation.openalex != OFF:
             from xkg.build.sources.openalex_index import OpenAlexIndex
 
-            chosen.append(OpenAlexIndex(settings.curation.openalex))
+            chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
         if settings.curation.semantic_scholar != OFF:
             from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
 
-            chosen.append(SemanticScholarIndex(settings.curation.semantic_scholar))
+            chosen.append(SemanticScholarIndex(settings.curation.semantic_scholar, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
     # arXiv answers once in three seconds: it is asked last, for what the others do not know.
-    return [*chosen, ArxivIndex(settings.arxiv.url)]
+    return [*chosen, ArxivIndex(settings.arxiv.url, clock=clock)]
 
 
-def _host(settings: Settings) -> "GitHub | None":
+def _host(settings: Settings, clock: Clock) -> "GitHub | None":
     if settings.curation.github == OFF:
         return None
     try:
         from xkg.build.sources.github import GitHub
     except ImportError as error:
         raise _missing(error) from error
-    return GitHub(settings.kg / "curation" / "github", settings.curation.github)
+    return GitHub(settings.kg / "curation" / "github", settings.curation.github, clock=clock)
 
 
 def _missing(error: ImportError) -> ConfigError:

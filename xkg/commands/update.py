@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from xkg.clock import CLOCK, Clock
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import row_of
@@ -84,6 +85,7 @@ def update(
     check: bool = False,
     blacklist: Path | None = None,
     display: Display = lambda _: nullcontext(lambda _: None),
+    clock: Clock = CLOCK,
 ) -> UpdateResult:
     """Looks at the named papers (none: all that were built), and builds those again of which arXiv has a newer version
     or whose repository has a newer commit on the branch that was built; with `check`, only says so. They are built
@@ -92,7 +94,7 @@ def update(
     `StoreError`, and what `build_side_by_side` raises."""
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
-    looked_at = list(_News(settings).of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
+    looked_at = list(_News(settings, clock).of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
     outcomes = {line: _outcome(found) for line, found in enumerate(looked_at, start=1)}
     newer = [
         ListedPaper(
@@ -113,7 +115,7 @@ def update(
                 outcomes[listed.line] = _updated(settings, looked_at[listed.line - 1], built.outcome)
                 notify((listed, row_of(listed, built.outcome, built.seconds)))
 
-            builds = BuildPapers.of(settings, newer, blacklist)
+            builds = BuildPapers.of(settings, newer, blacklist, clock=clock)
             notes = build_side_by_side(builds, engine or LocalEngine(), newer, ended, notify)
     with open_store(settings) as store, store.snapshot() as snapshot:
         return UpdateResult(papers=tuple(outcomes.values()), generation=snapshot.generation, notes=notes)
@@ -151,12 +153,12 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 class _News:
     """Asks arXiv and the repositories' servers, each thing once."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         from xkg.build.sources.arxiv import ArxivSource
 
-        self._settings = settings
+        self._settings, self._clock = settings, clock
         share_pace(settings)
-        self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url)
+        self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url, clock=clock)
         self._commits: dict[tuple[str, str | None], str | XkgError] = {}
 
     def of(self, bundles: "Sequence[PaperBundle]") -> Iterator[_Found]:
@@ -175,7 +177,7 @@ class _News:
         """The newest version of each arXiv id, or why it is not known."""
         from xkg.build.sources.arxiv_index import ArxivIndex
 
-        index = ArxivIndex(self._settings.arxiv.url)
+        index = ArxivIndex(self._settings.arxiv.url, clock=self._clock)
         newest: dict[str, str | XkgError] = {}
         for start in range(0, len(ids), _AT_ONCE):
             some = ids[start : start + _AT_ONCE]

@@ -8,6 +8,7 @@ import pytest
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, cut, says, status, tarball, without_end, zipped
 from tests.build.paper.pdfs import column, encrypted, pdf
+from tests.clock import TurnedClock
 from xkg.build.paper.archive import MOST_UNPACKED
 from xkg.build.paper.read import parse_paper
 from xkg.build.parsing.parsers import Parsers
@@ -34,17 +35,17 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
 
 
 @pytest.fixture
-def waits() -> list[float]:
-    return []
+def clock() -> TurnedClock:
+    return TurnedClock()
 
 
 @pytest.fixture
-def fetch(server: Arxiv, tmp_path: Path, waits: list[float], parsers: Parsers) -> Callable[..., PaperFile]:
-    """Fetches as a new process would; what it would have slept is written down instead."""
+def fetch(server: Arxiv, tmp_path: Path, clock: TurnedClock, parsers: Parsers) -> Callable[..., PaperFile]:
+    """Fetches as a new process would."""
 
-    def run(spec: str, *, pause: float = 0.0, seconds: float = 30.0) -> PaperFile:
+    def run(spec: str, *, pause: float = 0.0) -> PaperFile:
         folder = tmp_path / "papers"
-        return ArxivSource(folder, server.url, parsers, pause=pause, seconds=seconds, sleep=waits.append).paper(spec)
+        return ArxivSource(folder, server.url, parsers, pause=pause, seconds=30, clock=clock).paper(spec)
 
     return run
 
@@ -120,12 +121,11 @@ def test_a_kept_file_that_was_damaged_is_fetched_anew(server: Arxiv, fetch: Fetc
     assert fetch(NUMBER + "v1").path.read_bytes() == SOURCE
 
 
-def test_requests_keep_the_pause_of_the_terms_of_use(server: Arxiv, tmp_path: Path, waits: list[float]) -> None:
+def test_requests_keep_the_pause_of_the_terms_of_use(server: Arxiv, tmp_path: Path, clock: TurnedClock) -> None:
     server.publish(NUMBER, printed=PRINTED)
-    ArxivSource(tmp_path, server.url, sleep=waits.append).paper(NUMBER)
+    ArxivSource(tmp_path, server.url, clock=clock).paper(NUMBER)
     assert len(server.requests) == 3
-    assert [wait for wait in waits if not 2.5 < wait <= 3] == []
-    assert len(waits) == 2
+    assert clock.pauses == pytest.approx([3, 3])
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -156,31 +156,31 @@ Told = Callable[..., str]
 
 
 @pytest.mark.parametrize("path", ["/api", "/src"])
-def test_a_busy_server_is_asked_again_when_it_says(server: Arxiv, fetch: Fetch, waits: list[float], path: str) -> None:
+def test_a_busy_server_is_asked_again_when_it_says(server: Arxiv, fetch: Fetch, clock: TurnedClock, path: str) -> None:
     server.publish(NUMBER, source=SOURCE)
     server.faults += [(path, status(429, Retry_After="7")), (path, status(503))]
     assert fetch(NUMBER, pause=1).path.read_bytes() == SOURCE
-    assert 7 in waits
-    assert 2 in waits  # a second try without a word on when: twice the pause
+    assert 7 in clock.pauses
+    assert 2 in clock.pauses  # a second try without a word on when: twice the pause
 
 
 @pytest.mark.parametrize("path", ["/api", "/src"])
-def test_a_server_that_is_busy_for_ever(server: Arxiv, told: Told, waits: list[float], path: str) -> None:
+def test_a_server_that_is_busy_for_ever(server: Arxiv, told: Told, clock: TurnedClock, path: str) -> None:
     server.publish(NUMBER, source=SOURCE)
     server.faults += [(path, status(429, Retry_After="2"))] * 50
     line = told()
     assert "429 (too many requests)" in line
     assert "try later" in line
     assert len(server.requests) < 7
-    assert sum(waits) < 10
+    assert sum(clock.pauses) < 10
 
 
-def test_a_server_that_wants_hours(server: Arxiv, told: Told, waits: list[float]) -> None:
+def test_a_server_that_wants_hours(server: Arxiv, told: Told, clock: TurnedClock) -> None:
     server.faults += [("/api", status(429, Retry_After="7200"))]
     assert "asks to wait 7200 seconds; run this again after that" in told()
     server.faults += [("/api", status(503, Retry_After="Fri, 31 Dec 2100 23:59:59 GMT"))]
     assert "asks to wait" in told()
-    assert waits == []
+    assert clock.pauses == []
 
 
 @pytest.mark.parametrize("path", ["/api", "/src"])
@@ -214,13 +214,14 @@ def test_what_was_fetched_stands_in_where_arxiv_is_down(server: Arxiv, fetch: Fe
     assert f"arXiv:{NUMBER}v10, fetched before, was used" in note
 
 
-def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told) -> None:
+def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told, clock: TurnedClock) -> None:
     done = threading.Event()
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.end_headers()
-        while not done.wait(0.02):
+        while not done.wait(0.01):
+            clock.turn(1)
             try:
                 handler.wfile.write(b".")
                 handler.wfile.flush()
@@ -230,7 +231,7 @@ def test_a_server_that_sends_a_byte_now_and_then(server: Arxiv, told: Told) -> N
     server.publish(NUMBER, source=SOURCE)
     server.faults += [("/src", drip)]
     try:
-        assert "was not there after 0 seconds; try later" in told(seconds=0.2)
+        assert "was not there after 30 seconds; try later" in told()
     finally:
         done.set()
 

@@ -6,9 +6,11 @@ import pytest
 from tests.build.arxiv_server import cut, says, status, without_end
 from tests.build.curation.conftest import scholarly  # noqa: F401
 from tests.build.scholarly_stand_in import Scholarly, StandInRepository
+from tests.clock import TurnedClock
 from xkg.build.sources import github
 from xkg.build.sources.download import BusyError
 from xkg.build.sources.github import GitHub, github_name
+from xkg.clock import CLOCK, Clock
 from xkg.errors import ConfigError, InputError, UnsafeInputError
 
 
@@ -24,8 +26,8 @@ def server(scholarly: Scholarly) -> Iterator[Scholarly]:  # noqa: F811
     return scholarly
 
 
-def client(server: Scholarly, folder: Path, waits: list[float] | None = None) -> GitHub:
-    return GitHub(folder / "answers", server.github, sleep=([] if waits is None else waits).append)
+def client(server: Scholarly, folder: Path, clock: Clock = CLOCK) -> GitHub:
+    return GitHub(folder / "answers", server.github, clock=clock)
 
 
 def test_what_a_repository_is(server: Scholarly, tmp_path: Path) -> None:
@@ -91,15 +93,15 @@ def test_without_a_token_answers_of_the_day_are_not_asked_for_again(server: Scho
 
 
 def test_a_limit_that_is_used_up(server: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
+    clock = server.clock = TurnedClock()
     server.limit = 0
     with pytest.raises(BusyError, match=r"asks to wait 3[56]\d\d seconds.*set GITHUB_TOKEN"):
-        client(server, tmp_path, waits).repository("lab/tides")
-    assert waits == []
+        client(server, tmp_path, clock).repository("lab/tides")
+    assert clock.pauses == []
     server.reset = 20
     with pytest.raises(InputError, match="it answers 403"):
-        client(server, tmp_path, waits).repository("lab/tides")
-    assert all(15 < wait <= 21 for wait in waits)
+        client(server, tmp_path, clock).repository("lab/tides")
+    assert all(15 < wait <= 21 for wait in clock.pauses)
     monkeypatch.setenv("GITHUB_TOKEN", "t0ken")
     server.reset = 3600
     with pytest.raises(BusyError) as raised:
@@ -109,10 +111,10 @@ def test_a_limit_that_is_used_up(server: Scholarly, tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("fault", [status(500), status(429, Retry_After="7"), status(403, Retry_After="7"), cut])
 def test_what_passes_is_waited_for(server: Scholarly, tmp_path: Path, fault: object) -> None:
-    waits: list[float] = []
+    clock = TurnedClock()
     server.faults.append(("/github", fault))  # type: ignore[arg-type]
-    assert client(server, tmp_path, waits).repository("lab/tides") is not None
-    assert waits in ([0.0], [7.0])
+    assert client(server, tmp_path, clock).repository("lab/tides") is not None
+    assert clock.pauses in ([0.0], [7.0])
 
 
 @pytest.mark.parametrize(

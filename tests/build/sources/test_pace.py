@@ -1,5 +1,4 @@
 import multiprocessing
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.build import scholarly_stand_in
+from tests.clock import TurnedClock
 from xkg.build.sources import pace
 from xkg.build.sources.download import Web
 from xkg.build.sources.pace import Pace
@@ -49,28 +49,28 @@ def test_a_turn_among_machines_surrounds_that_of_the_machine(monkeypatch: pytest
         seen.append("given back")
 
     pace.share("elsewhere", turn)
-    with Pace("example.org:80", 3.0, seen.append).turn():
+    with Pace("example.org:80", 3.0, TurnedClock()).turn():
         seen.append("request")
     assert seen == [("example.org:80", 3.0), "request", "given back"]
     pace.share("elsewhere", None)
-    with Pace("example.com:80", 3.0, seen.append).turn():
+    with Pace("example.com:80", 3.0, TurnedClock()).turn():
         assert seen[-1] == "given back"
 
 
 def test_a_clock_that_was_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    slept: list[float] = []
-    pace = Pace("example.org:80", 3.0, slept.append)
+    clock = TurnedClock()
+    pace = Pace("example.org:80", 3.0, clock)
     with pace.turn():
         pass
     [stamp] = (tmp_path / "xkg" / "pace").iterdir()
-    stamp.write_text(repr(time.time() + 1e6))
+    stamp.write_text(repr(clock.now() + 1e6))
     with pace.turn():
         pass
     stamp.write_text("damaged")
     with pace.turn():
         pass
-    assert slept == [3.0]
+    assert clock.pauses == [3.0]
 
 
 def test_where_nothing_can_be_written_the_pause_holds_in_the_process(
@@ -78,10 +78,9 @@ def test_where_nothing_can_be_written_the_pause_holds_in_the_process(
 ) -> None:
     (tmp_path / "file").write_text("x")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    slept: list[float] = []
-    pace = Pace("example.org:80", 3.0, slept.append)
+    clock = TurnedClock()
+    pace = Pace("example.org:80", 3.0, clock)
     for _ in range(2):
         with pace.turn():
             pass
-    [wait] = slept
-    assert 2 < wait <= 3
+    assert clock.pauses == pytest.approx([3.0])

@@ -6,6 +6,7 @@ import pytest
 from tests.build.arxiv_server import Fault, cut, says, status
 from tests.build.curation.conftest import scholarly  # noqa: F401
 from tests.build.scholarly_stand_in import Scholarly, StandInPaper
+from tests.clock import TurnedClock
 from xkg.build.sources.arxiv_index import ArxivIndex
 from xkg.build.sources.openalex_index import OpenAlexIndex
 from xkg.build.sources.paper_index import PaperIndex
@@ -13,9 +14,9 @@ from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
 from xkg.errors import InputError
 
 MAKERS: dict[str, Callable[[Scholarly], PaperIndex]] = {
-    "arXiv": lambda server: ArxivIndex(server.url, pause=0, sleep=lambda _: None),
-    "OpenAlex": lambda server: OpenAlexIndex(server.openalex, pause=0),
-    "Semantic Scholar": lambda server: SemanticScholarIndex(server.semantic_scholar, pause=0),
+    "arXiv": lambda server: ArxivIndex(server.url, clock=TurnedClock()),
+    "OpenAlex": lambda server: OpenAlexIndex(server.openalex, clock=TurnedClock()),
+    "Semantic Scholar": lambda server: SemanticScholarIndex(server.semantic_scholar, clock=TurnedClock()),
 }
 PATHS = {"arXiv": "/api", "OpenAlex": "/openalex", "Semantic Scholar": "/s2"}
 every = pytest.mark.parametrize("name", list(MAKERS))
@@ -100,10 +101,7 @@ def test_a_work_without_arxiv_has_no_id(server: Scholarly) -> None:
     ],
     ids=["a page", "a list", "a number", "odd values", "403", "500", "busy", "elsewhere", "cut"],
 )
-def test_an_index_that_fails_says_so_in_one_line(
-    server: Scholarly, name: str, fault: Fault, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+def test_an_index_that_fails_says_so_in_one_line(server: Scholarly, name: str, fault: Fault) -> None:
     server.faults += [(PATHS[name], fault)] * 20
     for ask in (lambda index: index.search("moon kernels", 3), lambda index: index.by_arxiv_ids(["2001.00002"])):
         message, found = "", ()

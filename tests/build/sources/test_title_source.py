@@ -7,6 +7,7 @@ import pytest
 
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, status, tarball
+from tests.clock import TurnedClock
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.sources.arxiv import ArxivSource
 from xkg.build.sources.arxiv_index import ArxivIndex
@@ -35,7 +36,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Arxiv]:
 class Ask:
     def __init__(self, server: Arxiv, folder: Path, parsers: Parsers) -> None:
         papers = ArxivSource(folder / "papers", server.url, parsers, pause=0)
-        index = ArxivIndex(server.url, pause=0, sleep=lambda _: None)
+        index = ArxivIndex(server.url, pause=0, clock=TurnedClock())
         self.titles, self.best = (TitleSource(index, papers, first=first) for first in (False, True))
         self.papers = papers
 

@@ -2,8 +2,6 @@
 
 import re
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import arxiv
@@ -15,6 +13,7 @@ from xkg.build.parsing.parsers import Parsers
 from xkg.build.parsing.source_kind import WITHDRAWN
 from xkg.build.sources.arxiv_feed import ABSENT, REMEDY, Feed, arxiv_web
 from xkg.build.sources.paper_source import PaperFile
+from xkg.clock import CLOCK, Clock
 from xkg.errors import InputError, StoreError, UnreachableError, UnsafeInputError
 from xkg.files import private_folder, sha256_of, sync_file, write_whole
 from xkg.text.arxiv_id import ArxivId, arxiv_id
@@ -53,10 +52,10 @@ class ArxivSource:
         *,
         pause: float | None = None,
         seconds: float = 300,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock = CLOCK,
     ) -> None:
         self._folder, self._url, self._parsers = folder, url.rstrip("/"), parsers or Parsers()
-        self._web = arxiv_web(pause, seconds, sleep)
+        self._web = arxiv_web(pause, seconds, clock)
         self._feed = Feed(self._web, self._url)
 
     def names(self, spec: str) -> bool:

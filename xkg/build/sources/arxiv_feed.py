@@ -3,12 +3,13 @@
 The pause between requests is that of the package, which follows the terms of use,
 https://info.arxiv.org/help/api/tou.html."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import arxiv
 
 from xkg.build.sources.download import Web
+from xkg.clock import Clock
 from xkg.errors import UnreachableError
 
 HOSTS = ("arxiv.org", "export.arxiv.org", "www.arxiv.org")
@@ -18,10 +19,10 @@ ABSENT = (403, 404, 410)
 _LARGEST_FEED = 5_000_000
 
 
-def arxiv_web(pause: float | None, seconds: float, sleep: Callable[[float], None]) -> Web:
+def arxiv_web(pause: float | None, seconds: float, clock: Clock) -> Web:
     """Requests to arXiv, `pause` seconds apart, by default as arXiv wants it."""
     polite = arxiv.Client().delay_seconds if pause is None else pause
-    return Web("xkg", polite, REMEDY, seconds=seconds, sleep=sleep, hosts=HOSTS)
+    return Web("xkg", polite, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
 
 class Feed:

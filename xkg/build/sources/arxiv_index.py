@@ -1,13 +1,13 @@
 """arXiv as a `PaperIndex`. It asks little: up to a hundred ids, or six titles, go into one request."""
 
 import re
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import arxiv
 
 from xkg.build.sources.arxiv_feed import Feed, arxiv_web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.clock import CLOCK, Clock
 from xkg.text.arxiv_id import arxiv_id
 
 _IDS, _TITLES, _PER_TITLE = 100, 6, 5
@@ -28,10 +28,10 @@ class ArxivIndex:
         *,
         pause: float | None = None,
         seconds: float = 60,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock = CLOCK,
     ) -> None:
         url = url.rstrip("/")
-        self._feed = Feed(arxiv_web(pause, seconds, sleep), url)
+        self._feed = Feed(arxiv_web(pause, seconds, clock), url)
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]

@@ -1,7 +1,6 @@
 """Answers of web servers: paced, retried where that helps, bounded in size and time, redirected to known hosts only."""
 
 import json
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -12,6 +11,7 @@ import requests
 from urllib3.exceptions import HTTPError, NewConnectionError
 
 from xkg.build.sources.pace import Pace
+from xkg.clock import CLOCK, Clock
 from xkg.errors import UnreachableError, UnsafeInputError
 from xkg.retry_after import seconds_to_wait
 from xkg.text.address import address, canonical_host
@@ -52,13 +52,13 @@ class Web:
         remedy: str,
         *,
         seconds: float,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock = CLOCK,
         hosts: Collection[str] = (),
     ) -> None:
         self._session = requests.Session()
         self._session.auth = lambda request: request  # else requests takes a password from ~/.netrc
         self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
-        self._pause, self._remedy, self._seconds, self._sleep = pause, remedy, seconds, sleep
+        self._pause, self._remedy, self._seconds, self._clock = pause, remedy, seconds, clock
         self._hosts = frozenset(map(canonical_host, hosts))
         self._paces: dict[str, Pace] = {}
 
@@ -131,7 +131,7 @@ class Web:
                     )
                 wait = max(wait, retry_after)
             if number + 1 < _TRIES:
-                self._sleep(wait)
+                self._clock.sleep(wait)
         raise UnreachableError(f"{url} could not be fetched in {_TRIES} tries: {trouble}; try later, or {self._remedy}")
 
     def _read(
@@ -148,7 +148,7 @@ class Web:
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers, body) as answer:
-                deadline = time.monotonic() + self._seconds
+                deadline = self._clock.monotonic() + self._seconds
                 if answer.status_code in _REDIRECTED and "Location" in answer.headers:
                     at, headers = self._redirected(url, at, answer.headers["Location"], headers)
                     continue
@@ -160,12 +160,12 @@ class Web:
                         if size > largest:
                             much = f"more than {largest // 1_000_000} MB, more than any honest paper"
                             raise UnsafeInputError(f"{url} has {much}; {self._remedy}")
-                        if time.monotonic() > deadline:
+                        if self._clock.monotonic() > deadline:
                             raise UnreachableError(
                                 f"{url} was not there after {self._seconds:.0f} seconds; try later, or {self._remedy}"
                             )
                         write(piece)
-                return answer.status_code, _wait(answer.headers)
+                return answer.status_code, _wait(answer.headers, self._clock.now())
         raise UnreachableError(f"{url} leads from one address to the next without end; {self._remedy}")
 
     def _request(self, url: str, headers: Mapping[str, str] | None, body: bytes | None) -> requests.Response:
@@ -181,7 +181,7 @@ class Web:
 
     def _turn(self, url: str) -> AbstractContextManager[None]:
         host = address(url).server
-        return self._paces.setdefault(host, Pace(host, self._pause, self._sleep)).turn()
+        return self._paces.setdefault(host, Pace(host, self._pause, self._clock)).turn()
 
     def _redirected(
         self, first: str, at: str, location: str, headers: Mapping[str, str] | None
@@ -202,12 +202,12 @@ class Web:
         return target, headers if same else None
 
 
-def _wait(headers: Mapping[str, str]) -> float:
+def _wait(headers: Mapping[str, str], now: float) -> float:
     """Seconds from Retry-After, or until a limit that is used up is set back (GitHub's headers)."""
-    seconds = seconds_to_wait(headers.get("Retry-After"))
+    seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:
-            seconds = max(0.0, float(headers.get("X-RateLimit-Reset", "")) - time.time())
+            seconds = max(0.0, float(headers.get("X-RateLimit-Reset", "")) - now)
         except ValueError:
             seconds = 0.0
     return seconds if seconds < float("inf") else 0.0

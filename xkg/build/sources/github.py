@@ -8,7 +8,6 @@ they hold for a day."""
 import hashlib
 import os
 import re
-import time
 from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -23,6 +22,7 @@ from github.Repository import Repository as GithubRepository
 from pydantic import ValidationError
 
 from xkg.build.sources.download import BusyError, HttpReply, Web
+from xkg.clock import CLOCK, Clock
 from xkg.errors import ConfigError, InputError, UnreachableError
 from xkg.files import private_folder, write_whole
 from xkg.text.address import repository_address
@@ -99,11 +99,11 @@ class GitHub:
         url: str = URL,
         *,
         seconds: float = 60,
-        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock = CLOCK,
     ) -> None:
         self._token = os.environ.get("GITHUB_TOKEN", "").strip()
-        self._folder = folder
-        self._web = Web("xkg", 0.0, _REMEDY, seconds=seconds, sleep=sleep)
+        self._folder, self._clock = folder, clock
+        self._web = Web("xkg", 0.0, _REMEDY, seconds=seconds, clock=clock)
         self._host = urlsplit(url).netloc
         self._github = Github(
             base_url=url.rstrip("/"),
@@ -175,7 +175,7 @@ class GitHub:
     def _answer(self, url: str, headers: Mapping[str, str]) -> HttpReply:
         path = self._folder / (hashlib.sha256(f"{url}\0{self._token}".encode()).hexdigest() + ".json")
         stored = _read(path)
-        if stored is not None and not self._token and 0 <= time.time() - stored.at < _FRESH:
+        if stored is not None and not self._token and 0 <= self._clock.now() - stored.at < _FRESH:
             return HttpReply(200, stored.headers, stored.body.encode())
         condition = {"If-None-Match": stored.etag} if stored is not None else {}
         reply = self._web.reply(url, _LARGEST, {**headers, **condition})
@@ -183,7 +183,7 @@ class GitHub:
             reply = HttpReply(200, stored.headers, stored.body.encode())
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
-            fresh = _Stored(etag=etag, at=time.time(), headers=kept, body=reply.body.decode("utf-8", "replace"))
+            fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
             with suppress(OSError):  # a cache that cannot be written costs requests only
                 private_folder(self._folder.parent)
                 private_folder(self._folder)

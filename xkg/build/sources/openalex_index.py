@@ -13,6 +13,7 @@ import pyalex
 
 from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.clock import CLOCK, Clock
 from xkg.errors import UnreachableError
 from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
@@ -32,9 +33,9 @@ class OpenAlexIndex:
     name = "OpenAlex"
     is_slow = False
 
-    def __init__(self, url: str = URL, *, pause: float = 0.1, seconds: float = 60) -> None:
+    def __init__(self, url: str = URL, *, pause: float = 0.1, seconds: float = 60, clock: Clock = CLOCK) -> None:
         self._url = url.rstrip("/")
-        self._web = Web("xkg", pause, _REMEDY, seconds=seconds)
+        self._web = Web("xkg", pause, _REMEDY, seconds=seconds, clock=clock)
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         return self.by_dois([f"10.48550/arxiv.{each}" for each in ids])

@@ -9,11 +9,11 @@ The terms of use of arXiv allow one connection at a time and one request in thre
 import contextlib
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+from xkg.clock import CLOCK, Clock
 from xkg.files import file_lock, private_folder, user_cache_folder
 
 Turns = Callable[[str, float], AbstractContextManager[None]]
@@ -35,10 +35,10 @@ class Pace:
     """`seconds` pass between the end of one request to `host` and the start of the next. The last end is the content of
     a locked file; where no file can be written, the pause holds within this process alone."""
 
-    def __init__(self, host: str, seconds: float, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, host: str, seconds: float, clock: Clock = CLOCK) -> None:
         self._host = host
         self._path = user_cache_folder() / "pace" / re.sub(r"[^\w.-]", "-", host)
-        self._seconds, self._sleep = seconds, sleep
+        self._seconds, self._clock = seconds, clock
         self._free_at = 0.0
 
     @contextlib.contextmanager
@@ -51,13 +51,14 @@ class Pace:
             for turns in list(_shared.values()):
                 held.enter_context(turns(self._host, self._seconds))
             shared = self._locked(held)
-            early = (_read(self._path) if shared else self._free_at) - time.time()
+            early = (_read(self._path) if shared else self._free_at) - self._clock.now()
             if early > 0:
-                self._sleep(min(early, self._seconds))  # a clock that was set back keeps nobody waiting for longer
+                # A clock that was set back keeps nobody waiting for longer.
+                self._clock.sleep(min(early, self._seconds))
             try:
                 yield
             finally:
-                self._free_at = time.time() + self._seconds
+                self._free_at = self._clock.now() + self._seconds
                 if shared:
                     with contextlib.suppress(OSError):
                         self._path.write_text(repr(self._free_at))

@@ -15,6 +15,7 @@ from semanticscholar.AsyncSemanticScholar import AsyncSemanticScholar
 
 from xkg.build.sources.download import Web
 from xkg.build.sources.paper_index import FoundPaper
+from xkg.clock import CLOCK, Clock
 from xkg.errors import UnreachableError
 from xkg.text.arxiv_id import arxiv_id
 
@@ -32,11 +33,11 @@ class SemanticScholarIndex:
     name = "Semantic Scholar"
     is_slow = False
 
-    def __init__(self, url: str = URL, *, pause: float = 1.0, seconds: float = 60) -> None:
+    def __init__(self, url: str = URL, *, pause: float = 1.0, seconds: float = 60, clock: Clock = CLOCK) -> None:
         logging.getLogger("semanticscholar").setLevel(logging.ERROR)  # it warns of each unknown id
         key = os.environ.get("SEMANTIC_SCHOLAR_API_KEY") or None
         self._client = AsyncSemanticScholar(api_key=key, api_url=url.rstrip("/"), retry=False)
-        self._client._requester = _Requester(Web("xkg", pause, _REMEDY, seconds=seconds))
+        self._client._requester = _Requester(Web("xkg", pause, _REMEDY, seconds=seconds, clock=clock))
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
         return self._batch([f"ARXIV:{each}" for each in dict.fromkeys(ids)])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from xkg.blacklist import read_blacklist
+from xkg.clock import CLOCK, Clock
 from xkg.commands.batch.carried_files import Carried, Files, local_paths
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.remote_build import GraphAtHome, NodeGraph, Outbox, language_model_elsewhere, open_ledger
@@ -51,17 +52,24 @@ class BuildPapers:
     blacklisted: bytes = b""
     first: bool = False
     paths: Mapping[str, str] = field(default_factory=dict)
+    clock: Clock = CLOCK
 
     @classmethod
     def of(
-        cls, settings: Settings, papers: Iterable[ListedPaper], blacklist: Path | None = None, *, first: bool = False
+        cls,
+        settings: Settings,
+        papers: Iterable[ListedPaper],
+        blacklist: Path | None = None,
+        *,
+        first: bool = False,
+        clock: Clock = CLOCK,
     ) -> Self:
         """Raises `InputError` for a blacklist that cannot be read."""
         blacklisted = b""
         if blacklist is not None:
             read_blacklist(blacklist)
             blacklisted = blacklist.read_bytes()
-        return cls(settings, blacklist, blacklisted, first, local_paths(papers))
+        return cls(settings, blacklist, blacklisted, first, local_paths(papers), clock)
 
     @property
     def name(self) -> str:
@@ -129,7 +137,7 @@ class BuildPapers:
             yield build
 
     def _builder(self, site: Site) -> Builder:
-        return Builder(self.settings, site.notify, blacklist=self.blacklist, first=self.first)
+        return Builder(self.settings, site.notify, blacklist=self.blacklist, first=self.first, clock=self.clock)
 
     def _settings_in(self, folder: Path) -> Settings:
         return self.settings.model_copy(update={"kg": folder})
@@ -153,4 +161,5 @@ class BuildPapers:
             first=self.first,
             graph=GraphAtHome(home) if settings.store.url is None else NodeGraph(settings, home),
             model=lambda: language_model_elsewhere(settings, site.notify, home),
+            clock=self.clock,
         )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import get_args
 
+from xkg.clock import CLOCK, Clock
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper, PaperList
 from xkg.commands.batch.records import Record, Records, Row, State, deciding_settings, inputs, key, row_of
@@ -53,6 +54,7 @@ def run(
     blacklist: Path | None = None,
     first: bool = False,
     notify: Callable[[Event], None] = lambda _: None,
+    clock: Clock = CLOCK,
 ) -> BatchReport:
     """Builds what is missing or changed (`build_side_by_side`). Papers whose inputs failed before are not built again
     unless `retry_failed` (a server or a process that failed is no such input); with `again` all are built, from
@@ -93,7 +95,7 @@ def run(
             records.enter([Record(key=key(listed), inputs=digests[listed.line], row=row, lasting=lasting)])
         notify((listed, row))
 
-    builds = BuildPapers.of(settings, papers.papers, blacklist, first=first)
+    builds = BuildPapers.of(settings, papers.papers, blacklist, first=first, clock=clock)
     with SharedRecords(settings, blacklist, first=first) as shared:
 
         def ended(listed: ListedPaper, built: Ended) -> None:

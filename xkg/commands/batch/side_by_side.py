@@ -58,7 +58,7 @@ def build_side_by_side(
         while papers:
             again = _round(builds, engine, papers, publisher, ended, notify, turn, waited < _LONGEST_WAIT)
             if again and all(again.values()):
-                time.sleep(_BETWEEN_TRIES)
+                builds.clock.sleep(_BETWEEN_TRIES)
                 waited += _BETWEEN_TRIES
             papers = list(again)
         problem = publisher.finish()

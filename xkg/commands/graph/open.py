@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from xkg.clock import CLOCK, Clock
 from xkg.config import Settings
 from xkg.errors import (
     AmbiguousIdError,
@@ -84,15 +85,17 @@ def blacklist_guard(
     return BlacklistGuard(read_blacklist(path), settings.kg / "repositories", folder, note)
 
 
-def paper_sources(settings: Settings, parsers: "Parsers", *, first: bool = False) -> "tuple[Source, ...]":
+def paper_sources(
+    settings: Settings, parsers: "Parsers", *, first: bool = False, clock: Clock = CLOCK
+) -> "tuple[Source, ...]":
     """Where papers are found that are no files: by their arXiv ids and addresses, then by titles; `first` as in
     `TitleSource`."""
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.arxiv_index import ArxivIndex
     from xkg.build.sources.title_source import TitleSource
 
-    papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers)
-    return papers, TitleSource(ArxivIndex(settings.arxiv.url), papers, first=first)
+    papers = ArxivSource(settings.kg / "papers", settings.arxiv.url, parsers, clock=clock)
+    return papers, TitleSource(ArxivIndex(settings.arxiv.url, clock=clock), papers, first=first)
 
 
 def share_pace(settings: Settings) -> None:

@@ -1,0 +1,26 @@
+"""A clock that nobody waits for."""
+
+import time
+
+from xkg.clock import Clock
+
+
+class TurnedClock(Clock):
+    """It stands still until a pause or a test turns it. `pauses` are the seconds of each."""
+
+    def __init__(self) -> None:
+        self._at = time.time()
+        self.pauses: list[float] = []
+
+    def now(self) -> float:
+        return self._at
+
+    def monotonic(self) -> float:
+        return self._at
+
+    def sleep(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.turn(seconds)
+
+    def turn(self, seconds: float) -> None:
+        self._at += seconds
