@@ -18,8 +18,6 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 
 LIMITS = Limits(seconds=40, memory_mb=300, output_kb=64)
-# For what waits in vain until its time is up.
-SHORT = Limits(seconds=10, memory_mb=300, output_kb=64)
 NOTHING = Environment(site=None, hash="0" * 16)
 CODE = '''\
 def smoothed(values, keep=0.5):
@@ -63,11 +61,9 @@ def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
             yield warm
 
 
-def proven(
-    runner: Runner, test: str, implementation: str = CODE, environment: Environment = NOTHING, limits: Limits = LIMITS
-) -> Proof:
+def proven(runner: Runner, test: str, implementation: str = CODE, environment: Environment = NOTHING) -> Proof:
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=dedent(test))
-    return prove(code, runner, environment, limits)
+    return prove(code, runner, environment, LIMITS)
 
 
 def test_an_honest_test_is_tested(runner: Runner) -> None:
@@ -177,8 +173,7 @@ ENDS = {
 
 @pytest.mark.parametrize("how", ENDS)
 def test_what_does_not_come_to_its_end_is_not_executed(runner: Runner, how: str) -> None:
-    limits = SHORT if "fork" in how else LIMITS
-    proof = proven(runner, ENDS[how], CODE + "\n\ndef leave():\n    raise SystemExit\n", limits=limits)
+    proof = proven(runner, ENDS[how], CODE + "\n\ndef leave():\n    raise SystemExit\n")
     assert proof.evidence.level is Level.IMPORTED, proof
     assert proof.evidence.reason
 
@@ -219,7 +214,7 @@ IMPORTS = {
 @pytest.mark.parametrize("how", IMPORTS)
 def test_an_import_that_does_not_come_to_its_end_is_not_imported(runner: Runner, how: str) -> None:
     for test in ("", "assert True\n"):
-        proof = proven(runner, test, IMPORTS[how] + CODE, limits=SHORT if "fork" in how else LIMITS)
+        proof = proven(runner, test, IMPORTS[how] + CODE)
         assert proof.evidence.level is Level.PARSED, proof
 
 

@@ -20,6 +20,7 @@ import faulthandler
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
@@ -41,7 +42,7 @@ def main() -> None:
     lines: set[int] | None = set() if read_and_remove("traced") else None
     stack_after = read_and_remove("stack_after")
     if stack_after:
-        faulthandler.dump_traceback_later(float(stack_after), file=2)
+        print_stack_after(float(stack_after))
     sys.modules["implementation"] = sys.modules["__main__"] = module
     show, errors, write = sys.__excepthook__, sys.stderr, os.write
     try:
@@ -73,6 +74,19 @@ def main() -> None:
         flush()
         write(1, f"\n{OVER}\n".encode())  # later output, from libraries at exit, does not belong to the error
         sys.exit(1)
+
+
+def print_stack_after(seconds: float) -> None:
+    """Prints the stack after so many seconds, but not in forks: a fork does not inherit the thread that prints it, and
+    would wait for that thread forever when it ends."""
+    own, end = os.getpid(), time.monotonic() + seconds
+
+    def start() -> None:
+        if os.getpid() == own:
+            faulthandler.dump_traceback_later(max(0.001, end - time.monotonic()), file=2)
+
+    start()
+    os.register_at_fork(before=faulthandler.cancel_dump_traceback_later, after_in_parent=start)
 
 
 def read_and_remove(name: str) -> str:
