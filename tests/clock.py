@@ -22,5 +22,8 @@ class TurnedClock(Clock):
         self.pauses.append(seconds)
         self.turn(seconds)
 
+    async def sleep_async(self, seconds: float) -> None:
+        self.sleep(seconds)
+
     def turn(self, seconds: float) -> None:
         self._at += seconds

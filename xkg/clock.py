@@ -1,5 +1,6 @@
 """The clock that pauses and time limits go by. Tests pass a clock of their own, which no one waits for."""
 
+import asyncio
 import time
 
 
@@ -17,6 +18,10 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         """Waits for so many seconds."""
         time.sleep(seconds)
+
+    async def sleep_async(self, seconds: float) -> None:
+        """Waits for so many seconds without blocking the event loop."""
+        await asyncio.sleep(seconds)
 
 
 CLOCK = Clock()

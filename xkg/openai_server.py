@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
+from xkg.clock import Clock
 from xkg.config import OPENAI_URL
 from xkg.errors import ConfigError
 from xkg.retry_after import seconds_to_wait
@@ -125,14 +126,14 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
 class Patience:
     """The pauses between tries of one question, which take at most `seconds` in all."""
 
-    def __init__(self, seconds: float) -> None:
-        self._begin = time.monotonic()
+    def __init__(self, seconds: float, clock: Clock) -> None:
+        self._clock, self._begin = clock, clock.monotonic()
         self._seconds = seconds
         self._wait = FIRST_WAIT
 
     @property
     def left(self) -> float:
-        return self._begin + self._seconds - time.monotonic()
+        return self._begin + self._seconds - self._clock.monotonic()
 
     def pause(self, requested: float) -> float | None:
         """Seconds to wait, at least `requested` by the server; None where fewer are left."""
@@ -145,4 +146,4 @@ class Patience:
     def give_up(self, line: str, requested: float) -> str:
         """`line`, and that there are no more retries."""
         waits = f"; it asks for a pause of {requested:.0f} s" if requested > self._wait else ""
-        return f"{line}; given up after {time.monotonic() - self._begin:.0f} s of trying{waits}"
+        return f"{line}; given up after {self._clock.monotonic() - self._begin:.0f} s of trying{waits}"

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.clock import TurnedClock
 from tests.conftest import ROOT
 from xkg.cli.main import main
 from xkg.commands import doctor
@@ -138,13 +139,8 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
-
-
 def connected(server: Server, *, patience: float = 30, timeout: float = 20) -> OpenAIEmbedder:
-    return OpenAIEmbedder("some-model", server.url, patience=patience, timeout=timeout)
+    return OpenAIEmbedder("some-model", server.url, patience=patience, timeout=timeout, clock=TurnedClock())
 
 
 def settings(server: Server, folder: Path) -> Settings:
@@ -190,7 +186,6 @@ def test_any_string_can_be_sent(server: Server) -> None:
     assert len(sent[4]) == 8000
 
 
-@pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize(
     "fault",
     [status(429, retry_after="0.01"), status(429, retry_after="soon"), status(500), status(503), status(408), cut],
@@ -225,10 +220,9 @@ def test_a_spent_quota_is_not_tried_again(server: Server) -> None:
     assert len(server.requests) == 1
 
 
-@pytest.mark.usefixtures("fast")
 def test_a_server_that_stays_down_is_given_up(server: Server) -> None:
     server.faults = [status(503)] * 50
-    assert re.search(r"HTTP 503: try again later; given up after \d+ s", refused(connected(server, patience=1.2)))
+    assert re.search(r"HTTP 503: try again later; given up after \d+ s", refused(connected(server)))
     assert 2 <= len(server.requests) < 50
 
 

@@ -64,9 +64,12 @@ def test_it_logs_json_and_ends_with_0_at_sigterm(graph: Path) -> None:
         assert "Scoring" not in json.dumps(said)
 
 
+SOON = "from xkg.serve.http import run; run.LAST_SECONDS = 0.2; "
+
+
 def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
     hangs = "import time; from xkg.serve.service import Service; Service.schema = lambda *_, **__: time.sleep(100); "
-    with served(graph, before=hangs, XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0") as (process, client):
+    with served(graph, before=SOON + hangs, XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0") as (process, client):
         with ThreadPoolExecutor(1) as pool:
             asked = pool.submit(lambda: client.post("/mcp", json=call("graph_schema")))
             while "xkg_requests_in_flight 2.0" not in client.get("/metrics").text:
@@ -167,7 +170,7 @@ def test_one_folder_that_stops_a_parser_stops_nothing_else(graph: Path, tmp_path
             assert client.get("/healthz").status_code == 200
             assert client.post("/mcp", json=call("search_techniques", query="Scoring")).status_code == 200
             answered += 1
-            time.sleep(1)  # what it logs lies in a pipe that nobody empties
+            time.sleep(0.25)  # what it logs lies in a pipe that nobody empties
         said = locating.result().json()["result"]
     assert answered
     assert said["isError"]
@@ -179,7 +182,7 @@ def test_a_folder_that_is_being_parsed_holds_up_no_end(graph: Path, tmp_path: Pa
     (tmp_path / "slow.py").write_text("'SPIN'\n")
     with served(
         graph,
-        before=HOSTILE.format("lambda: HostileParsers(600)"),
+        before=SOON + HOSTILE.format("lambda: HostileParsers(600)"),
         XKG_SERVE__ROOTS=f'["{tmp_path}"]',
         XKG_SERVE__HTTP__SHUTDOWN_SECONDS="0",
     ) as (process, client):

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from xkg.clock import CLOCK, Clock
 from xkg.config import OPENAI_URL
 from xkg.errors import EmbeddingError, MissingExtraError
 from xkg.openai_server import Patience, access, failure, is_openai
@@ -37,7 +38,13 @@ class OpenAIEmbedder:
     """
 
     def __init__(
-        self, model: str, base_url: str = OPENAI_URL, *, patience: float = 60.0, timeout: float = 30.0
+        self,
+        model: str,
+        base_url: str = OPENAI_URL,
+        *,
+        patience: float = 60.0,
+        timeout: float = 30.0,
+        clock: Clock = CLOCK,
     ) -> None:
         self._access = server = access("embedding", base_url, "XKG_EMBEDDING_KEY")
         if is_openai(base_url) and not server.key:
@@ -53,8 +60,7 @@ class OpenAIEmbedder:
         self._client = openai.OpenAI(api_key=server.sent_key, base_url=base_url, max_retries=0)
         self._requested = model
         self._at = server.at
-        self._patience = patience
-        self._timeout = timeout
+        self._patience, self._timeout, self._clock = patience, timeout, clock
         self._dimension = 0
         self.model = f"openai:{model}"
 
@@ -103,7 +109,7 @@ class OpenAIEmbedder:
         import httpx2
         import openai
 
-        patience = Patience(self._patience)
+        patience = Patience(self._patience, self._clock)
         while True:
             try:
                 return self._attempt(texts, min(self._timeout, max(patience.left, 0.1)))
@@ -114,7 +120,7 @@ class OpenAIEmbedder:
             pause = patience.pause(why.pause)
             if pause is None:
                 raise EmbeddingError(patience.give_up(why.line, why.pause))
-            time.sleep(pause)
+            self._clock.sleep(pause)
 
     def _attempt(self, texts: list[str], seconds: float) -> bytes:
         """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up

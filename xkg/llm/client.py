@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
+from xkg.clock import CLOCK, Clock
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.credentials import access
@@ -124,6 +125,7 @@ class LanguageModel:
         ledger: CallLedger | None = None,
         turn: Callable[[], AbstractContextManager[object]] | None = None,
         without_key: str = "",
+        clock: Clock = CLOCK,
     ) -> None:
         """`ledger` is by default the one in `folder`; every call is made in a `turn`, by default one of
         `settings.concurrency` that are this object's own. `without_key` says what the caller can do without a key."""
@@ -137,7 +139,7 @@ class LanguageModel:
         where = access(settings, without_key)
         self._at = where.at
         self._ledger = ledger or Ledger(folder, self._prices)
-        self._endpoint = Endpoint(where, seconds=settings.seconds, patience=patience)
+        self._endpoint = Endpoint(where, seconds=settings.seconds, patience=patience, clock=clock)
         slots = threading.BoundedSemaphore(settings.concurrency)
         self._turn = turn or (lambda: slots)
         self._changed = threading.Condition()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from xkg.clock import CLOCK, Clock
 from xkg.errors import MissingExtraError, ModelUnavailableError
 from xkg.llm.prices import tokens
 from xkg.openai_server import Access, Patience, failure
@@ -71,10 +72,10 @@ class Endpoint:
     Calls run in an event loop of their own thread, so that `close` ends those under way at once.
     """
 
-    def __init__(self, where: Access, *, seconds: float, patience: float = PATIENCE) -> None:
+    def __init__(self, where: Access, *, seconds: float, patience: float = PATIENCE, clock: Clock = CLOCK) -> None:
         self._where = where
         self._seconds = seconds
-        self._patience = patience
+        self._patience, self._clock = patience, clock
         self._unstructured: set[str] = set()
         self._own_temperature: set[str] = set()
         self._lock = threading.Lock()
@@ -144,7 +145,7 @@ class Endpoint:
         self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
     ) -> Reply:
         start = time.monotonic()
-        patience, failures = Patience(self._patience), 0
+        patience, failures = Patience(self._patience, self._clock), 0
         while True:
             try:
                 reply = await self._complete(model, messages, schema, temperature)
@@ -154,7 +155,7 @@ class Endpoint:
                 pause = patience.pause(error.pause)
                 if pause is None or (error.attempts is not None and failures >= error.attempts):
                     raise ModelUnavailableError(patience.give_up(str(error), error.pause)) from None
-            await asyncio.sleep(pause)
+            await self._clock.sleep_async(pause)
 
     async def _complete(
         self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None

@@ -12,6 +12,7 @@ from pathlib import Path
 import neo4j
 import pytest
 
+from tests.clock import TurnedClock
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import lines
@@ -279,7 +280,7 @@ def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -
     assert states(run(chosen, only, LocalEngine(1))) == {1: "unchanged"}  # the graph holds exactly that
 
 
-@pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (1.0, "failed")])
+@pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (10.0, "failed")])
 def test_a_paper_that_another_machine_has_waits_for_it(
     neo4j_database: Neo4jServer,
     tmp_path: Path,
@@ -292,7 +293,6 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     credentials = tmp_path / "credentials"
     credentials.write_text(f"NEO4J_USERNAME={neo4j_database.user}\nNEO4J_PASSWORD={neo4j_database.password}\n")
     chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
-    monkeypatch.setattr("xkg.commands.batch.side_by_side._BETWEEN_TRIES", 1.0)
     monkeypatch.setattr("xkg.commands.batch.side_by_side._LONGEST_WAIT", patience)
     lease = "CREATE (:XkgLease {id: 'title:Sorted', fence: 1, holder: 'one that died', expires: timestamp() + 900000})"
     waited: list[str] = []
@@ -305,7 +305,7 @@ def test_a_paper_that_another_machine_has_waits_for_it(
                 if state == "built":
                     driver.execute_query("MATCH (l:XkgLease {id: 'title:Sorted'}) SET l.expires = 0")
 
-        report = run(chosen, read_list(corpus), LocalEngine(1), notify=expire)
+        report = run(chosen, read_list(corpus), LocalEngine(1), notify=expire, clock=TurnedClock())
     assert states(report) == {1: state, 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert waited
     assert "is being built by one that died" in waited[0]

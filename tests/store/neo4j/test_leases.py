@@ -90,7 +90,7 @@ def test_two_processes_never_hold_one_paper_at_once(server: Neo4jServer, tmp_pat
 
 
 def test_a_builder_that_slept_through_its_lease_publishes_nothing(server: Neo4jServer, tmp_path: Path) -> None:
-    with builder(server, tmp_path / "a", 1, "sleeper") as sleeper:
+    with builder(server, tmp_path / "a", 0.3, "sleeper") as sleeper:
         assert said(sleeper.stdout) == 1
         os.kill(sleeper.pid, signal.SIGSTOP)
         store = open_remote(server, tmp_path / "b")

@@ -15,7 +15,7 @@ from xkg.errors import UnreachableError
 from xkg.store.neo4j import leases
 from xkg.store.neo4j.turns import SharedTurns
 
-PAUSE = 0.6
+PAUSE = 0.3
 HOST = "export.arxiv.org:443"
 
 # Makes three requests as a command does, each begun and ended at a time of the machine's clock.
@@ -25,15 +25,17 @@ from pathlib import Path
 from xkg.build.sources.pace import Pace
 from xkg.commands.graph.open import share_pace
 from xkg.config import Settings, StoreSettings
+from xkg.store.neo4j import turns
 from tests.store.neo4j.stores import MODEL
 
 url, folder, host, pause = sys.argv[1:]
+turns._ASK_SECONDS = 0.05
 share_pace(Settings(kg=Path(folder), store=StoreSettings(url=url), embedding=MODEL))
 times = []
 for _ in range(3):
     with Pace(host, float(pause)).turn():
         begun = time.monotonic()
-        time.sleep(0.1)
+        time.sleep(0.05)
         times.append((begun, time.monotonic()))
 print(json.dumps(times))
 """
