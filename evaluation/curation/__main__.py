@@ -18,16 +18,13 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from evaluation.curation.prepare import prepare
 from evaluation.curation.report import Found, judged, printed, summary
 from evaluation.curation.world import Target, served, targets
 from tests.build.scholarly_stand_in import Scholarly
-from xkg.build.sources import arxiv as arxiv_source
-from xkg.build.sources import arxiv_feed, arxiv_index, openalex_index, semantic_scholar_index
-from xkg.build.sources.download import Web
+from tests.clock import TurnedClock
 from xkg.commands.curate import curate
 from xkg.config import ArxivSettings, CurationSettings, LlmSettings, Settings
 
@@ -41,28 +38,8 @@ def measure(web: Scholarly, target: Target, kg: Path, llm: str, most: int) -> Fo
     )
     web.requests.clear()
     started = time.monotonic()
-    curated = curate(settings, str(target.paper), most=most, blacklist=target.blacklist)
+    curated = curate(settings, str(target.paper), most=most, blacklist=target.blacklist, clock=TurnedClock())
     return judged(web, target, curated, time.monotonic() - started)
-
-
-def _without_pauses() -> None:
-    polite = arxiv_feed.arxiv_web
-
-    def hasty(pause: float | None, seconds: float, sleep: Callable[[float], None]) -> Web:  # noqa: ARG001
-        return polite(0.0, seconds, sleep)
-
-    class Works(openalex_index.OpenAlexIndex):
-        def __init__(self, url: str) -> None:
-            super().__init__(url, pause=0.0)
-
-    class Scholar(semantic_scholar_index.SemanticScholarIndex):
-        def __init__(self, url: str) -> None:
-            super().__init__(url, pause=0.0)
-
-    for module in (arxiv_index, arxiv_source):
-        module.arxiv_web = hasty  # type: ignore[attr-defined]
-    openalex_index.OpenAlexIndex = Works  # type: ignore[assignment, misc]
-    semantic_scholar_index.SemanticScholarIndex = Scholar  # type: ignore[assignment, misc]
 
 
 def main() -> None:
@@ -82,7 +59,6 @@ def main() -> None:
         return
     if verb:
         parser.error("give one folder")
-    _without_pauses()
     found = []
     with served(Path(folder)) as web, tempfile.TemporaryDirectory(prefix="xkg-curation-") as kg:
         for target in targets(Path(folder)):
