@@ -114,6 +114,15 @@ def test_a_job_past_its_time_is_ended_by_the_engine(engine: Engine) -> None:
     assert ends[0] == ["kill", name]
 
 
+def test_a_file_that_the_engine_leaves_in_its_working_directory_is_removed(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    engine(then="pathlib.Path('oom').touch()")  # as podman does when memory runs out
+    ContainerRunner().run(Job(arguments=("-c", "")))
+    assert not (tmp_path / "oom").exists()
+
+
 def test_a_missing_image_names_the_command_that_makes_it(engine: Engine) -> None:
     engine(says="Error: xkg-runner: image not known")
     with pytest.raises(SandboxUnavailableError, match="podman build -t xkg-runner") as caught:

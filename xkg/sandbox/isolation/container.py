@@ -14,6 +14,7 @@ import os
 import secrets
 import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections import deque
@@ -93,13 +94,17 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
-        try:
-            process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        except OSError as error:
-            raise SandboxUnavailableError(f"{engine()} cannot be started ({error})") from error
-        with _Running(process, name, token, confined.limits) as running:
-            running.send(json.dumps(plan).encode())
-            watched, code = running.wait()
+        # podman leaves a file in the working directory if the kernel ends a job for its memory
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            try:
+                process = subprocess.Popen(
+                    arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+                )
+            except OSError as error:
+                raise SandboxUnavailableError(f"{engine()} cannot be started ({error})") from error
+            with _Running(process, name, token, confined.limits) as running:
+                running.send(json.dumps(plan).encode())
+                watched, code = running.wait()
         if code is None:
             raise SandboxUnavailableError(_refusal(watched.output, self._image))
         return watched.outcome(code, self.name, command or confined.command)
