@@ -9,7 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.agents.workspace.recorded_commands import RecordedCommands
-from tests.neo4j_server import keep_together, neo4j_database, neo4j_server  # noqa: F401
+from tests.neo4j_server import neo4j_database, neo4j_server  # noqa: F401
+from tests.once import once_a_run
+from tests.order import LongestFirst
+from tests.tiers import pytest_addoption, pytest_collection_modifyitems  # noqa: F401
 from xkg.agents.parsers import agent_parsers
 from xkg.build.parsing.parsers import Parsers
 from xkg.commands.build import build
@@ -25,9 +28,8 @@ settings.register_profile("gate", deadline=None, suppress_health_check=[HealthCh
 settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=2000)
 settings.load_profile("gate")
 
-# `make search` also runs these folders, and kills processes at every moment where a gate takes a sample.
-EXHAUSTIVE = "XKG_SEARCH" in os.environ
-collect_ignore = [] if EXHAUSTIVE else ["growth", "fuzz"]
+# `make search` runs these folders.
+collect_ignore = [] if "XKG_SEARCH" in os.environ else ["growth", "fuzz"]
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "svgd"
@@ -35,23 +37,26 @@ EXAMPLE_ID = "arxiv:1608.04471"
 PEER = ROOT / "tests" / "data" / "peer"
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    keep_together(config, items)
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(LongestFirst(config))
 
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The graph's folder, to be read only: generation 1 is the example, generation 2 has the peer's papers too."""
-    folder = tmp_path_factory.mktemp("published") / "graph"
-    chosen = Settings(
-        kg=folder,
-        llm=LlmSettings(model="none"),
-        environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
-        prune=PruneSettings(min_level=Level.PARSED),
-    )
-    build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
-    import_graphs(chosen, PEER)
-    return folder
+
+    def make(folder: Path) -> Path:
+        chosen = Settings(
+            kg=folder / "graph",
+            llm=LlmSettings(model="none"),
+            environment=EnvironmentSettings(max_mb=0),  # no packages: nothing is asked of a registry
+            prune=PruneSettings(min_level=Level.PARSED),
+        )
+        build(chosen, EXAMPLE / "paper", str(EXAMPLE / "code"), paper_id=EXAMPLE_ID)
+        import_graphs(chosen, PEER)
+        return chosen.kg
+
+    return once_a_run(tmp_path_factory, "published", make)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""A real Neo4j for the tests that ask for one: started once a run by scripts/neo4j-dev, emptied before each test."""
+"""A real Neo4j for tests, started by scripts/neo4j-dev: one for each worker, as Community has one database."""
 
 import subprocess
 import sys
@@ -28,9 +28,7 @@ class Neo4jServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """The server, with whatever the last test left in it. It ends with this process, however that ends. A test names
-    it, or a fixture that does, among its arguments: by `request.getfixturevalue` it would get a second server, since
-    `keep_together` sees arguments only."""
+    """The server, with whatever the last test left in it. It ends with this process, however that ends."""
     folder = tmp_path_factory.mktemp("neo4j")
     command = [sys.executable, COMMAND, "run", "--folder", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -70,14 +68,3 @@ def empty(driver: neo4j.Driver) -> None:
                 transaction.run("DROP INDEX $name", name=name).consume()
             transaction.commit()
         session.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS").consume()
-
-
-def keep_together(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Sends all tests that use the server to one worker: Community has one database, and they empty it."""
-    for item in items:
-        if "neo4j_server" not in getattr(item, "fixturenames", ()):
-            continue
-        item.add_marker(pytest.mark.xdist_group("neo4j"))
-        # pytest-xdist 3.8 notes the group where pytest 9.2 no longer looks for it (pytest-xdist's issue 1386).
-        if config.getoption("loadgroup", False) and hasattr(item, "_id"):
-            item._id = type(item._id).parse(f"{item.nodeid}@neo4j")

@@ -1,7 +1,6 @@
 """The example, built with a language model: real HTTP, the real SDK and the real sandbox, over answers that were given
 once."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 
 from tests.conftest import EXAMPLE, ROOT
 from tests.llm_endpoint import ScriptedEndpoint
+from tests.once import once_a_run
 from tests.replayed_model import replay
 from xkg.build.context import BuildContext, Built
 from xkg.build.pipeline import build_paper
@@ -33,12 +33,16 @@ class Lent:
 
 
 @pytest.fixture(scope="module")
-def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Built, Built, int, int]]:
+def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Built, Built, int, int]:
     """The example built, and built again, with how many questions each build asked."""
+    return once_a_run(tmp_path_factory, "answered", _build_twice)
+
+
+def _build_twice(folder: Path) -> tuple[Built, Built, int, int]:
     with pytest.MonkeyPatch.context() as patch, ScriptedEndpoint(replay(RECORDING)) as endpoint:
         patch.setenv("OPENAI_BASE_URL", endpoint.url)
         patch.setenv("OPENAI_API_KEY", "recorded")
-        settings = Settings(kg=tmp_path_factory.mktemp("kg"), llm=LlmSettings(model="recorded"))
+        settings = Settings(kg=folder, llm=LlmSettings(model="recorded"))
 
         def build() -> Built:
             with LanguageModel(settings.llm, settings.kg) as model:
@@ -48,7 +52,7 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Built, 
         first = build()
         asked = len(endpoint.requests)
         second = build()
-        yield first, second, asked, len(endpoint.requests) - asked
+        return first, second, asked, len(endpoint.requests) - asked
 
 
 def test_every_technique_of_the_example_has_faithful_code(answered: tuple[Built, Built, int, int]) -> None:

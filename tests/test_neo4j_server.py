@@ -77,10 +77,3 @@ def test_a_lock_that_a_test_left_does_not_stop_the_next(driver: neo4j.Driver) ->
         with pytest.raises(ClientError, match="terminated"):
             transaction.commit()
     assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]
-
-
-def test_one_server_serves_all_workers(neo4j_database: Neo4jServer, tmp_path_factory: pytest.TempPathFactory) -> None:
-    own = tmp_path_factory.getbasetemp()
-    run = own.parent if own.name.startswith("popen-") else own
-    assert neo4j_database.url
-    assert len([*run.glob("neo4j[0-9]/port"), *run.glob("popen-*/neo4j[0-9]/port")]) == 1

@@ -15,15 +15,11 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import EXHAUSTIVE, ROOT
+from tests.conftest import ROOT
 from tests.llm_endpoint import Answer, ScriptedEndpoint
 from tests.tiny_world import ID, answers, settings_for, written_to
 from xkg.commands.graph.open import open_store
 from xkg.model import PaperBundle
-
-EVERY = 1 if EXHAUSTIVE else 6
-"""A build is killed at so many of its events."""
-KILLS = 6 if EXHAUSTIVE else 3
 
 _MEASURED = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
 
@@ -99,11 +95,12 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
         return build.bundle(), build.questions(), (build.kg / "embeddings.sqlite").read_bytes()
 
 
-def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undisturbed: Undisturbed) -> None:
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.product("each event × each kill"))])
+def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undisturbed: Undisturbed, every: int) -> None:
     bundle, questions, embeddings = undisturbed
     with builds(tmp_path, 1, embeddings=embeddings) as build:
         kills = 0
-        while (outcome := build(f"events {EVERY}")) == "killed":
+        while (outcome := build(f"events {every}")) == "killed":
             kills += 1
         assert outcome == "ended 0"
         stages = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "sweep", "code", "prune"]
@@ -111,25 +108,25 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert [event for event in events if event.startswith("stage")] == [f"stage {name}" for name in stages]
         assert [event for event in events if event.startswith("progress")] == [f"progress {n}" for n in (1, 2, 3)]
         assert len(events) == 13 + len(questions)
-        assert kills == len(events) // EVERY
+        assert kills == len(events) // every
         assert build.bundle() == bundle
         # Another technique may be asking while one reports its end; at all other events nothing is under way.
-        beside_others = sum(event.startswith("progress") for event in events[EVERY - 1 :: EVERY])
+        beside_others = sum(event.startswith("progress") for event in events[every - 1 :: every])
         asked, cut_off = build.questions(), sum(count for _, count in build.rows("outcome = 'open'"))
         assert cut_off <= beside_others
         assert set(asked) == set(questions)
         assert asked.total() <= len(questions) + cut_off
 
 
-@pytest.mark.parametrize("seed", range(2 if EXHAUSTIVE else 1))
+@pytest.mark.parametrize("most", [3, pytest.param(12, marks=pytest.mark.product("each event × each kill"))])
 def test_a_build_killed_at_random_moments_repeats_only_questions_under_way(
-    tmp_path: Path, undisturbed: Undisturbed, seed: int
+    tmp_path: Path, undisturbed: Undisturbed, most: int
 ) -> None:
     bundle, questions, embeddings = undisturbed
-    jobs, chance = 4, random.Random(seed)
+    jobs, chance = 4, random.Random(most)
     with builds(tmp_path, jobs, pause=0.04, embeddings=embeddings) as build:
         kills = 0
-        while kills < KILLS and build(f"after {chance.uniform(0.1, 0.8):.3f}") == "killed":
+        while kills < most and build(f"after {chance.uniform(0.1, 0.8):.3f}") == "killed":
             kills += 1
         assert kills
         assert build("never") == "ended 0"

@@ -12,16 +12,18 @@ import pytest
 
 from tests import tiny_world
 from tests.conftest import PEER, ROOT
+from tests.once import once_a_run
 
 UV = Path(sys.executable).with_name("uv")
-
-pytestmark = pytest.mark.xdist_group("wheel")  # it is built once
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `uv build` makes of a copy of the clone, by the build backend that is installed."""
-    folder = tmp_path_factory.mktemp("wheel")
+    return once_a_run(tmp_path_factory, "wheel", _build)
+
+
+def _build(folder: Path) -> Path:
     for name in ("xkg", "cypher"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):

@@ -28,6 +28,7 @@ from tests.conftest import EXAMPLE, PEER, ROOT
 from tests.docs.examples import Block, Call, blocks, calls
 from tests.llm_endpoint import ScriptedEndpoint
 from tests.neo4j_server import Neo4jServer
+from tests.once import once_a_run
 from xkg import config
 from xkg.cli.main import main
 from xkg.commands.build import build
@@ -50,8 +51,6 @@ TRIED = {"sh", "python", "yaml", "json", "toml"}
 ELSEWHERE = {"text", "cypher", "pycon"}
 """Usage lines and signatures, statements for another engine, and what tests/test_api.py tries."""
 
-pytestmark = pytest.mark.xdist_group("docs")
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -62,14 +61,17 @@ class Outcome:
 @pytest.fixture(scope="session")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The graph of `make demo`, made without a package registry."""
-    folder = tmp_path_factory.mktemp("demo") / "graph"
-    chosen = config.Settings(
-        kg=folder,
-        llm=config.LlmSettings(model="none"),
-        environment=config.EnvironmentSettings(max_mb=0),
-    )
-    build(chosen, EXAMPLE / "paper/svgd.tex", str(EXAMPLE / "code"))
-    return folder
+
+    def make(folder: Path) -> Path:
+        chosen = config.Settings(
+            kg=folder / "graph",
+            llm=config.LlmSettings(model="none"),
+            environment=config.EnvironmentSettings(max_mb=0),
+        )
+        build(chosen, EXAMPLE / "paper/svgd.tex", str(EXAMPLE / "code"))
+        return chosen.kg
+
+    return once_a_run(tmp_path_factory, "demo", make)
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import pytest
 from tests.conftest import ROOT
 from tests.docs.test_examples import demo, here  # noqa: F401  # fixtures
 
-pytestmark = pytest.mark.xdist_group("docs")
 NOTEBOOK = ROOT / "examples" / "tutorial.ipynb"
 
 

@@ -18,8 +18,6 @@ from tests.conftest import ROOT
 BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "cypher/README.md", "examples/README.md")
 MOST_LINES = 150
 
-pytestmark = pytest.mark.xdist_group("docs")  # the site is built once
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:

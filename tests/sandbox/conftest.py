@@ -117,13 +117,16 @@ def _no_container() -> str | None:
 
 
 def require_container() -> ContainerRunner:
-    """Needs podman or docker, and the image that `docs/howto/containers.md` makes."""
+    """Needs podman or docker, and the image that `make containers` or `make runner-image` makes."""
     if (why := _no_container()) is not None:
         pytest.skip(why)
     return ContainerRunner()
 
 
-@pytest.fixture(params=["bubblewrap", "landlock", "forked", "container"])
+CONTAINER = pytest.param("container", marks=pytest.mark.product("needs a container engine and an image"))
+
+
+@pytest.fixture(params=["bubblewrap", "landlock", "forked", CONTAINER])
 def runner(request: pytest.FixtureRequest) -> Runner:
     if request.param == "forked":
         require_landlock(landlock.SCOPES_FROM)
@@ -160,7 +163,7 @@ def attack_on(runner: Runner) -> Attack:
         "landlock",
         "landlock of an ordinary user",
         "forked",
-        "container",
+        CONTAINER,
     ]
 )
 def every_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Attack:

@@ -17,6 +17,8 @@ from xkg.sandbox.isolation.fork_server import WarmRunner
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 
+pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "every_way")
+
 LIMITS = Limits(seconds=40, memory_mb=300, output_kb=64)
 NOTHING = Environment(site=None, hash="0" * 16)
 CODE = '''\

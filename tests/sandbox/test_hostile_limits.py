@@ -12,6 +12,8 @@ from xkg.errors import InputError, UnsafeInputError
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.runner import Job, Limits, Outcome, Runner
 
+pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "every_way")
+
 
 def processes_with(mark: str) -> list[str]:
     """Command lines of this machine that hold `mark`."""

@@ -13,6 +13,8 @@ import pytest
 
 from tests.sandbox.conftest import Attack, as_ordinary_user, interpreter_is_closed
 
+pytestmark = pytest.mark.product("each runner × each hostile act", "runner", "every_way")
+
 _SEEN = {"bubblewrap": 2, "bubblewrap, warm": 3, "container": 2, "landlock": 0}
 """Processes that a job sees, by runner."""
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.once import once_a_run
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import (
     Code,
@@ -114,11 +115,13 @@ def embedder() -> OnnxEmbedder:
 
 @pytest.fixture(scope="session")
 def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Path:
-    folder = tmp_path_factory.mktemp("serve") / "kg"
-    store = EmbeddedStore(folder, lambda: embedder)
-    store.publish(bundles())
-    store.close()
-    return folder
+    def make(folder: Path) -> Path:
+        store = EmbeddedStore(folder / "kg", lambda: embedder)
+        store.publish(bundles())
+        store.close()
+        return folder / "kg"
+
+    return once_a_run(tmp_path_factory, "serve", make)
 
 
 @pytest.fixture

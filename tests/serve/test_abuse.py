@@ -75,6 +75,7 @@ def in_one_line(result: CallToolResult) -> str:
     return said
 
 
+@pytest.mark.product("each tool × each odd text", "tool")
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 @pytest.mark.parametrize("tool", TEXT_ARGUMENT)
 async def test_odd_text_is_answered_or_refused(server: MCPServer, tool: str, query: str) -> None:
@@ -102,6 +103,7 @@ def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     anyio.run(ask)
 
 
+@pytest.mark.product("each tool × each odd count", "tool")
 @pytest.mark.parametrize("k", [-1, 0, 51, 1_000_000, 10**30, 1.5, "five", [5]])
 @pytest.mark.parametrize("tool", ["search_techniques", "related_papers", "locate"])
 async def test_odd_counts_are_refused(server: MCPServer, tool: str, k: Any) -> None:

@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import EXHAUSTIVE
 from tests.store.graphs import a_paper, open_store
 from xkg.model import PaperBundle
 from xkg.store.local import next_files
 
-KILLS = 50 if EXHAUSTIVE else 8
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
 
@@ -31,8 +29,9 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.product("each event × each kill"))])
 @pytest.mark.parametrize("whole", [True, False], ids=["all anew", "layers"])
-def test_kills_at_random_moments(in_memory: Path, whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kills_at_random_moments(in_memory: Path, whole: bool, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:
         monkeypatch.setattr(next_files, "SMALL", 0)
         monkeypatch.setattr(next_files, "SHARE", 5)
@@ -56,7 +55,7 @@ def test_kills_at_random_moments(in_memory: Path, whole: bool, monkeypatch: pyte
     seconds = time.monotonic() - began
     moments = random.Random(7)
     finished = 0
-    for n in range(KILLS):
+    for n in range(kills):
         replaced, added = a_paper(1, note=str(n)), a_paper(100 + n)
         child = publishing([replaced, added])
         if n:  # the first one finishes, the second one is killed at once, whatever the machine's speed
@@ -78,7 +77,7 @@ def test_kills_at_random_moments(in_memory: Path, whole: bool, monkeypatch: pyte
                 stored = {i: b for i, b in stored.items() if i not in extra}
             assert survivor.check() == []
         survivor.close()
-    assert 0 < finished < KILLS
+    assert 0 < finished < kills
     final = open_store(in_memory)
     final.publish([a_paper(3)])
     assert {b.paper.id: b for b in final.bundles()} == {**stored, a_paper(3).paper.id: a_paper(3)}

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.conftest import EXAMPLE
+from tests.once import once_a_run
 from tests.serve.conftest import technique
 from tests.serve.http_server import Running, running
 from xkg.build.context import BuildContext
@@ -119,16 +120,19 @@ def measured(bundle: PaperBundle) -> list[Ablation]:
 @pytest.fixture(scope="session")
 def web_graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The example, built without a model and without running anything, and a hostile paper."""
-    folder = tmp_path_factory.mktemp("web") / "kg"
-    embedder = OnnxEmbedder(threads=1)
-    settings = Settings(kg=folder, llm=LlmSettings(model="none"))
-    context = BuildContext(settings, embedder, None, None)
-    built = build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context).bundle
-    store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([tested(built), hostile(), long()])
-    store.add_ablations(measured(built))
-    store.close()
-    return folder
+
+    def make(folder: Path) -> Path:
+        embedder = OnnxEmbedder(threads=1)
+        settings = Settings(kg=folder / "kg", llm=LlmSettings(model="none"))
+        context = BuildContext(settings, embedder, None, None)
+        built = build_paper(EXAMPLE / "paper" / "svgd.tex", str(EXAMPLE / "code"), context).bundle
+        store = EmbeddedStore(settings.kg, lambda: embedder)
+        store.publish([tested(built), hostile(), long()])
+        store.add_ablations(measured(built))
+        store.close()
+        return settings.kg
+
+    return once_a_run(tmp_path_factory, "web", make)
 
 
 @pytest.fixture

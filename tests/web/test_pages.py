@@ -15,8 +15,6 @@ from tests.web.looking import NARROW, WIDE, looking
 from xkg.config import HttpSettings, LlmSettings, ServeBuildSettings
 from xkg.serve.jobs.table import JobTable
 
-pytestmark = pytest.mark.xdist_group("pages")
-
 PAPER = "title:a-short-account-of-stein-variational-gradient-descent"
 TECHNIQUE = f"{PAPER}#stein-variational-gradient-descent/stein-update-direction/repulsive-force"
 

@@ -2,15 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.web.conftest import HOSTILE, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import looking
 from xkg.commands.pages import export_html, report
 from xkg.config import LlmSettings, Settings
-
-pytestmark = pytest.mark.xdist_group("pages")
 
 
 def test_a_paper_as_one_file(browser: Browser, web_graph: Path, tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from xkg.sandbox.isolation.session import Openable
 from xkg.sandbox.isolation.watchdog import descendants
 from xkg.sandbox.runner import Job, Outcome
 
+pytestmark = pytest.mark.product("each runner × each job of a warm process", "cold")
+
 
 @pytest.fixture(params=[BubblewrapRunner, LandlockRunner])
 def cold(request: pytest.FixtureRequest) -> Openable:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sandbox.conftest import require_container
+from tests.sandbox.conftest import CONTAINER, require_container
 from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
@@ -27,7 +27,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
         yield served
 
 
-@pytest.fixture(params=["bubblewrap", "container"])
+@pytest.fixture(params=["bubblewrap", CONTAINER])
 def installing(request: pytest.FixtureRequest) -> Runner:
     return require_container() if request.param == "container" else BubblewrapRunner()
 

@@ -18,11 +18,13 @@ from xkg.store.cypher.guard import CLAUSES, FUNCTIONS, PROCEDURES, guard
 from xkg.store.cypher.tokens import tokenize
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", HONEST + RESEARCH + DIALECTS)
 def test_honest_statements_pass(statement: str) -> None:
     assert guard(guard(statement)) == guard(statement)
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", ATTACKS)
 def test_attacks_are_refused_in_one_line(statement: str) -> None:
     with pytest.raises(QueryRefusedError) as refusal:
@@ -106,6 +108,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", FILES)
 def test_what_the_guard_stops_would_happen_reading(statement: str, graph: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
@@ -116,6 +119,7 @@ def test_what_the_guard_stops_would_happen_reading(statement: str, graph: Path, 
         assert "secret" in str(list(result))
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", WRITES)
 def test_what_the_guard_stops_would_happen_writing(statement: str, graph: Path, tmp_path: Path) -> None:
     with ladybug.Database(graph, read_only=True) as database, ladybug.Connection(database) as connection:

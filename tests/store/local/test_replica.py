@@ -19,7 +19,6 @@ import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import EXHAUSTIVE
 from tests.store.concepts.test_linking import ByFirstWord, paper
 from tests.store.graphs import FakeHashEmbedder, a_paper, open_store
 from xkg.errors import CorruptStoreError, EmbeddingError, StoreError, StoreUnreachableError, UnknownIdError
@@ -581,7 +580,8 @@ def test_a_folder_that_holds_a_graph_of_its_own_is_left_alone(folder: Path) -> N
 
 # Python 3.12 and later warn of any fork beside threads; these children touch nothing that the threads hold.
 @pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
-def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path) -> None:
+@pytest.mark.parametrize("kills", [5, pytest.param(20, marks=pytest.mark.product("each event × each kill"))])
+def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path, kills: int) -> None:
     feed = FeedInMemory()
     feed.put(*some_papers(*range(1, 9)))
     replica = follow(folder, feed)
@@ -589,7 +589,7 @@ def test_kills_at_random_moments_leave_nothing_that_hurts(folder: Path) -> None:
     with layered(share=1):
         titles(replica)
         longest = 0.1
-        for n in range(20 if EXHAUSTIVE else 5):
+        for n in range(kills):
             feed.put(a_paper(1 + n % 8, note=str(n)), a_paper(20 + n % 3, note=str(n)))
             feed.delete(a_paper(20 + (n + 1) % 3).paper.id)
             child = os.fork()

@@ -129,6 +129,7 @@ def test_no_attack_gets_through(driver: neo4j.Driver, surroundings: Surroundings
     assert surroundings.requests == []
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("harm", HARM, ids=lambda harm: harm.statement[:60])
 def test_without_the_guard_an_attack_does_what_it_is_refused_for(
     driver: neo4j.Driver, surroundings: Surroundings, harm: Harm
@@ -181,6 +182,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueryProcess]
         yield process
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", RESEARCH)
 def test_what_a_researcher_asks_has_the_same_answer_on_both_engines(
     driver: neo4j.Driver, embedded: QueryProcess, statement: str
@@ -218,6 +220,7 @@ def keys(table: Table) -> list[list[str]]:
 NOT_OF_NEO4J = ("SHORTEST 1..", "TRAIL", "list_transform", "WSHORTEST", "allShortestPaths")
 
 
+@pytest.mark.product("each store × each query")
 @pytest.mark.parametrize("statement", [one for one in DIALECTS if not any(word in one for word in NOT_OF_NEO4J)])
 def test_what_only_neo4j_knows_runs_there(driver: neo4j.Driver, statement: str) -> None:
     assert read(driver, "neo4j", statement, {"a": "p1", "b": "p2"}).columns

@@ -1,0 +1,50 @@
+"""Two tiers of tests: every behaviour once (`make test`, by `--sample`), and all (`make test-all`).
+
+The marker `product(why, *parameters)` puts tests into the second tier. Cases of a test that differ in the named
+parameters alone (or in any, if none is named) are a set, of which one case is in the first tier too: the one whose id
+has the smallest digest, so each run takes the same, and the sets of one product do not all take the same value. A value
+of a parameter that itself carries the marker is in the second tier only.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Hashable
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample", action="store_true", help="run one case of each set of tests marked as a product")
+
+
+@pytest.hookimpl(trylast=True)  # of the tests that other options select
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("sample"):
+        return
+    sets: defaultdict[Hashable, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not _has_value_of_second_tier(item):
+            sets[_set_of(item)].append(item)
+    first = {min(cases, key=_digest) for cases in sets.values()}
+    config.hook.pytest_deselected(items=[item for item in items if item not in first])
+    items[:] = [item for item in items if item in first]
+
+
+def _set_of(item: pytest.Item) -> Hashable:
+    marks = list(item.iter_markers("product"))
+    if not marks:
+        return item.nodeid
+    if not all(mark.args for mark in marks):
+        raise pytest.UsageError(f"{item.nodeid}: say why it is in the second tier: product('why')")
+    multiplied = {name for mark in marks for name in mark.args[1:]}
+    values = item.callspec.params.items() if hasattr(item, "callspec") else ()
+    kept = sorted((name, id(value)) for name, value in values if multiplied and name not in multiplied)
+    return (item.nodeid.partition("[")[0], *kept)
+
+
+def _has_value_of_second_tier(item: pytest.Item) -> bool:
+    return hasattr(item, "callspec") and any(mark.name == "product" for mark in item.callspec.marks)
+
+
+def _digest(item: pytest.Item) -> bytes:
+    return hashlib.blake2b(item.nodeid.encode()).digest()
