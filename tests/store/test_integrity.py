@@ -59,6 +59,34 @@ def test_a_flipped_bit_in_any_file_is_reported_never_searched_and_repaired(kg: P
         shutil.rmtree(copy)
 
 
+def test_a_file_that_is_damaged_under_an_open_store_gives_no_further_answer(kg: Path) -> None:
+    for name in files_of(kg):
+        if name.endswith("manifest.json"):  # read once, and kept in memory
+            continue
+        shutil.copytree(kg, copy := kg.parent / "copy")
+        store = open_store(copy)
+        with store.snapshot() as snapshot:
+            ask_everything(snapshot)
+        flip(copy / name)
+        with pytest.raises(CorruptStoreError, match="xkg index rebuild"), store.snapshot() as snapshot:
+            ask_everything(snapshot)
+        store.rebuild()
+        with store.snapshot() as snapshot:
+            ask_everything(snapshot)
+        store.close()
+        shutil.rmtree(copy)
+
+
+def test_a_file_that_was_only_touched_goes_on_giving_answers(kg: Path) -> None:
+    store = open_store(kg)
+    with store.snapshot() as snapshot:
+        ask_everything(snapshot)
+    for name in files_of(kg):
+        os.utime(kg / name, (0, 0))
+    with store.snapshot() as snapshot:
+        ask_everything(snapshot)
+
+
 def test_a_missing_or_cut_file_is_refused_on_opening(kg: Path) -> None:
     for name in [*files_of(kg), "CURRENT"]:
         for damage in (Path.unlink, lambda p: os.truncate(p, 3)):

@@ -109,6 +109,7 @@ class Generation:
         self.folder = folder
         self.manifest = manifest
         self._descriptor = descriptor
+        self._verified: dict[Path, FileStamp] = {}
 
     def verify(self, *names: str) -> None:
         """Compares files with their hashes in the manifest. A name that ends in `/` stands for all files under it.
@@ -116,6 +117,12 @@ class Generation:
         for name, stamp in self.manifest.files.items():
             if name in names or any(n.endswith("/") and name.startswith(n) for n in names):
                 _verify(self.folder / name, stamp)
+                self._verified[self.folder / name] = stamp
+
+    def verify_again(self) -> None:
+        """Hashes those files anew that `verify` has passed and that were written to since. Raises as `verify`."""
+        for path, stamp in tuple(self._verified.items()):
+            _verify(path, stamp)
 
     def close(self) -> None:
         if self._descriptor >= 0:

@@ -166,6 +166,8 @@ class Generations:
                     raise
                 self.close()
                 self._shared = _Shared(current, snapshot)
+            else:
+                self._shared.snapshot.verify_again()
             self._shared.users += 1
             return self._shared
 

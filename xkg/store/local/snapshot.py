@@ -74,6 +74,11 @@ class EmbeddedSnapshot:
                 self._opened.close()
             self._vectors = self._text = None
 
+    def verify_again(self) -> None:
+        """Raises `CorruptStoreError` for an open file that was damaged since it was checked."""
+        if self._opened is not None:
+            self._opened.verify_again()
+
     @property
     def position(self) -> "Position | None":
         """The state of the graph that this copies; None for a graph of its own, and for an empty one."""
