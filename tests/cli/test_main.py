@@ -623,6 +623,13 @@ def test_verbose_adds_the_traceback(xkg: Run, published: Path) -> None:
     assert failed.err.splitlines()[-1].startswith("xkg: no paper 'nobody'")
 
 
+def test_a_traceback_does_not_speak_to_the_terminal(xkg: Run, published: Path, tmp_path: Path) -> None:
+    failed = xkg("-v", "import", tmp_path / "\x1b]0;title\x07.json", kg=published)
+    assert failed.code == 1
+    assert "Traceback" in failed.err
+    assert not set(failed.err) & set("\x1b\x07")
+
+
 def test_a_fault_of_its_own_is_one_line_too(xkg: Run, published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("two\nlines")

@@ -141,13 +141,13 @@ def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
 
 
 def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
-    if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
-        import traceback
-
-        traceback.print_exc()
     from xkg.cli.display.wording import for_people
     from xkg.serve.answers.quoting import visible
 
+    if sys.exc_info()[0] is not None and any(a in ("-v", "--verbose") for a in arguments):
+        import traceback
+
+        sys.stderr.write(visible(traceback.format_exc()))
     sys.stderr.write(visible(f"xkg: {for_people(message)}\n"))
     sys.exit(code)
 

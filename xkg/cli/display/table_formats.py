@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from xkg.cli.display.layout import UNBOUNDED, wrapped
+from xkg.serve.answers.quoting import visible
 from xkg.store.graph_store import Table
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ def render(
     if format == "csv":
         out = io.StringIO()
         writer = csv.writer(out, dialect="unix")
-        writer.writerow(table.columns)
-        writer.writerows([[_cell(value) for value in row] for row in table.rows])
+        writer.writerow(map(visible, table.columns))
+        writer.writerows([[visible(_cell(value)) for value in row] for row in table.rows])
         return out.getvalue()
     return _aligned(table, columns, short)
 
@@ -78,7 +79,6 @@ def short_ids_in(table: Table, snapshot: "Snapshot") -> dict[str, str]:
 
 def _aligned(table: Table, columns: int, short: Mapping[str, str]) -> str:
     from xkg.cli.display import layout
-    from xkg.serve.answers.quoting import visible
 
     rows = [[visible(short.get(cell, cell)) for cell in map(_cell, row)] for row in table.rows]
     numbers = [
