@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from xkg.model import (
+    LONGEST_NAME,
     Code,
     Evidence,
+    Finding,
     Level,
     Paper,
     PaperBundle,
@@ -112,6 +114,18 @@ def test_a_misspelt_field_is_refused_and_nothing_can_be_changed() -> None:
         Code(id="c", technique="p#t", implementation="", level="verified")  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match="frozen"):
         Paper(id="p", title="P", origin="build").title = "Q"  # type: ignore[misc]
+
+
+def test_a_name_of_a_megabyte_is_cut() -> None:
+    long = "word " * 200_000
+    paper = Paper(id="title:x", title=long, authors=(long,), origin="import")
+    technique = Technique(id="title:x#t", name=long, aliases=(long,))
+    finding = Finding(id="title:x#finding/1", name=long, description=long)
+    for name in (paper.title, *paper.authors, technique.name, *technique.aliases, finding.name):
+        assert len(name) == LONGEST_NAME
+        assert name.endswith("…")
+    assert finding.description == long
+    assert len(slug(long)) <= LONGEST_NAME
 
 
 def test_a_bundle_finds_children_in_order_and_code() -> None:

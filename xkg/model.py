@@ -9,14 +9,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from xkg.text import arxiv_id as arxiv
 from xkg.text.address import repository_address
 from xkg.text.doi import canonical_doi
 from xkg.value import Value
+
+LONGEST_NAME = 500
 
 
 class Node(Value):
@@ -65,6 +67,14 @@ class Excerpt(Node):
     line: int | None = None
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
+Name = Annotated[str, AfterValidator(_cut)]
+"""A name, which answers and pages show whole: at most `LONGEST_NAME` characters of what a paper or a file says."""
+
+
 class Paper(Node):
     """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
     model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
@@ -72,9 +82,9 @@ class Paper(Node):
     (`path::name`) that no technique covers, and in which a model that was asked about each found none."""
 
     id: str
-    title: str
+    title: Name
     abstract: str = ""
-    authors: tuple[str, ...] = ()
+    authors: tuple[Name, ...] = ()
     year: int | None = None
     arxiv_id: str | None = None
     arxiv_version: str | None = None
@@ -106,9 +116,9 @@ class Technique(Node):
     `hidden` says why it is left out of the published graph, None where it is shown."""
 
     id: str
-    name: str
+    name: Name
     parent: str | None = None
-    aliases: tuple[str, ...] = ()
+    aliases: tuple[Name, ...] = ()
     kind: Literal["methodology", "technique"] = "technique"
     definition: str = ""
     depth: int = 0
@@ -231,7 +241,7 @@ class Code(Node):
     test: str = ""
     documentation: str = ""
     language: str = "python"
-    packages: tuple[str, ...] = ()
+    packages: tuple[Name, ...] = ()
     level: Level = Level.NONE
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = Field(default={})
@@ -319,13 +329,13 @@ class Finding(Node):
     """`description` is None where the source had no `name: description` form."""
 
     id: str
-    name: str
+    name: Name
     description: str | None = None
 
 
 class Resource(Node):
     id: str
-    name: str
+    name: Name
     description: str | None = None
 
 
@@ -380,8 +390,9 @@ class PaperBundle(Node):
 
 
 def slug(text: str) -> str:
-    """Lower-case words of `text` joined by '-': Unicode letters and digits stay, all else separates. Never empty."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    """Lower-case words of `text` joined by '-', of at most `LONGEST_NAME` characters: Unicode letters and digits stay,
+    all else separates. Never empty."""
+    folded = unicodedata.normalize("NFKC", text[:LONGEST_NAME]).casefold()
     return "-".join(re.findall(r"[^\W_]+", folded)) or "untitled"
 
 
