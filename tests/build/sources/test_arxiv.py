@@ -370,6 +370,13 @@ def test_a_redirect_leads_to_no_other_host(server: Arxiv, told: Told, path: str)
     assert "leads to another host, elsewhere.example.org, which is not followed" in told(kind=UnsafeInputError)
 
 
+@pytest.mark.parametrize("user", ["127.0.0.1:9\\", "127.0.0.1:9#", "127.0.0.1:9/"])
+def test_a_redirect_cannot_dress_up_as_a_known_host(server: Arxiv, told: Told, user: str) -> None:
+    server.publish(NUMBER, source=SOURCE)
+    server.faults += [("/src", status(302, Location=f"http://{user}@export.arxiv.org/x"))]
+    assert "which is not followed" in told(kind=UnsafeInputError)
+
+
 def test_a_redirect_on_the_same_host_is_followed(server: Arxiv, fetch: Fetch) -> None:
     server.publish(NUMBER, source=SOURCE)
     server.files["/moved"] = SOURCE
