@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Candidate, Place
 from xkg.agents.ablation.mutation import changed_lines
+from xkg.agents.workspace.writable_paths import refused_path
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
@@ -18,6 +19,8 @@ def refusal(
     if not differing:
         return "the change is empty"
     for path in differing:
+        if why := refused_path(path, before):
+            return f"{path} may not be written: {why}"
         for start, end in changed_lines(before[path], after[path]):
             lines = Place(path=path, start_line=start, end_line=end)
             if not any(place.holds(lines) for place in candidate.places):

@@ -1,14 +1,18 @@
 """Brings the result of a run to the user: a patch, or a branch of the repository that the starter came from."""
 
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from xkg.agents.workspace.workspace import Workspace
+from xkg.agents.workspace.writable_paths import refused_path
 from xkg.build.repositories.branch import NewCommit, TreeFile, add_branch
-from xkg.errors import InputError
+from xkg.errors import InputError, UnsafeInputError
 
 
 def patch(workspace: Workspace) -> bytes:
-    """All changes since the starter, as `git apply` takes them. Raises `InputError` where there is none."""
+    """All changes since the starter, as `git apply` takes them. Raises `InputError` where there is none, and
+    `UnsafeInputError` for a path that edits may not write."""
+    _require_writable(workspace.changed(), workspace.files_of(0))
     found = workspace.patch()
     if not found:
         raise InputError("the run changed nothing: there is nothing to apply")
@@ -20,7 +24,8 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
     `repository`, a clone of it, and returns its last commit. It begins at the commit that the starter belongs to; where
     the starter had changes that were not committed, its first commit has those of the files that the run changed.
 
-    Raises `InputError` as `add_branch` does, and for a starter without a repository or a run without a change."""
+    Raises `InputError` as `add_branch` does, and for a starter without a repository or a run without a change,
+    `UnsafeInputError` for a path that edits may not write."""
     folder = repository or Path(workspace.spec.removeprefix("file://").rpartition("@")[0] or workspace.spec)
     if repository is None and not folder.is_dir():
         folder = Path(workspace.spec.removeprefix("file://"))
@@ -44,6 +49,13 @@ def branch(workspace: Workspace, name: str, repository: Path | None = None) -> s
         files = workspace.files_of(version.number)
         changes: dict[str, TreeFile | None] = dict.fromkeys(before.keys() - files.keys())
         changes |= {path: file for path, file in files.items() if before.get(path) != file}
+        _require_writable(changes, before)
         commits.append(NewCommit(changes, version.reason, version.when))
         before = files
     return add_branch(folder.expanduser(), name, workspace.base, commits)
+
+
+def _require_writable(changed: Iterable[str], starter: Container[str]) -> None:
+    for path in sorted(changed):
+        if why := refused_path(path, starter):
+            raise UnsafeInputError(f"the run changed {path!a}, which is not brought to you: {why}")

@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from xkg.agents.workspace.starter import is_inside
+from xkg.agents.workspace.writable_paths import refused_path
 from xkg.llm.client import AnswerType
 from xkg.sandbox.evidence.python_ast import silently, syntax_tree
 
@@ -34,8 +34,8 @@ def applied(texts: Mapping[str, str], edits: Sequence[FileEdit]) -> dict[str, st
         raise EditError("there is no edit; give at least one")
     changed: dict[str, str] = {}
     for number, edit in enumerate(edits, 1):
-        if not is_inside(edit.file):
-            raise EditError(f"edit {number}: {edit.file!a} lies outside of the workspace; give a path as listed")
+        if why := refused_path(edit.file, texts):
+            raise EditError(f"edit {number}: {edit.file!a} may not be written: {why}")
         text = changed.get(edit.file, texts.get(edit.file))
         if edit.kind == "file":
             changed[edit.file] = _ended(edit.text)

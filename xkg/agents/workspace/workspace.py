@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from xkg.agents.workspace import patches, versions
 from xkg.agents.workspace.starter import Starter, is_inside
+from xkg.agents.workspace.writable_paths import refused_path
 from xkg.build.repositories.branch import TreeFile
 from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
 from xkg.files import private_folder, write_whole
@@ -178,10 +179,11 @@ class Workspace:
 
     def edit(self, changes: Mapping[str, str | bytes | None], reason: str) -> Version:
         """Stores changes as a version: the new content of each path, None to remove it. Raises `UnchangedError` where
-        nothing differs, `UnsafeInputError` for a path outside or a file of more than 2 MB."""
+        nothing differs, `UnsafeInputError` for a path that edits may not write or a file of more than 2 MB."""
         new: _Changes = {}
         for path, content in changes.items():
-            _require_inside(path)
+            if why := refused_path(path, self.files):
+                raise UnsafeInputError(f"{path!a} may not be written: {why}")
             known = self.files.get(path)
             if content is None:
                 if known is not None:

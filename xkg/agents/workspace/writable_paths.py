@@ -1,0 +1,37 @@
+"""Which paths an agent's edit may write: files that the program itself uses.
+
+Names are held to letters, digits and a few signs, so that no name reads as another on Windows, on macOS or in git
+(`.git`, `GIT~1`, a stream of NTFS, characters that HFS+ ignores), and none is hidden: what editors, forges, shells and
+git obey lies in hidden files and folders. A new file has a suffix of source, settings or text. Python and pytest load
+three modules by their names alone; these are nobody's to write.
+"""
+
+import re
+from collections.abc import Container
+
+from xkg.agents.workspace.starter import is_inside
+from xkg.build.code.languages.grammars import SUFFIXES
+
+_SIGNS = frozenset("_-.+=@,()[] ")
+_NEW = SUFFIXES | frozenset("py pyi sh json jsonl yaml yml toml txt md rst csv tsv".split())
+_LONGEST = 255  # bytes
+_LOADED = re.compile(r"(sitecustomize|usercustomize|conftest)(\.|$)", re.IGNORECASE)
+
+
+def refused_path(path: str, known: Container[str]) -> str | None:
+    """Why no edit may write `path`, in a few words; None where one may. `known` are the files that are there."""
+    if not is_inside(path):
+        return "it lies outside of the workspace; give a path relative to its top, as listed"
+    if len(path.encode("utf-8", "replace")) > _LONGEST:
+        return f"it has more than {_LONGEST} bytes"
+    for name in path.split("/"):
+        if name.startswith("."):
+            return "hidden files and folders steer git, editors and other tools, not the program"
+        if not all(sign.isalnum() or sign in _SIGNS for sign in name) or name != name.strip(" -").rstrip("."):
+            return f"the name {name!a} may mean another one elsewhere; use letters, digits, `_`, `-` and `.`"
+        if _LOADED.match(name):
+            return f"Python or pytest runs {name} without being asked to"
+    suffix = path.rpartition("/")[2].rpartition(".")[2].lower()
+    if path not in known and suffix not in _NEW:
+        return "a new file needs a suffix of source code, settings or text"
+    return None
