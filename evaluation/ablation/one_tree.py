@@ -12,6 +12,7 @@ from pathlib import Path
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.task import Task, parse_metric
+from xkg.agents.workspace.measured_run import Origin
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import MetricError
@@ -30,7 +31,13 @@ class OneTree:
         self._lock = threading.Lock()
 
     def __call__(
-        self, task: Task, workspace: Workspace, seed: int, _day: str | None, _changed: Sequence[ChangedPlace]
+        self,
+        task: Task,
+        workspace: Workspace,
+        seed: int,
+        _day: str | None,
+        _changed: Sequence[ChangedPlace],
+        _origin: Origin,
     ) -> RunOutcome:
         with self._lock:
             for path, file in workspace.files.items():

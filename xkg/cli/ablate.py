@@ -25,7 +25,9 @@ def ablate(
     ] = None,
     paper: Annotated[str | None, typer.Option(help="Paper of the graph whose techniques are the components.")] = None,
     setup: Annotated[str | None, typer.Option(help="Command that runs before --run, in the same sandbox.")] = None,
-    evaluate: Annotated[str | None, typer.Option(help="Command that runs after --run, in the same sandbox.")] = None,
+    evaluate: Annotated[
+        str | None, typer.Option(help="Command that measures what --run left, in a sandbox of its own.")
+    ] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="PATH=FOLDER: a folder of this machine, for reading (repeatable).")
     ] = None,

@@ -38,6 +38,10 @@ def implement(
         str | None,
         typer.Option(help="'test acc: ([0-9.]+):max', json:FILE#PATH:max or csv:FILE#COLUMN:min."),
     ] = None,
+    evaluate: Annotated[
+        str | None,
+        typer.Option(help="Command that measures what --run left, in a sandbox of its own; it has the metric."),
+    ] = None,
     task: Annotated[
         Path | None, typer.Option(help="File with all of these (implement.yaml); flags go over it.")
     ] = None,
@@ -90,6 +94,7 @@ def implement(
         "starter": starter,
         "run": run,
         "metric": metric,
+        "evaluate": evaluate,
         "script": script,
         "baseline": baseline,
         "pseudocode": None if pseudocode is None else _text(pseudocode),

@@ -163,6 +163,23 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     assert not git(git_repository, "status", "--porcelain")
 
 
+def test_an_evaluation_runs_without_the_changed_files(repository: Path, tmp_path: Path, real_start_of: StartOf) -> None:
+    opened = '    with open("x.txt", "w") as file:\n        print(x, file=file)\n'
+    own = opened + '    print("done", args.inert)\n\n\nmain()\n'
+    (repository / "train.py").write_text(TRAIN.partition("    with open(")[0] + own)
+    measure = "x = float(open('x.txt').read())\njson.dump({'test': {'error': abs(x - 1.0)}}, open('out.json', 'w'))\n"
+    (repository / "measure.py").write_text(f"import json\n{measure}")
+    task = task_of(repository, evaluate="python measure.py", budget=2, seeds=[0])
+    campaign = run_campaign(real_start_of(task, tmp_path / "run"))
+    runs = [run for outcome in campaign.outcomes for run in outcome.runs]
+    assert [run.value for run in runs if run.value is not None]
+    assert all(run.apart for run in (*campaign.baseline.runs, *runs))
+    assert "- measured: without the changed files" in markdown(campaign)
+    both = "sh -c 'python train.py && python measure.py'"
+    shared = run_campaign(real_start_of(task_of(repository, run=both, budget=1, seeds=[0]), tmp_path / "shared"))
+    assert "in a process that may run changed code" in markdown(shared)
+
+
 def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     task = task_of(repository, run="python train.py", budget=4, only=["inert"])
     campaign = run_campaign(start_of(task, tmp_path / "run"))

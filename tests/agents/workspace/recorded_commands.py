@@ -12,11 +12,13 @@ from xkg.files import write_whole
 
 class RecordedCommands(Commands):
     """The first run of a command over some files is real; the same command over the same files then gives what was
-    recorded of it in `recordings`."""
+    recorded of it in `recordings`. Runs that leave files for another, or take them, are always real."""
 
     recordings: Path
 
     def run(self, workspace: Workspace, command: str, **options: Any) -> RunResult:
+        if options.keys() & {"leaves", "left"}:
+            return super().run(workspace, command, **options)
         files = {path: [file.executable, file.content.hex()] for path, file in sorted(workspace.files.items())}
         data = {name: str(place) for name, place in self._data.items()}
         decided_by = [command, options, files, data, self._variables, self.limits.model_dump(), self.environment.hash]

@@ -9,6 +9,7 @@ from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline, outline
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.build.parsing import parsers
@@ -92,8 +93,11 @@ def test_an_edit_that_ends_the_parser_is_refused(reader: SourceReader) -> None:
         reader.applied([FileEdit(file="a.py", kind="function", target="g", text="")], {"a.py": "def f(): pass\n"})
 
 
-def test_a_run_goes_on_without_what_cannot_be_parsed(workspace: Workspace, reader: SourceReader) -> None:
-    workspace.edit({**BOMBS, **TANGLED, "a.py": "import numpy\n", "requirements.txt": "numpy<3\n"}, "bombs")
+def test_a_run_goes_on_without_what_cannot_be_parsed(starter: Path, tmp_path: Path, reader: SourceReader) -> None:
+    for name, text in {**BOMBS, **TANGLED, "a.py": "import numpy\n", "requirements.txt": "numpy<3\n"}.items():
+        (starter / name).parent.mkdir(exist_ok=True)
+        (starter / name).write_text(text)
+    workspace = Workspace.create(tmp_path / "bombs", read_starter(str(starter), tmp_path / "cache"))
     maker = Maker()
     made = packages_for(workspace, maker, reader)  # type: ignore[arg-type]
     assert maker.imports == {"numpy": ()}

@@ -62,7 +62,8 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
 
 
 def test_a_file_cannot_take_the_place_of_a_folder(workspace: Workspace) -> None:
-    for path in ("lib", "train.py/x.py"):
+    workspace.edit({"lib.py/x.py": "x"}, "a folder with a suffix")
+    for path in ("lib.py", "train.py/x.py"):
         with pytest.raises(InputError, match="in the way"):
             workspace.edit({path: "x"}, "clash")
 

@@ -38,6 +38,7 @@ from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.measured_run import Origin
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -126,6 +127,7 @@ class _Runner:
         self._executed: Mapping[str, Sequence[int]] | None = None
         self._team: Team | None = None
         self._day: str | None = None
+        self._outputs: tuple[str, ...] = ()
 
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
@@ -133,6 +135,8 @@ class _Runner:
         self._bench = Bench(self._task, self._start.runner, environment, self._parser, self._gpus)
         self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
+        self._repaired: tuple[str, ...] = tuple(self._base.changed())
+        self._measuring: tuple[str, ...] | None = None
 
     def campaign(self) -> Campaign:
         start, notes = self._start, list(self._start.starter.notes)
@@ -238,6 +242,7 @@ class _Runner:
 
     def _baseline(self) -> Baseline:
         first = self._run(None, self._base, self._task.seeds[0])
+        self._outputs = first.rewritten
         if first.value is None:  # no other seed would tell more
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
             return baseline_of(self._task, [first], self._environment.missing, [*left_out, *self._causes])
@@ -285,7 +290,10 @@ class _Runner:
         # Counting lines slows loops in Python tenfold; others hardly.
         limit = min(self._task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
         traced = self._operations.do(
-            "trace", self._inputs(None, seed), RunOutcome, lambda: self._bench.run(self._base, seed, paths, limit)
+            "trace",
+            self._inputs(None, seed),
+            RunOutcome,
+            lambda: self._bench.run(self._base, seed, paths, limit, origin=self._origin(None)),
         )
         return traced.executed if traced.executed and traced.value is not None else None
 
@@ -388,15 +396,27 @@ class _Runner:
         def work() -> RunOutcome:
             assert workspace is not None or candidate is not None
             opened = workspace or self._trees.of(candidate.id)  # type: ignore[union-attr]
+            origin = self._origin(candidate)
             if self._start.elsewhere is None:
-                return self._bench.run(opened, seed, changed=changed)
-            return self._start.elsewhere(self._task, opened, seed, self._day, changed)
+                return self._bench.run(opened, seed, changed=changed, origin=origin)
+            return self._start.elsewhere(self._task, opened, seed, self._day, changed, origin)
 
         changed = self._changed.get(candidate.id, ()) if candidate else ()
         inputs = self._inputs(candidate, seed)
         if changed:
             inputs["changed"] = [each.model_dump() for each in changed]
         return self._operations.do("run", inputs, RunOutcome, work)
+
+    def _origin(self, candidate: Candidate | None) -> Origin:
+        """Of the baseline with its repairs (None), or a candidate."""
+        if self._measuring is None:
+            self._measuring = self._parser.measuring(self._texts, self._task.metric)
+        changed = {replacement.path for replacement in candidate.replacements} if candidate else set()
+        return Origin(
+            edited=tuple(sorted({*self._repaired, *changed})),
+            measuring=self._measuring,
+            outputs=self._outputs if candidate else None,
+        )
 
     def _identity(self) -> dict[str, object]:
         return {"repository": self._start.starter.identity, "files": self._files}
@@ -405,6 +425,7 @@ class _Runner:
         task = self._task
         return {
             **({"devices": True} if task.devices else {}),
+            **({"apart": True} if task.evaluate else {}),
             **self._identity(),
             "candidate": candidate.id if candidate else None,
             "command": task.command(seed),
@@ -433,7 +454,9 @@ def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
     elif run.reached is False:
         places = ", ".join(map(str, run.never_ran[:4]))
         failed = {"failure": "never ran", "problem": f"no line of what it changes ran ({places})"}
-    return outcome.model_copy(update={"runs": (*outcome.runs, run), **failed})
+    written = (f"{path}, which its run wrote over or removed" for path in run.touched)
+    measures = tuple(dict.fromkeys((*outcome.measures, *written)))
+    return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})
 
 
 def _changes_much(outcome: CandidateOutcome, mean: float) -> bool:

@@ -23,13 +23,13 @@ _IN_FOLDER = "(cd "
 
 
 class Task(Value):
-    """`run` trains and evaluates; `{seed}` in it is replaced by each seed, and `setup` and `evaluate` run before and
-    after it in the same sandbox. The first of `metrics` is the primary one: `results.json:test_mse:min`,
-    `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. Where `run` or `metrics` is empty, a model has to
-    find it. `claimed` is what the paper reports of the metric, met within `tolerance` (relative). `data` maps paths in
-    the repository to folders of this machine, for reading alone. `budget` is the most candidates, in `rounds` of
-    `places`; `seconds`, `memory_mb` and `disk_mb` bound one run. `devices` are GPUs, of which a run
-    gets one: `nvidia:0`, or `nvidia` for all of a machine."""
+    """`run` trains and evaluates; `{seed}` in it is replaced by each seed. `setup` runs before it in the same sandbox,
+    `evaluate` after it in one of its own, as `xkg.agents.workspace.measured_run.measured` does. The first of `metrics`
+    is the primary one: `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If
+    `run` or `metrics` is empty, a model has to find it. `claimed` is what the paper reports of the metric, met within
+    `tolerance` (relative). `data` maps paths in the repository to folders of this machine, for reading alone. `budget`
+    is the most candidates, in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run, and as much its
+    evaluation. `devices` are GPUs, of which a run gets one: `nvidia:0`, or `nvidia` for all of a machine."""
 
     repo: str
     run: str = ""
@@ -62,7 +62,18 @@ class Task(Value):
 
     def command(self, seed: int) -> str:
         """The command for one seed; several run one after the other, the next only where the one before succeeds."""
-        parts = [part.replace(SEED, str(seed)) for part in (self.setup, self.run, self.evaluate) if part]
+        return self._of(seed, self.setup, self.run, self.evaluate)
+
+    def training(self, seed: int) -> str:
+        """The command without `evaluate`."""
+        return self._of(seed, self.setup, self.run)
+
+    def evaluation(self, seed: int) -> str | None:
+        return self._of(seed, self.evaluate) if self.evaluate else None
+
+    @staticmethod
+    def _of(seed: int, *given: str | None) -> str:
+        parts = [part.replace(SEED, str(seed)) for part in given if part]
         if len(parts) == 1 and not parts[0].startswith(_IN_FOLDER):
             return parts[0]
         script = " && ".join(parts).replace("'", "'\\''")

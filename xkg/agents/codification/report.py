@@ -105,9 +105,7 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"the evaluation differs from the starter's: {change}"
     if verdict.evaluation_changes:
         yield "the metric before and after may not measure the same: the evaluation changed"
-    for escape in verdict.escapes:
-        yield f"{escape}: what runs there is not in the code's text, and may change how it is measured"
-    yield from verdict.doubts
+    yield from verdict.remarks
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"
     for part in verdict.in_starter:

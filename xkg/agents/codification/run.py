@@ -56,11 +56,12 @@ class StepTaken(NamedTuple):
 
 class Baseline(Value):
     """The starter's own run: its metric, or the problem that keeps it from having one, and the files that it removes
-    from its copy of the tree."""
+    from its copy of the tree or writes over."""
 
     metric: float | None
     problem: str | None
     removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -138,6 +139,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
             "name its data with --data, or give --baseline where it cannot run yet"
         )
     session.baseline, session.starter_removes = baseline.metric, baseline.removed
+    session.outputs = baseline.rewritten
     history: list[Taken] = []
     verdict: Verdict | None = None
     stopped: str | None = None
@@ -199,13 +201,13 @@ def _baseline(session: Session) -> Baseline:
     task = session.task
     if task.baseline is not None:
         return Baseline(metric=task.baseline, problem=None)
-    result = session.execute(task.run, ())
+    result = session.measure(())
     if result.problem is not None:
         missing = session.commands.environment.missing
         absent = f"; packages that could not be installed: {', '.join(sorted(missing)[:6])}" if missing else ""
         return Baseline(metric=None, problem=f"`{task.run}`: {result.problem}{absent}")
     metric, problem = result.metric_or_problem(task.parsed_metric, session.reader)
-    return Baseline(metric=metric, problem=problem, removed=result.removed)
+    return Baseline(metric=metric, problem=problem, removed=result.removed, rewritten=result.rewritten)
 
 
 def _parts(session: Session) -> tuple[str, ...]:
@@ -274,6 +276,7 @@ def _result(
         expert_calls=session.questions.expert_calls,
         notes=(
             *_changed_evaluation(verdict),
+            *(verdict.remarks if verdict else ()),
             *baseline.notes,
             *session.method.notes,
             *workspace.notes,
@@ -295,7 +298,7 @@ def _result(
 
 def _changed_evaluation(verdict: Verdict | None) -> tuple[str, ...]:
     """What is reported of the evaluation even where it may change."""
-    changes = (*verdict.evaluation_changes, *verdict.escapes) if verdict is not None else ()
+    changes = verdict.evaluation_changes if verdict is not None else ()
     if not changes:
         return ()
     named = "; ".join(changes[:6])

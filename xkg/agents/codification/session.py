@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 
 from xkg.agents.codification.journal import Journal
@@ -12,6 +13,7 @@ from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
+from xkg.agents.workspace.measured_run import Origin, measured
 from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
@@ -23,7 +25,8 @@ _MOST_FILES = 60_000
 @dataclass
 class Session:
     """One run. `beside` are the related files of the task. `baseline` is the starter's metric, None where it has
-    none; `starter_removes` are files of its tree that the starter's run removes."""
+    none; `starter_removes` are files of its tree that the starter's run removes, `outputs` those that it writes over;
+    both are unknown, None, until it ran."""
 
     task: Task
     method: Method
@@ -37,6 +40,7 @@ class Session:
     parts: tuple[str, ...] = ()
     baseline: float | None = None
     starter_removes: tuple[str, ...] = ()
+    outputs: tuple[str, ...] | None = None
     beside: RelatedFiles = field(default_factory=RelatedFiles)
     notify: Callable[[object], None] = field(default=lambda _: None)
 
@@ -50,6 +54,39 @@ class Session:
             return result.model_copy(update={"output": cut_middle(result.output, _MOST_STORED)})
 
         return self.journal.once(key, RunResult, run)
+
+    def measure(self, trace: Sequence[str]) -> RunResult:
+        """The result of the task's command over the current files, and of its evaluation; made once for the same
+        files."""
+        task, wanted = self.task, self.task.parsed_metric.files
+
+        def run() -> RunResult:
+            result = measured(
+                self.commands,
+                self.workspace,
+                task.run,
+                task.evaluate,
+                task.parsed_metric,
+                self.reader,
+                self.origin(),
+                trace=trace,
+                wanted=wanted,
+            )
+            shortened: dict[str, object] = {"output": cut_middle(result.output, _MOST_STORED)}
+            if (found := result.evaluated) is not None:
+                output = cut_middle(found.output, _MOST_STORED)
+                shortened["evaluated"] = found.model_copy(update={"output": output})
+            return result.model_copy(update=shortened)
+
+        return self.journal.once(f"measured {self.digest()[:24]}{' traced' if trace else ''}", RunResult, run)
+
+    def origin(self) -> Origin:
+        """How the current files differ from the starter."""
+        return Origin(edited=tuple(self.workspace.changed()), measuring=self._measuring, outputs=self.outputs)
+
+    @cached_property
+    def _measuring(self) -> tuple[str, ...]:
+        return self.reader.measuring(texts_of(self.workspace, 0), self.task.parsed_metric, self.task.protected)
 
     def degenerate(self) -> tuple[str, ...]:
         """What the changed functions give for degenerate inputs and not for those that the task's command gives them;
@@ -89,13 +126,14 @@ class Session:
         """The task as each prompt gives it."""
         task = self.task
         known = f"{self.baseline:g}" if self.baseline is not None else "unknown"
+        measured_by = f"Then measured, from the files that it left, by: {task.evaluate}\n" if task.evaluate else ""
         lines = [
             "# The method\n" + self.method.text,
             *([f"# Pseudocode\n{task.pseudocode}"] if task.pseudocode else []),
             *([f"# The data\n{task.data_description}"] if task.data_description else []),
             *([f"# In the library, not in the workspace\n{library}"] if (library := self.method.library) else []),
             "# Its parts, by name\n" + "\n".join(f"- {part}" for part in self.parts),
-            f"# The program\nRun by: {task.run}\nStart from: {self.script()}\n"
+            f"# The program\nRun by: {task.run}\n{measured_by}Start from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",
         ]
         if related := self.related():

@@ -1,12 +1,13 @@
 """What is to be implemented: a task file (`implement.yaml`), flags over it, and the method's text that they name."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypedDict
 
 import yaml
 from pydantic import ValidationError
 
+from xkg.agents.workspace.command import split
 from xkg.agents.workspace.metric import Metric
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
@@ -24,7 +25,8 @@ _TEXTS = (".txt", ".rst", "")
 
 class Task(Value):
     """`method` names a file (`paper.tex#sec:method` for one section of it), a paper or technique of the graph, or is
-    the text itself. `run` is the command whose output or files have `metric`; `script` the file to start from, by
+    the text itself. `run` is the command whose output or files have `metric`; if `evaluate` is given, that command has
+    it: it sees what `run` left and, if it works without them, no edited file. `script` the file to start from, by
     default the first one that `run` names. `baseline` is the starter's metric, measured where it is None. `related` are
     files and folders that belong to the method, of the starter, or else of this machine, for reading alone; `data` maps
     paths in the starter to folders that runs may read. `protect` are more parts of the evaluation (`path` or
@@ -34,6 +36,7 @@ class Task(Value):
     starter: str
     run: str
     metric: str
+    evaluate: str | None = None
     script: str | None = None
     baseline: float | None = None
     pseudocode: str = ""
@@ -49,10 +52,17 @@ class Task(Value):
     def parsed_metric(self) -> Metric:
         return Metric.parse(self.metric)
 
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """What of the evaluation is known by name: `protect`, and files that `evaluate` names and `run` does not."""
+        named = _files_named(self.evaluate) - _files_named(self.run) if self.evaluate else set()
+        return (*self.protect, *sorted(named))
+
 
 class TaskFields(TypedDict, total=False):
     """The fields of a task that may be left out, as in `Task`."""
 
+    evaluate: str
     script: str
     baseline: float
     pseudocode: str
@@ -75,6 +85,12 @@ class Method(Value):
     parts: tuple[str, ...] = ()
     library: str = ""
     notes: tuple[str, ...] = ()
+
+
+def _files_named(command: str) -> set[str]:
+    """What the words of a command can be of a tree: paths, and modules by their dotted names."""
+    words = [PurePosixPath(word).as_posix() for word in split(command)]
+    return {*words, *(f"{word.replace('.', '/')}{end}" for word in words for end in (".py", "/__main__.py"))}
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:

@@ -8,6 +8,7 @@ from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
 from xkg.agents.codification.protected import says
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.measured_run import Origin, remarks
 from xkg.agents.workspace.outline import Outline
 from xkg.agents.workspace.workspace import Workspace
 from xkg.value import Value
@@ -25,9 +26,8 @@ class Verdict(Value):
     """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
     method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
     lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed;
-    `escapes` are means around the fingerprint of the evaluation that the code begins to use, reported like its changes;
-    `degenerate` are findings about inputs that the run did not have, and `doubts` added lines that could compute a
-    deceiving value: neither are faults."""
+    `touched` are files that measure and that the run wrote over or removed; `remarks` say how the metric was computed,
+    and `degenerate` are findings about inputs that the run did not have: neither are faults."""
 
     faults: tuple[str, ...]
     metric: float | None
@@ -38,8 +38,8 @@ class Verdict(Value):
     evaluation_changes: tuple[str, ...]
     setting_changes: tuple[str, ...]
     degenerate: tuple[str, ...] = ()
-    escapes: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    touched: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -65,12 +65,13 @@ def judge(
     places: Sequence[PartPlace],
     declared: Sequence[ChangedSetting],
     reader: CodeReader,
+    origin: Origin,
     starter_removes: Sequence[str] = (),
 ) -> Verdict:
     """Holds the work to the definition of done: the run exits 0, the metric is read, every part has a place whose
     changed lines were executed, settings and evaluation are the starter's unless the method says otherwise. `result` is
-    the traced run of the current version; None where it was not run. `starter_removes` are files that the starter's
-    own run removes from its copy: that of the work may remove no other."""
+    the traced run of the current version, of this `origin`; None where it was not run. `starter_removes` are files that
+    the starter's own run removes from its copy: that of the work may remove no other."""
     faults: list[str] = []
     before, after = texts_of(workspace, 0), texts_of(workspace)
     changed = workspace.changed_lines()
@@ -98,12 +99,12 @@ def judge(
         for path, of in ran.items()
         if path in outlines
     }
-    measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protect)
+    touched = origin.touched(result) if result else ()
+    if touched and not task.may_change_evaluation:
+        faults.append(f"the run wrote over files that measure: {', '.join(touched[:4])}; do not write to them")
+    measures = reader.evaluation_changes(before, after, task.parsed_metric, task.protected)
     if measures and not task.may_change_evaluation:
         faults.append(f"the evaluation was changed: {'; '.join(measures)}; undo that")
-    escaping = reader.escapes(before, after)
-    if escaping and not task.may_change_evaluation:
-        faults.append(f"what the code runs cannot be read any more: {'; '.join(escaping[:6])}; do without")
     differing = reader.setting_changes(before, after)
     allowed = {each.name for each in declared if says(method.text, each.method_says)}
     open_ = {name: values for name, values in differing.items() if name not in allowed}
@@ -122,8 +123,8 @@ def judge(
         in_starter=tuple(in_starter),
         evaluation_changes=tuple(measures),
         setting_changes=tuple(f"{name}: {old} -> {new}" for name, (old, new) in differing.items()),
-        escapes=escaping,
-        doubts=reader.doubts(after, changed, metric),
+        touched=touched,
+        remarks=remarks(result, task.parsed_metric, reader, origin) if result else (),
     )
 
 

@@ -5,9 +5,10 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from packaging.utils import canonicalize_name
 from pydantic import ConfigDict
@@ -43,13 +44,32 @@ _NETWORK = re.compile(
 )
 
 
+class Left(NamedTuple):
+    """What a run left: an archive in a file, from a byte on."""
+
+    file: Path
+    start: int
+
+
+class Evaluated(Value):
+    """What a second command measured of what a run left: its output, and the files that it left of those wanted."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    command: str
+    output: str
+    files: Mapping[str, bytes] = {}
+
+
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
     Of awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `files`
     are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
     `problem` says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed
-    from its copy, at most 20."""
+    from its copy, at most 20, `rewritten` those that have other content there. The metric is read from `evaluated`, if
+    there is one; `apart`: no edited file was there when it was computed. `left_at` is where in the file that was given
+    for it the archive of what it left begins, None for none."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -65,6 +85,10 @@ class RunResult(Value):
     problem: str | None = None
     findings: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    evaluated: Evaluated | None = None
+    apart: bool = False
+    left_at: int | None = None
 
     @property
     def ok(self) -> bool:
@@ -73,9 +97,15 @@ class RunResult(Value):
     def metric_or_problem(self, metric: Metric, reader: SourceReader) -> tuple[float | None, str | None]:
         """The value of the metric, or else what is wrong with it."""
         try:
-            return reader.metric(metric, self.output, self.files), None
+            source = self.evaluated or self
+            return reader.metric(metric, source.output, source.files), None
         except MetricError as error:
             return None, str(error)
+
+    def claimed(self, metric: Metric, reader: SourceReader) -> float | None:
+        """The value in the run's own output and files, if a second command measured and there is one."""
+        own = self.model_copy(update={"evaluated": None})
+        return None if self.evaluated is None else own.metric_or_problem(metric, reader)[0]
 
 
 class Commands:
@@ -115,12 +145,21 @@ class Commands:
         wanted: Sequence[str] = (),
         watched: Mapping[str, Sequence[str]] | None = None,
         awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
+        without: Collection[str] = (),
+        leaves: Path | None = None,
+        left: Left | None = None,
+        outputs: Collection[str] = (),
     ) -> RunResult:
         """The result of one command, split as a shell does, but run without one. `trace` names Python files of the
         tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
         functions by file that are called again at the end with degenerate inputs, in the place of a trace; `awaited`
-        groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did. Never
-        raises for what the command does; raises `InputError` for a command that cannot be split, and
+        groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did.
+
+        `leaves` is a file for what the command makes or writes over (`RunResult.left_at`). Another command
+        gets that as `left`, but for what Python could import, hidden files, those `wanted`, and files of the tree that
+        are none of `outputs`. Files `without` are not there.
+
+        Never raises for what the command does; raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
         words = split(command)
         for name in self._data:
@@ -129,8 +168,9 @@ class Commands:
         traced = {
             path: workspace.text(path).count("\n") + 1
             for path in trace
-            if path in workspace.files and path.endswith(".py")
+            if path in workspace.files and path not in without and path.endswith(".py")
         }
+        awaited = {path: groups for path, groups in (awaited or {}).items() if path not in without}
         site = self.environment.site.resolve() if self.environment.site else None
         metadata = own_metadata({path: file.content for path, file in workspace.files.items()})
         installed = {f"{PACKAGES}/{path}": text for path, text in metadata.items()}
@@ -145,9 +185,13 @@ class Commands:
             "traced": traced,
             "wanted": list(wanted),
             "watched": {path: list(names) for path, names in (watched or {}).items()},
-            "awaited": {path: [list(lines) for lines in groups] for path, groups in (awaited or {}).items()},
+            "awaited": {path: [list(lines) for lines in groups] for path, groups in awaited.items()},
             "watcher": _guest("degenerate_inputs") if watched else _guest("awaited_lines") if awaited else "",
             "variables": self._variables,
+            "without": sorted(without),
+            "leaves": leaves is not None,
+            "left": None if left is None else (str(left.file), left.start),
+            "outputs": sorted(outputs),
         }
         limits = self.limits.model_copy(
             update={"seconds": self.limits.seconds + _GRACE_SECONDS, "output_kb": _REPORT_KB}
@@ -156,9 +200,15 @@ class Commands:
             (str(interpreter()), "-I", "-S", "-c", _guest("run_in_copy")),
             workspace.tree.resolve(),
             limits,
-            reads=(*self._data.values(), *((site,) if site else ()), *(self._gpu.reads if self._gpu else ())),
+            reads=(
+                *self._data.values(),
+                *((site,) if site else ()),
+                *((left.file,) if left else ()),
+                *(self._gpu.reads if self._gpu else ()),
+            ),
             devices=self._gpu.nodes if self._gpu else (),
             ends=_ENDS,
+            output=leaves,
             trusted=False,
         )
         if self._runner.name == "container":
@@ -167,10 +217,12 @@ class Commands:
             )
         behind = {"bubblewrap": "bubblewrap", "landlock": "landlock"}.get(self._runner.name)
         ran = programs.run(program, json.dumps(request).encode(), behind=behind)  # type: ignore[arg-type]
-        return self._result(command, ran)
-
-    def _result(self, command: str, ran: programs.ProgramResult) -> RunResult:
         report = _report(ran.stderr) if ran.ok else None
+        if leaves is not None and report and "left_at" in report:
+            ran = replace(ran, **_beginning(leaves, int(report["left_at"])))
+        return self._result(command, ran, report)
+
+    def _result(self, command: str, ran: programs.ProgramResult, report: dict[str, Any] | None) -> RunResult:
         output = ran.output.decode("utf-8", "replace")
         if ran.omitted:
             start = ran.output[:_ENDS].decode("utf-8", "replace")
@@ -197,6 +249,8 @@ class Commands:
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
             problem=self._problem(ended, exit_code, output, report.get("error") if report else None, command),
             removed=tuple(str(name) for name in (report or {}).get("removed", ())),
+            rewritten=tuple(str(name) for name in (report or {}).get("rewritten", ())),
+            left_at=report["left_at"] if report and report.get("left") else None,
         )
 
     def _places(self, home: str) -> dict[str, str]:
@@ -330,6 +384,16 @@ def _report(stderr: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return report if isinstance(report, dict) and {"ended", "exit_code", "files"} <= report.keys() else None
+
+
+def _beginning(file: Path, size: int) -> dict[str, Any]:
+    """The first `size` bytes of an output, without their middle if they are many, as a program's result has it."""
+    with file.open("rb") as opened:
+        if size <= 2 * _ENDS:
+            return {"output": opened.read(size), "omitted": 0}
+        start = opened.read(_ENDS)
+        opened.seek(size - _ENDS)
+        return {"output": start + opened.read(_ENDS), "omitted": size - 2 * _ENDS}
 
 
 def _findings(text: str) -> Iterator[str]:

@@ -3,11 +3,10 @@ source in this one."""
 
 import base64
 import hashlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from xkg.agents.workspace import edits as file_edits
-from xkg.agents.workspace import escapes as means
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.evaluation import changed_evaluation, evaluation, may_measure
 from xkg.agents.workspace.metric import Metric
@@ -113,24 +112,10 @@ def evaluation_changes(
     return tuple(changes)
 
 
-def escapes(mark: Mark, before: Texts, after: Texts, without: Without) -> tuple[str, ...]:
-    """Means that changed files begin to use; of a new file, those that no file had."""
-    old = {path: means.escapes(text) for path, text in marked(mark, before, without)}
-    anywhere = frozenset[str]().union(*old.values())
-    return tuple(
-        f"{path} begins to use {each}"
-        for path, text in marked(mark, after, without)
-        for each in sorted(means.escapes(text) - old.get(path, anywhere))
-    )
-
-
-def doubts(
-    mark: Mark, texts: Texts, lines: Mapping[str, set[int]], metric: float | None, without: Without
-) -> tuple[str, ...]:
-    """What a person should look at in the added lines."""
-    files = marked(mark, texts, without)
-    found = [line for path, text in files for line in means.doubts(path, text, lines[path], metric)]
-    return tuple(found[: means.MOST_DOUBTS])
+def measuring(mark: Mark, texts: Texts, metric: Metric, protect: Sequence[str], without: Without) -> tuple[str, ...]:
+    """The files with a part of the evaluation; those that cannot be parsed may have one."""
+    found = [path for path, text in marked(mark, texts, without) if evaluation({path: text}, metric, protect)]
+    return tuple(sorted({*found, *(without.keys() & texts.keys())}))
 
 
 def metric_value(mark: Mark, metric: Metric, output: str, files: Mapping[str, str]) -> MetricValue:
@@ -153,7 +138,7 @@ def marked(mark: Mark, texts: Texts, without: Without) -> Iterator[tuple[str, st
             yield path, text
 
 
-TASKS = tasks(packages, outlines, applied, evaluation_changes, escapes, doubts, metric_value)
+TASKS = tasks(packages, outlines, applied, evaluation_changes, measuring, metric_value)
 
 
 class SourceReader:
@@ -191,26 +176,11 @@ class SourceReader:
         texts = {"before": starter, "changed": changed}
         return self.of_files(evaluation_changes, texts, gone=gone, metric=metric, protect=protect)
 
-    def escapes(self, before: Texts, after: Texts) -> tuple[str, ...]:
-        """The means around the fingerprint of the evaluation that the texts `after` begin to use
-        (`xkg.agents.workspace.escapes`): in a file of `before` those that it did not have, in a new one those that none
-        had. Raises `UnsafeInputError` for texts that exceed the bounds."""
-        python = {path: text for path, text in after.items() if path.endswith(".py") and before.get(path) != text}
-        if not python:
-            return ()
-        known = {
-            path: text
-            for path, text in before.items()
-            if path.endswith(".py") and (path in python or not python.keys() <= before.keys())
-        }
-        return self.of_files(escapes, {"before": known, "after": python})
-
-    def doubts(self, texts: Texts, lines: Mapping[str, Collection[int]], metric: float | None) -> tuple[str, ...]:
-        """What a person should look at in the added `lines` of Python files, as
-        `xkg.agents.workspace.escapes.doubts`. Raises `UnsafeInputError`."""
-        python = {path: texts[path] for path in lines if path.endswith(".py") and path in texts}
-        added = {path: lines[path] for path in python}
-        return self.of_files(doubts, {"texts": python}, lines=added, metric=metric) if python else ()
+    def measuring(self, texts: Texts, metric: Metric, protect: Sequence[str] = ()) -> tuple[str, ...]:
+        """The files that have a part of the evaluation, as `evaluation` finds them, in order. Raises
+        `UnsafeInputError`."""
+        files = {path: text for path, text in texts.items() if may_measure(path, protect)}
+        return self.of_files(measuring, {"texts": files}, metric=metric, protect=protect) if files else ()
 
     def applied(self, edits: Sequence[FileEdit], texts: Texts) -> dict[str, str]:
         """As `xkg.agents.workspace.edits.applied`. Raises `EditError` also where the result cannot be parsed within the

@@ -6,24 +6,35 @@ packages on its module path. With `traced` files every Python process counts how
 one file that all of them map, so that the counts of a process that was killed are there too; where two processes run
 the same line at the same moment, one of the two may not count. With `watched` functions, or groups of `awaited` lines,
 a program given as `watcher` runs in their place, and leaves its findings.
+
+What one command leaves another can measure in a sandbox of its own: with `leaves` the files that the command made or
+wrote over follow its output as a tar archive, from the byte `left_at` of the report. The other request names that file
+and that byte as `left`, and the files of the tree that are not to be there as `without`.
 """
 
 import base64
 import contextlib
 import ctypes
+import filecmp
+import importlib.machinery
 import json
 import mmap
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
+import tarfile
+import time
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 _NOT_DUMPABLE = (4, 0)  # PR_SET_DUMPABLE
 _FILE_BYTES, _ALL_BYTES = 4 << 20, 8 << 20
-_MOST_REMOVED = 20
+_MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
+_PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
+_CODE = tuple(importlib.machinery.all_suffixes())
 
 # Runs in every Python process of the command, before its first line.
 _TRACER = """\
@@ -71,9 +82,17 @@ def main() -> None:
     report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None, "home": str(home)}
     try:
         shutil.copytree(Path.cwd(), tree)
+        without = set(request["without"])
+        for name in without:
+            (tree / name).unlink(missing_ok=True)
         for name, place in request["data"].items():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).symlink_to(place)
+        if request["left"]:
+            place, at = request["left"]
+            with open(place, "rb") as archive:  # noqa: PTH123
+                archive.seek(at)
+                take(archive, tree, set(request["outputs"]), without | set(request["wanted"]))
         python = environment(home / ".python", request)
         first, size = offsets(request["traced"], tree)
         counts = home / ".python" / "counts"
@@ -96,7 +115,7 @@ def main() -> None:
             (home / ".python" / "trace.json").write_text(json.dumps(asked))
         variables = {**os.environ, **request["variables"], "PATH": f"{python}:/usr/bin:/bin", "PWD": str(tree)}
         command = request["command"]
-        report |= run(command, tree, variables, request["seconds"])
+        report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
         if last_awaited:
@@ -105,7 +124,11 @@ def main() -> None:
         if request.get("watched") and findings.exists():
             report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
-        report["removed"] = removed(Path.cwd(), tree)
+        report["removed"] = removed(Path.cwd(), tree, without)
+        report["rewritten"] = rewritten(Path.cwd(), tree)
+        if request["leaves"]:
+            report["left_at"] = os.lseek(1, 0, os.SEEK_END)
+            report["left"] = hand_over(Path.cwd(), tree)
     except OSError as error:
         report["error"] = f"{error.strerror or error} ({error.filename})"
     sys.stderr.write(json.dumps(report))
@@ -134,19 +157,27 @@ def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
     return first, size
 
 
-def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float) -> dict[str, Any]:
+def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float, *, alone: bool) -> dict[str, Any]:
+    """How a command ended. `alone`: none of its processes has this program's stdout, so that what is written there
+    afterwards is this program's."""
+    reading, writing = os.pipe() if alone else (None, None)
     try:
         process = subprocess.Popen(
             command,
             cwd=tree,
             env=variables,
             stdin=subprocess.DEVNULL,
+            stdout=writing,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     except FileNotFoundError:
         return {"exit_code": 127, "error": f"there is no program {command[0]}"}
     try:
+        if reading is not None and writing is not None:
+            os.close(writing)
+            relay(reading, process, seconds)
+            seconds = _AFTER_OUTPUT
         code = process.wait(seconds)
         ended = {"ended": "exited", "exit_code": 128 - code if code < 0 else code}
     except subprocess.TimeoutExpired:
@@ -155,6 +186,25 @@ def run(command: list[str], tree: Path, variables: dict[str, str], seconds: floa
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     return ended
+
+
+def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> None:
+    """Copies a process's output to stdout until it ends or `seconds` are over, and what the pipe holds then; what does
+    not fit ends it by the signal of a closed pipe."""
+    until = time.monotonic() + seconds
+    with open(reading, "rb", buffering=0) as pipe:
+        running = open_ = True
+        while running and time.monotonic() < until:
+            running = process.poll() is None
+            if not open_:
+                time.sleep(0.01)
+            elif select.select([pipe], [], [], 0.02 if running else 0)[0]:
+                data = pipe.read(_PIPE)  # all that a pipe holds
+                open_ = bool(data)
+                try:
+                    os.write(1, data)
+                except OSError:
+                    break
 
 
 def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dict[str, dict[str, int]]:
@@ -168,17 +218,84 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
     return lines
 
 
-def removed(original: Path, tree: Path) -> list[str]:
+def removed(original: Path, tree: Path, without: set[str]) -> list[str]:
     """Files of the original folder that the command removed from its copy, at most 20."""
     found: list[str] = []
-    for folder, _, names in os.walk(original):
-        for name in names:
-            path = os.path.relpath(Path(folder) / name, original)
-            if not os.path.lexists(tree / path):
-                found.append(path)
-                if len(found) == _MOST_REMOVED:
-                    return found
+    for path in paths_of(original):
+        if path not in without and not os.path.lexists(tree / path):
+            found.append(path)
+            if len(found) == _MOST_REMOVED:
+                break
     return found
+
+
+def rewritten(original: Path, tree: Path) -> list[str]:
+    """Files of the original folder that have other content in the copy now, at most 2,000."""
+    found: list[str] = []
+    for path in paths_of(original):
+        if os.path.lexists(tree / path) and not same(original / path, tree / path):
+            found.append(path)
+            if len(found) == _MOST_REWRITTEN:
+                break
+    return found
+
+
+def paths_of(folder: Path) -> list[str]:
+    return sorted(os.path.relpath(Path(at) / name, folder) for at, _, names in os.walk(folder) for name in names)
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether both are regular files with the same content."""
+    try:
+        return not other.is_symlink() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    except OSError:
+        return False
+
+
+class Whole:
+    """A file that ends with zeros if it gets shorter while it is read: processes of the command may still write."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        return self._file.read(size).ljust(size, b"\0")
+
+
+def hand_over(original: Path, tree: Path) -> bool:
+    """Writes the regular files that differ from the original folder's to stdout, as a tar archive; False where they do
+    not fit."""
+    try:
+        with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
+            for path in paths_of(tree):
+                if (tree / path).is_symlink() or not (tree / path).is_file() or same(original / path, tree / path):
+                    continue
+                with contextlib.suppress(FileNotFoundError, PermissionError), (tree / path).open("rb") as file:
+                    archive.addfile(archive.gettarinfo(arcname=path, fileobj=file), Whole(file))  # type: ignore[arg-type]
+    except OSError:
+        return False
+    return True
+
+
+def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
+    """Adds what another command left: data, nothing that Python imports, no hidden file, and in the place of a file of
+    the tree only one of `outputs`."""
+    inside = tree.resolve()
+    with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
+        for member in archive:
+            path = PurePosixPath(member.name)
+            place = tree / path
+            hidden = any(part.startswith(".") for part in path.parts)
+            if not member.isreg() or hidden or path.name.endswith(_CODE) or str(path) in refused:
+                continue
+            in_the_way = os.path.lexists(place) and str(path) not in outputs
+            if in_the_way or place.is_symlink() or not place.parent.resolve().is_relative_to(inside):
+                continue
+            source = archive.extractfile(member)
+            with contextlib.suppress(OSError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with place.open("wb") as file:
+                    shutil.copyfileobj(source, file)  # type: ignore[arg-type]
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:

@@ -62,8 +62,8 @@ class Program:
     """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the
     nodes `devices`. `host` is the one
     (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic. `ends`: only so many bytes
-    from the start and from the end of its output are needed, None for all of it. A command that is not `trusted` itself
-    has no right besides those of its files' modes."""
+    from the start and from the end of its output are needed, None for all of it; all of it stays in the file `output`.
+    A command that is not `trusted` itself has no right besides those of its files' modes."""
 
     command: tuple[str, ...]
     folder: Path
@@ -75,6 +75,7 @@ class Program:
     host: tuple[str, int] | None = None
     max_bytes: int = 0
     ends: int | None = None
+    output: Path | None = None
     trusted: bool = True
 
     @property
@@ -121,7 +122,10 @@ def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] |
     be started."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as output_file:
+    with (
+        tempfile.TemporaryFile() as source,
+        program.output.open("w+b") if program.output else tempfile.TemporaryFile() as output_file,
+    ):
         source.write(stdin)
         source.seek(0)
         streams = Streams(source, output_file)

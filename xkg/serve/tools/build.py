@@ -131,6 +131,10 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
                 "json:FILE#PATH:min or csv:FILE#COLUMN:max",
             ),
         ],
+        evaluate: Annotated[
+            str | None,
+            Field(max_length=1000, description="command that measures what run left, apart from edited code"),
+        ] = None,
         pseudocode: Annotated[str | None, Field(max_length=20_000, description="of the method")] = None,
         related: Annotated[
             list[str] | None,
@@ -162,6 +166,7 @@ def _add_implement(server: MCPServer, building: Building, roots: Sequence[Path])
             "starter": repository_named(starter, roots, jobs.hosts),
             "run": run,
             "metric": metric,
+            **({"evaluate": evaluate} if evaluate else {}),
             "pseudocode": pseudocode or "",
             "related": related_named(related or [], roots),
             "protect": protect or [],

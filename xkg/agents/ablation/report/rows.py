@@ -1,10 +1,10 @@
 """What all forms of the report show, in words."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from xkg.agents.ablation.effects import Effect
-from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome, Importance
+from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome, Importance, RunOutcome
 
 
 def change(effect: Effect | None) -> str:
@@ -76,6 +76,8 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         "candidates",
         f"{len(outcomes)} tried, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
     )
+    if measured := [run for run in runs if run.value is not None]:
+        yield "measured", _measured(measured)
     yield "policy", f"{campaign.task.policy}, {campaign.task.places} a round"
     trained = sum(run.seconds for run in (*baseline.runs, *runs))
     beside = sum(run.overhead for run in (*baseline.runs, *runs))
@@ -85,6 +87,16 @@ def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
         cost = "price unknown" if use.dollars is None else f"${use.dollars:.4f}"
         yield "language model", f"{use.model}, {use.calls} calls, {cost}"
     yield "sandbox", f"{campaign.runner}, packages {campaign.environment or 'none'}"
+
+
+def _measured(runs: Sequence[RunOutcome]) -> str:
+    """Whether changed code could reach what computed the metric."""
+    shared = sum(not run.apart for run in runs)
+    differing = sum(run.claimed is not None and run.claimed != run.value for run in runs)
+    said = f"in {shared} of {len(runs)} runs of candidates in a process that may run changed code, which can change it"
+    if not shared:
+        said = "without the changed files, from what runs left as data; data that the evaluation unpickles can run code"
+    return said + (f"; {differing} runs themselves reported another value" if differing else "")
 
 
 def words(campaign: Campaign) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -11,6 +11,7 @@ from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.imports import broken_import
 from xkg.agents.ablation.task import Task, parse_metric
 from xkg.agents.workspace.command import Commands, RunResult, cut_middle
+from xkg.agents.workspace.measured_run import UNCHANGED, Origin, measured
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.isolation.gpus import Gpu, Taken
@@ -36,9 +37,11 @@ class Bench:
         trace: Sequence[str] = (),
         seconds: float | None = None,
         changed: Sequence[ChangedPlace] = (),
+        origin: Origin = UNCHANGED,
     ) -> RunOutcome:
-        """One run, of at most `seconds` (None: those of the task), that says which of the `changed` places ran. Never
-        raises for what the command does; raises what `Commands` raises."""
+        """One run of a version of this `origin`, of at most `seconds` (None: those of the task) for its command and as
+        many for its evaluation, that says which of the `changed` places ran. Never raises for what the command does;
+        raises what `Commands` raises."""
         task = self.task
         metrics = [parse_metric(text) for text in task.metrics]
         wanted = sorted({name for metric in metrics for name in metric.files})
@@ -46,7 +49,18 @@ class Bench:
         with self.gpus.one() as gpu:
             begun = time.monotonic()  # waiting for a GPU is no overhead
             commands = self._commands(seed, seconds or task.seconds, gpu)
-            result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=_awaited(changed))
+            result = measured(
+                commands,
+                workspace,
+                task.training(seed),
+                task.evaluation(seed),
+                metrics[0],
+                self.reader,
+                origin,
+                trace=trace,
+                wanted=wanted,
+                awaited=_awaited(changed),
+            )
         values: list[float | None] = []
         problem, failure = result.problem, None if result.ok else failure_of(result)
         if result.ok:
@@ -54,7 +68,7 @@ class Bench:
                 value, why = result.metric_or_problem(metric, self.reader)
                 values.append(value)
                 if why is not None and i == 0:
-                    problem, failure = why, metric_failure(why, result.output)
+                    problem, failure = why, metric_failure(why, _printed(result))
         return RunOutcome(
             seed=seed,
             command=command,
@@ -64,10 +78,14 @@ class Bench:
             memory_mb=result.peak_memory_mb,
             failure=failure,
             problem=problem,
-            output_end=cut_middle(result.output, _OUTPUT),
+            output_end=cut_middle(_printed(result), _OUTPUT),
             executed=None
             if result.lines is None or changed
             else {p: tuple(sorted(of)) for p, of in result.lines.items()},
+            rewritten=result.rewritten,
+            touched=origin.touched(result),
+            apart=result.apart,
+            claimed=result.claimed(metrics[0], self.reader),
             **_reached(changed, result),
         )
 
@@ -81,6 +99,10 @@ class Bench:
         task = self.task
         limits = Limits(seconds=seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
         return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)}, gpu)
+
+
+def _printed(result: RunResult) -> str:
+    return result.output + (result.evaluated.output if result.evaluated else "")
 
 
 def _awaited(changed: Sequence[ChangedPlace]) -> dict[str, list[tuple[int, ...]]]:

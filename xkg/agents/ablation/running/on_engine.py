@@ -15,6 +15,7 @@ from xkg.agents.ablation.running.operations import digest
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
 from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.measured_run import UNCHANGED, Origin
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import Starter
 from xkg.agents.workspace.workspace import Workspace
@@ -36,6 +37,7 @@ class CandidateRun:
     seed: int
     day: str | None
     changed: tuple[ChangedPlace, ...] = ()
+    origin: Origin = UNCHANGED
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ class RunCandidates:
                 environment = packages_for(workspace, maker, reader, candidate.day, candidate.task.data)
                 taken = Taken(gpus(_given()) if self.gpus else ())
                 return Bench(candidate.task, runner, environment, reader, taken).run(
-                    workspace, candidate.seed, changed=candidate.changed
+                    workspace, candidate.seed, changed=candidate.changed, origin=candidate.origin
                 )
 
         with agent_parsers() as parsers:
@@ -95,8 +97,8 @@ def _given() -> list[str]:
     return [f"nvidia:{given}"]
 
 
-Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace]], RunOutcome]
-"""Runs a task over a workspace with a seed and the packages of a day, on any machine."""
+Elsewhere = Callable[[Task, Workspace, int, str | None, Sequence[ChangedPlace], Origin], RunOutcome]
+"""Runs a task over a workspace of an origin with a seed and the packages of a day, on any machine."""
 
 
 @contextmanager
@@ -107,11 +109,17 @@ def spread_over(engine: Engine, settings: Settings, data: Iterable[Path], *, gpu
     idle: queue.SimpleQueue[Worker[CandidateRun, RunOutcome]] = queue.SimpleQueue()
 
     def run(
-        task: Task, workspace: Workspace, seed: int, day: str | None, changed: Sequence[ChangedPlace]
+        task: Task,
+        workspace: Workspace,
+        seed: int,
+        day: str | None,
+        changed: Sequence[ChangedPlace],
+        origin: Origin,
     ) -> RunOutcome:
         worker = idle.get()
         try:
-            return worker.run(CandidateRun(task, workspace.files, seed, day, tuple(changed)), lambda _: None)
+            run_of = CandidateRun(task, workspace.files, seed, day, tuple(changed), origin)
+            return worker.run(run_of, lambda _: None)
         finally:
             idle.put(worker)
 

@@ -91,7 +91,7 @@ class Actions:
         """Holds the present files to the definition of done."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
-        result = session.execute(session.task.run, [path for path in trace if path.endswith(".py")])
+        result = session.measure([path for path in trace if path.endswith(".py")])
         verdict = judge(
             session.task,
             session.method,
@@ -101,6 +101,7 @@ class Actions:
             places,
             declared,
             session.reader,
+            session.origin(),
             session.starter_removes,
         )
         if verdict.accepted:
@@ -154,16 +155,13 @@ class Actions:
         changed = session.reader.applied(edits, texts)
         if not session.task.may_change_evaluation:
             before, task = texts_of(self._workspace, 0), session.task
-            measures = session.reader.evaluation_changes(before, {**texts, **changed}, task.parsed_metric, task.protect)
+            measures = session.reader.evaluation_changes(
+                before, {**texts, **changed}, task.parsed_metric, task.protected
+            )
             if measures:
                 raise EditError(
                     f"this changes how the result is measured ({'; '.join(measures[:4])}), which is not allowed: leave "
                     "these parts exactly as they are"
-                )
-            if escaping := session.reader.escapes(before, {**texts, **changed}):
-                raise EditError(
-                    f"what the code runs could not be read any more ({'; '.join(escaping[:4])}), which is not allowed: "
-                    "write the method as plain code"
                 )
         return changed
 
@@ -271,7 +269,10 @@ class Actions:
             command = f"python {given.file} {given.arguments or ''}".strip()
         elif given.arguments:
             command = f"{command} {given.arguments}"
-        result = session.execute(command, session.traced())
+        if command == session.task.run:
+            result = session.measure(session.traced())
+        else:
+            result = session.execute(command, session.traced())
         return described_run(session, result, command)
 
     def _short(self, step: Step, text: str) -> str:
@@ -294,6 +295,9 @@ def described_run(session: Session, result: RunResult, command: str) -> str:
     lines = [f"`{command}` " + (f"failed: {result.problem}" if result.problem else "ended with status 0")]
     lines.append(f"metric: {metric:g}" if metric is not None else f"metric: none ({problem})")
     lines.append("output:\n" + (cut_middle(result.output.strip(), room // 2) or "(nothing)"))
+    if result.evaluated is not None:
+        shown_output = cut_middle(result.evaluated.output.strip(), room // 2) or "(nothing)"
+        lines.append(f"output of `{result.evaluated.command}`:\n{shown_output}")
     changed = session.workspace.changed_lines() if result.lines else {}
     counted_lines = {path: counts for path, counts in sorted((result.lines or {}).items()) if changed.get(path)}
     outlines = session.reader.outlines({path: session.workspace.text(path) for path in counted_lines})

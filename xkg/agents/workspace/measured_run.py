@@ -1,0 +1,130 @@
+"""Runs a task's command and measures what it left, apart from edited code where that can be.
+
+Code that an agent or an ablation changed can change whatever runs in its process: no reading of that code finds all
+means to. So a command that evaluates runs in a sandbox of its own, over a fresh copy of the tree in which no edited
+file lies, and gets what the first command left as data. Only if it does not work there (it imports edited code), the
+edited files are put beside it. A task without such a command is measured by its run alone. `remarks` says which of
+these it was, and which files that measure were written over.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from xkg.agents.workspace.command import Commands, Evaluated, Left, RunResult
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.workspace import Workspace
+from xkg.value import Value
+
+
+class Origin(Value):
+    """How a version of the code differs from the starter: the paths that were `edited`. `measuring` are files with code
+    that measures, `outputs` files of the starter that its own run writes over, None for every file that is."""
+
+    edited: tuple[str, ...] = ()
+    measuring: tuple[str, ...] = ()
+    outputs: tuple[str, ...] | None = None
+
+    def touched(self, result: RunResult) -> tuple[str, ...]:
+        """The files that measure and that the run removed or wrote over."""
+        changed = {*result.removed, *result.rewritten} - set(self.outputs or ())
+        return tuple(path for path in self.measuring if path in changed)
+
+
+UNCHANGED = Origin()
+
+
+def measured(
+    commands: Commands,
+    workspace: Workspace,
+    command: str,
+    evaluate: str | None,
+    metric: Metric,
+    reader: SourceReader,
+    origin: Origin,
+    *,
+    trace: Sequence[str] = (),
+    wanted: Sequence[str] = (),
+    awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
+) -> RunResult:
+    """The result of `command`, and of `evaluate` where there is one, each within the limits of `commands`. The lines
+    that ran are those of both. Raises as `Commands.run` does."""
+    if evaluate is None:
+        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited)
+        return result.model_copy(update={"apart": not origin.edited})
+    with tempfile.TemporaryDirectory(prefix="xkg-left-") as folder:
+        place = Path(folder)
+        place.chmod(0o755)
+        file = place / "left.tar"
+        file.touch()
+        file.chmod(0o644)
+        ran = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, leaves=file)
+        ran = ran.model_copy(update={"evaluated": Evaluated(command=evaluate, output="")})
+        if not ran.ok:
+            return ran
+        if ran.left_at is None:
+            problem = f"it left more than the {commands.limits.disk_mb} MB that a run may write"
+            return ran.model_copy(update={"ended": "disk", "exit_code": None, "problem": problem})
+        outputs = set(ran.rewritten if origin.outputs is None else origin.outputs) - set(origin.measuring)
+        for without in dict.fromkeys((origin.edited, ())):
+            found = commands.run(
+                workspace,
+                evaluate,
+                trace=trace,
+                wanted=wanted,
+                awaited=awaited,
+                without=without,
+                left=Left(file, ran.left_at),
+                outputs=outputs,
+            )
+            joined = _joined(ran, found, apart=without == origin.edited)
+            if joined.ok and joined.metric_or_problem(metric, reader)[0] is not None:
+                return joined
+    return joined
+
+
+def remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> tuple[str, ...]:
+    """What a reader of the metric has to know of how it was computed, a line each."""
+    return tuple(_remarks(result, metric, reader, origin))
+
+
+def _remarks(result: RunResult, metric: Metric, reader: SourceReader, origin: Origin) -> Iterator[str]:
+    if touched := origin.touched(result):
+        yield f"the run wrote over or removed files that measure: {', '.join(touched[:6])}"
+    if origin.edited and result.apart:
+        yield (
+            "the metric was computed without the edited files, from what the run left as data; data that the "
+            "evaluation unpickles can still run code"
+        )
+    elif origin.edited:
+        yield "the metric was computed in a process that may run edited code, which can change it"
+    value, claimed = result.metric_or_problem(metric, reader)[0], result.claimed(metric, reader)
+    if value is not None and claimed is not None and claimed != value:
+        yield f"the run itself reported {claimed:g}, and its evaluation measured {value:g}"
+
+
+def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
+    """Both results as one: how the second ended, and what both took and did."""
+    lines = None
+    if ran.lines is not None or found.lines is not None:
+        both = [ran.lines or {}, found.lines or {}]
+        paths = {path for each in both for path in each}
+        counts = {path: [Counter(each.get(path, {})) for each in both] for path in paths}
+        lines = {path: dict(sorted((one + other).items())) for path, (one, other) in counts.items()}
+    return ran.model_copy(
+        update={
+            "ended": found.ended,
+            "exit_code": found.exit_code,
+            "problem": None if found.problem is None else f"its evaluation `{found.command}`: {found.problem}",
+            "seconds": ran.seconds + found.seconds,
+            "peak_memory_mb": max(ran.peak_memory_mb, found.peak_memory_mb),
+            "lines": lines,
+            "gave_up": ran.gave_up or found.gave_up,
+            "removed": tuple(dict.fromkeys((*ran.removed, *found.removed))),
+            "rewritten": tuple(dict.fromkeys((*ran.rewritten, *found.rewritten))),
+            "evaluated": Evaluated(command=found.command, output=found.output, files=found.files),
+            "apart": apart,
+        }
+    )
