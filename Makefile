@@ -129,12 +129,11 @@ bench-gpu: .venv-gpu/.ready
 	touch $@
 
 # Runs the code of the shared graphs and its tests again, and says by cause what came of it. Needs the package index,
-# 10 GB of disk and about half an hour on two cores: torch, jax and tensorflow go into one environment, which stays in
-# $(PEER) for the next run (`make clean` removes it). A run that was killed goes on where it was.
+# 24 GB of free disk and about half an hour on two cores: torch, jax and tensorflow go into one environment, which stays
+# for the next run. A run that was killed goes on where it was.
 verify-peer: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(PEER) import "$(XKG_SHARED)/peer-graphs"
-	XKG_ENVIRONMENT__MAX_MB=$${XKG_ENVIRONMENT__MAX_MB:-12000} XKG_ENVIRONMENT__TOTAL_MB=$${XKG_ENVIRONMENT__TOTAL_MB:-16000} \
-	  $(BIN)/xkg --kg $(PEER) verify
+	$(BIN)/xkg --kg $(PEER) verify
 
 clean:
 	scripts/neo4j-dev stop

@@ -41,6 +41,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LongestFirst(config))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Packages that tests install are not those of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XKG_ENVIRONMENT__FOLDER", str(tmp_path_factory.mktemp("environments")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The graph's folder, to be read only: generation 1 is the example, generation 2 has the peer's papers too."""

@@ -114,12 +114,15 @@ class SandboxSettings(_Section):
 
 
 class EnvironmentSettings(_Section):
-    """Packages for the code of papers. `max_mb` bounds one environment as it lies on disk (torch needs about 6000); 0
-    makes none. `total_mb`
-    bounds all of a graph: those least recently used go first, never one in use."""
+    """Packages for the code of papers, in one folder that all graphs of a user share.
 
-    max_mb: int = Field(default=1500, ge=0)
-    total_mb: int = Field(default=6000, ge=0)
+    `folder` is by default `xkg/environments` in the user's cache folder. `max_mb` limits one environment on disk; 0
+    installs nothing. `total_mb` limits all of them: the least recently used are removed first, never one in use. By
+    default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one."""
+
+    folder: Path | None = None
+    max_mb: int | None = Field(default=None, ge=0)
+    total_mb: int | None = Field(default=None, ge=0)
 
 
 class Price(_Section):

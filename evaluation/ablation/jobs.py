@@ -88,7 +88,7 @@ def _timed(task: Task, folder: Path, name: str, jobs: int) -> tuple[Campaign, fl
             starter=read_starter(task.repo, folder / "cache"),
             folder=folder / name,
             runner=runner,
-            packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
+            packages=UvEnvironments(settings.environment, runner),
             jobs=jobs,
         )
     )

@@ -68,7 +68,7 @@ def evidence(run: Path, case: str, settings: Settings) -> Judged:
     file = judged_file(case)
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
-    maker = UvEnvironments(run.parents[1] / "environments", settings.environment, runner)
+    maker = UvEnvironments(settings.environment, runner)
     with agent_parsers() as parsers:
         reader = SourceReader(parsers)
         environment = packages_for(workspace, maker, reader)

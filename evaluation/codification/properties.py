@@ -42,8 +42,7 @@ def properties(run: Path, case: str, settings: Settings) -> Properties:
         raise InputError(f"there is no case {case}: there are {known}")
     workspace = Workspace.open(run)
     runner = runner_for(settings.sandbox)
-    kg = run.parents[1]
-    maker = UvEnvironments(kg / "environments", settings.environment, runner)
+    maker = UvEnvironments(settings.environment, runner)
     with agent_parsers() as parsers:
         reader = SourceReader(parsers)
         environment = packages_for(workspace, maker, reader)

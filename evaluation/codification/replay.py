@@ -118,7 +118,7 @@ def references(case: str, run: Path, settings: Settings) -> dict[str, Judged]:
     runner = runner_for(settings.sandbox)
     with agent_parsers() as parsers:
         reader = SourceReader(parsers)
-        maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
+        maker = UvEnvironments(settings.environment, runner)
         environment = packages_for(workspace, maker, reader)
     without = workspace.files_of(0)[file].content.decode()
     source = (EXAMPLE / file).read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ from xkg.sandbox.packages.environments import UvEnvironments
 from xkg.sandbox.select import limits_for, runner_for, warmed
 
 
-def run(graph: MeasuredGraph, environments: Path, jobs: int, seconds: float | None = None) -> list[NodeResult]:
+def run(graph: MeasuredGraph, jobs: int, seconds: float | None = None) -> list[NodeResult]:
     """The result of every code node, in the graph's order; one line on stderr as each ends. Raises `InputError` for a
     graph without code, and what `xkg.build.verify.verify` raises."""
     count = sum(len(bundle.code) for bundle in graph.bundles)
@@ -45,7 +45,7 @@ def run(graph: MeasuredGraph, environments: Path, jobs: int, seconds: float | No
         print(f"{ended}/{count} {result.level} ({result.cause}) {result.code}", file=sys.stderr, flush=True)
 
     runner = runner_for(settings.sandbox)
-    maker = UvEnvironments(environments, settings.environment, runner)
+    maker = UvEnvironments(settings.environment, runner)
     with tempfile.TemporaryDirectory(prefix="xkg-executability-") as folder, warmed(runner) as warm:
         return verify(graph.bundles, Path(folder), warm, maker, limits, jobs=jobs, notify=notify)
 
@@ -60,17 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--paper", action="append", default=[], help="only this paper, by id or title; repeatable")
     parser.add_argument("--jobs", type=int, default=1, help="sandboxes at a time")
     parser.add_argument("--seconds", type=float, help="limit of one run, instead of the setting sandbox.seconds")
-    parser.add_argument(
-        "--environments", type=Path, help="folder of environments (default: the graph's own, or storage/environments)"
-    )
     add_options(parser)
     options = parser.parse_args(arguments)
     if options.jobs < 1 or (options.seconds is not None and not options.seconds > 0):
         raise InputError("--jobs must be 1 or more, --seconds above 0")
     read_earlier(options, "executability")
     graph = read_graph(options.graph, options.paper)
-    own = graph.path / "environments" if graph.settings is not None else Path("storage/environments")
-    results = run(graph, options.environments or own, options.jobs, options.seconds)
+    results = run(graph, options.jobs, options.seconds)
     claims = claims_of(graph.bundles)
     print(claims_table(results, claims))
     print()

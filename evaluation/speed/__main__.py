@@ -68,7 +68,7 @@ def build(kg: Path) -> Seconds:
         runner = runner_for(settings.sandbox)
     except SandboxUnavailableError:
         runner = None
-    environments = UvEnvironments(kg / "environments", settings.environment, runner) if runner else None
+    environments = UvEnvironments(settings.environment, runner) if runner else None
     started = time.perf_counter()
     built = build_paper(kg / "paper.tex", str(kg / "code"), BuildContext(settings, model, runner, environments))
     published = time.perf_counter()

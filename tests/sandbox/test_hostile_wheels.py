@@ -34,7 +34,7 @@ def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
 
 def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment:
     index.files[FILE] = content
-    maker = UvEnvironments(folder / "kg" / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+    maker = UvEnvironments(EnvironmentSettings(folder=folder / "kg" / "environments", max_mb=20), BubblewrapRunner())
     (folder / "beside").mkdir()
     environment = maker.make(["alpha", *names])
     assert sorted(place.name for place in folder.iterdir()) == ["beside", "kg"]
@@ -168,7 +168,7 @@ facts = {
     "uid": os.getuid(), "capabilities": int(status["CapEff"], 16), "groups": os.getgroups(), "writable": writable,
     "variables": sorted(os.environ), "homes": [p for p in ("/home", "/etc/shadow") if os.path.exists(p)],
 }
-answer = {"wheels": [], "missing": {"alpha": json.dumps(facts)}, "unreachable": False}
+answer = {"wheels": [], "missing": {"alpha": json.dumps(facts)}, "incomplete": False}
 pathlib.Path("/make/work/answer.json").write_text(json.dumps(answer))
 """
 
@@ -176,7 +176,7 @@ pathlib.Path("/make/work/answer.json").write_text(json.dumps(answer))
 def taken_over(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> Environment:
     """An environment where `source` runs in the installer's place."""
     monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", source))
-    maker = UvEnvironments(folder / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+    maker = UvEnvironments(EnvironmentSettings(folder=folder / "environments", max_mb=20), BubblewrapRunner())
     return maker.make(["alpha"])
 
 
@@ -209,7 +209,7 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
     beside.mkdir()
     (beside / "site").mkdir()
     secret = beside / "secret.json"
-    secret.write_text('{"wheels": [], "missing": {"alpha": "a secret was read"}, "unreachable": false}')
+    secret.write_text('{"wheels": [], "missing": {"alpha": "a secret was read"}, "incomplete": false}')
     secret.chmod(0o600)
     leave = INSTEAD[what].format(secret=str(secret), folder=str(beside))
     environment = taken_over(monkeypatch, tmp_path, f"import os\nos.chdir('/make/work')\n{leave}\n")
@@ -221,16 +221,16 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
     with serving(Index()) as index:
         monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
         index.add("alpha", "1.0", {"alpha.py": ""})
-        maker = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), BubblewrapRunner())
+        maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), BubblewrapRunner())
         assert maker.make(["alpha"]).packages == ("alpha==1.0",)
 
 
 def test_without_a_box_uv_knows_no_key(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     seen = "import json, os, sys; json.dump({'wheels': [], 'missing': {'alpha': str(sorted(os.environ))}, "
-    seen += "'unreachable': False}, open(json.load(open('request.json'))['answer'], 'w'))"
+    seen += "'incomplete': False}, open(json.load(open('request.json'))['answer'], 'w'))"
     monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", seen))
-    maker = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), UnsafeSubprocessRunner())
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), UnsafeSubprocessRunner())
     names = maker.make(["alpha"]).missing["alpha"]
     assert "UV_DEFAULT_INDEX" in names, index.url
     assert "OPENAI_API_KEY" not in names

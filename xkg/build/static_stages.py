@@ -88,7 +88,7 @@ def _checked(
         {
             **opened.source,
             "sandbox": context.settings.sandbox.model_dump(),
-            "environment": context.settings.environment.model_dump(),
+            "environment": context.settings.environment.max_mb,
             "runner": context.runner.name if context.runner else None,
             "packages": context.environments is not None,
             "python": sys.version,

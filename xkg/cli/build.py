@@ -29,6 +29,7 @@ from xkg.text.plural import plural
 if TYPE_CHECKING:
     from xkg.build.verify import NodeResult
     from xkg.config import Settings
+    from xkg.sandbox.packages.plan import Installing
 
 
 def build(
@@ -253,8 +254,13 @@ def link(
     print_result(result, as_json)
 
 
-def _show_node(result: "NodeResult") -> None:
-    print_text(f"  {result.level:<10}{result.cause:<20}{result.code}", err=True)
+def _show_node(event: "NodeResult | Installing") -> None:
+    from xkg.sandbox.packages.plan import Installing
+
+    if not isinstance(event, Installing):
+        print_text(f"  {event.level:<10}{event.cause:<20}{event.code}", err=True)
+    elif not event.done_mb:
+        print_text(f"  {event}", err=True)
 
 
 def _pairs(papers: Sequence[str], repositories: Sequence[str], paper_id: str | None) -> list[tuple[str, str | None]]:

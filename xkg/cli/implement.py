@@ -204,6 +204,7 @@ def _display() -> Iterator[Callable[[object], None]]:
 
     from xkg.agents.codification.run import StepTaken
     from xkg.llm.client import Call
+    from xkg.sandbox.packages.plan import Installing
     from xkg.text.unicode import printable_line
 
     console = Console(file=sys.stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
@@ -217,6 +218,11 @@ def _display() -> Iterator[Callable[[object], None]]:
             metric = "" if event.metric is None else f"  metric {event.metric:g}"
             line = f"  {event.number:>3}  {event.action:<24}{printable_line(event.outcome)[:90]}{dollars}{metric}"
             console.print(line)
+        elif isinstance(event, Installing):
+            if status is not None:
+                status.update(printable_line(str(event)))
+            elif not event.done_mb:
+                console.print(f"  {printable_line(str(event))}")
         elif isinstance(event, Call):
             calls += not event.cached
             if status is not None:

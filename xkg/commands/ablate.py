@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
     from xkg.agents.workspace.workspace import Workspace
     from xkg.engine.engine import Engine
     from xkg.llm.client import LanguageModel
+    from xkg.sandbox.packages.plan import Installing
 
 RESULTS = "results.json"
 _WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; what was done stays"
@@ -101,6 +102,10 @@ def ablate(
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
+    def installing(event: Installing) -> None:
+        if not event.done_mb:
+            notify(str(event))
+
     _require_paper(settings, task)
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
@@ -121,7 +126,7 @@ def ablate(
             starter=starter,
             folder=folder,
             runner=runner,
-            packages=UvEnvironments(settings.kg / "environments", settings.environment, runner),
+            packages=UvEnvironments(settings.environment, runner, installing),
             jobs=engine.jobs if engine else jobs,
             elsewhere=opened.enter_context(spread_over(engine, settings, task.data.values(), gpu=bool(task.devices)))
             if engine

@@ -129,9 +129,7 @@ class Builder(AbstractContextManager["Builder"]):
             parsers = opened.enter_context(Parsers())
             parsers.start()  # it imports while the sandbox is tried and the model is loaded
             runner = runner_in_force(settings)
-            environments = (
-                UvEnvironments(settings.kg / "environments", settings.environment, runner) if runner else None
-            )
+            environments = UvEnvironments(settings.environment, runner, notify) if runner else None
             sources = paper_sources(settings, parsers, first=first, clock=clock)
             asked = None
             if settings.llm.model != "none":

@@ -250,13 +250,19 @@ def _parsing() -> Check:
 
 
 def _environments(settings: Settings) -> Check:
+    from xkg.sandbox.packages.disk_quota import quota
+    from xkg.sandbox.packages.environments import environments_folder
+
     reachable = _registry_reachable()
+    folder = environments_folder(settings.environment)
+    limits = quota(folder, settings.environment)
     return Check(
         name="package registry",
-        ok=reachable and settings.environment.max_mb > 0,
-        seen=("reachable" if reachable else "not reachable") + f", at most {settings.environment.max_mb} MB a set",
+        ok=reachable and limits.one > 0,
+        seen=f"{'reachable' if reachable else 'not reachable'}; up to {limits.one:,} MB for one environment and "
+        f"{limits.total:,} MB for all, in {folder}",
         cost="code that needs packages not fetched before stays at 'parsed'",
-        remedy="a network connection" if settings.environment.max_mb else "environment.max_mb above 0",
+        remedy="a network connection" if limits.one else "environment.max_mb above 0, and free disk space",
     )
 
 

@@ -16,6 +16,7 @@ from xkg.value import Value
 if TYPE_CHECKING:  # imported by the job itself
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
+    from xkg.sandbox.packages.plan import Installing
 
 _EXAMPLE = 90
 
@@ -71,7 +72,7 @@ def verify(
     settings: Settings,
     papers: Sequence[str],
     jobs: int,
-    notify: "Callable[[NodeResult], None]" = lambda _: None,
+    notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
     stale: timedelta | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
@@ -89,7 +90,7 @@ def verify(
     from xkg.sandbox.select import limits_for, runner_for, warmed
 
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
-    environments = UvEnvironments(settings.kg / "environments", settings.environment, runner)
+    environments = UvEnvironments(settings.environment, runner, notify)
     with open_store(settings) as store, ExitStack() as opened:
         with store.snapshot() as snapshot:
             bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]

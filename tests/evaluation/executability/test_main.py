@@ -23,8 +23,7 @@ def graph(folder: Path, **tests: str) -> Path:
 def test_what_a_file_claims_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = graph(tmp_path / "g", sound="assert double(2) == 4\nassert double(3) == 6", broken="assert double(2) == 5")
     before, now = tmp_path / "before.json", tmp_path / "now.json"
-    options = ["--environments", str(tmp_path / "environments")]
-    main([str(folder), *options, "--json", str(before)])
+    main([str(folder), "--json", str(before)])
     results = read(before, "executability")
     values = {figure.name: figure.value for figure in results.figures}
     assert values["exits 0"] == 0.5
@@ -33,7 +32,7 @@ def test_what_a_file_claims_is_run(tmp_path: Path, capsys: pytest.CaptureFixture
     (broken,) = [node for code, node in results.details["nodes"].items() if "broken" in code]
     assert (broken["claimed"], broken["level"]) == ("executed", "imported")
     graph(folder, broken="assert double(2) == 4")
-    main([str(folder), *options, "--json", str(now), "--against", str(before)])
+    main([str(folder), "--json", str(now), "--against", str(before)])
     printed = capsys.readouterr().out
     assert "1 + 1" in printed.splitlines()[-1]  # other code is another node: it is not paired
 

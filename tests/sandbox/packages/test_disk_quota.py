@@ -1,8 +1,10 @@
 import os
+import shutil
 import time
 from pathlib import Path
 
-from xkg.sandbox.packages.disk_quota import in_use, prune
+from xkg.config import EnvironmentSettings
+from xkg.sandbox.packages.disk_quota import in_use, prune, quota
 from xkg.sandbox.runner import Environment
 
 
@@ -13,7 +15,7 @@ def test_old_environments_make_room(tmp_path: Path) -> None:
         (tmp_path / name / "site/data").write_bytes(bytes(1 << 20))
         os.utime(tmp_path / name, (time.time() - age * 7200,) * 2)
     (tmp_path / "requests").mkdir()
-    assert prune(tmp_path, 2) == names[2:]
+    assert prune(tmp_path, 2) == names[:1:-1]
     assert {path.name for path in tmp_path.iterdir()} == {*names[:2], "requests"}
     assert prune(tmp_path, 0) == names[1:2]  # the newest may be in use
 
@@ -30,19 +32,33 @@ def test_what_is_in_use_stays_however_old(tmp_path: Path) -> None:
     assert prune(tmp_path, 0) == ["a" * 16]
 
 
-def test_downloads_go_before_environments(tmp_path: Path) -> None:
-    home = tmp_path / ("a" * 16)
-    for folder in (home / "site", tmp_path / "making/cache"):
+def test_downloads_and_wheels_that_nothing_uses_go_before_environments(tmp_path: Path) -> None:
+    home, making = tmp_path / ("a" * 16), tmp_path / "making"
+    used, loose = making / "wheels/used", making / "wheels/loose"
+    for folder in (home / "site", making / "cache", used, loose):
         folder.mkdir(parents=True)
-    (home / "site/data").write_bytes(bytes(1 << 20))
-    (tmp_path / "making/cache/shared").hardlink_to(home / "site/data")
+    (used / "data").write_bytes(bytes(1 << 20))
+    for link in (home / "site/data", making / "cache/data"):
+        link.hardlink_to(used / "data")
     os.utime(home, (time.time() - 7200,) * 2)
     assert prune(tmp_path, 1) == []
-    assert (tmp_path / "making").exists()
-    (tmp_path / "making/cache/own").write_bytes(bytes(1 << 20))
+    assert (making / "cache").exists()  # links take no room
+    (loose / "data").write_bytes(bytes(1 << 20))
     assert prune(tmp_path, 1) == []
-    assert not (tmp_path / "making").exists()
-    assert home.exists()
+    assert not loose.exists()
+    assert not (making / "cache").exists()
+    assert used.exists()
+    assert prune(tmp_path, 0) == [home.name]
+    assert not used.exists()
+
+
+def test_limits_follow_from_the_disk_unless_settings_state_them(tmp_path: Path) -> None:
+    half = shutil.disk_usage(tmp_path).free // 2 >> 20
+    free = quota(tmp_path / "not" / "there", EnvironmentSettings())
+    assert free.one == min(12_000, free.total)
+    assert abs(free.total - half) < 2_000  # other programs write to the disk too
+    assert quota(tmp_path, EnvironmentSettings(total_mb=300))[:2] == (300, 300)
+    assert quota(tmp_path, EnvironmentSettings(max_mb=100, total_mb=300)) == (100, 300, "environment.max_mb")
 
 
 def test_environments_without_a_folder_can_be_in_use(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.environments import UvEnvironments, first_day, newest_of
+from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.runner import Environment, Job, Runner
 
 
@@ -34,7 +36,7 @@ def installing(request: pytest.FixtureRequest) -> Runner:
 
 @pytest.fixture
 def environments(installing: Runner, tmp_path: Path) -> UvEnvironments:
-    return UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), installing)
+    return UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), installing)
 
 
 def importable(environment: Environment, *names: str) -> bool:
@@ -59,7 +61,7 @@ def test_a_second_question_is_answered_without_the_index(
     index.add("alpha", "1.0", {"alpha.py": ""})
     first = environments.make(["alpha"])
     asked = len(index.asked)
-    again = UvEnvironments(tmp_path / "environments", EnvironmentSettings(max_mb=20), installing)
+    again = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), installing)
     assert again.make(["alpha", "sys"]) == first
     assert len(index.asked) == asked
 
@@ -68,6 +70,21 @@ def test_two_questions_with_one_answer_share_a_folder(index: Index, environments
     index.add("alpha", "1.0", {"alpha.py": ""}, ("beta",))
     index.add("beta", "1.0", {"beta.py": ""})
     assert environments.make(["alpha"]).site == environments.make(["alpha", "beta"]).site
+
+
+def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": "value = 1", "alpha_data.bin": bytes(3 << 20)}, ())
+    index.add("beta", "1.0", {"beta.py": ""})
+    told: list[Installing] = []
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e"), BubblewrapRunner(), told.append)
+    first = maker.make(["alpha"])
+    second = maker.make(["alpha", "beta"])
+    assert second.packages == ("alpha==1.0", "beta==1.0")
+    assert first.site is not None
+    assert second.site is not None
+    assert (first.site / "alpha.py").samefile(second.site / "alpha.py")
+    assert (second.site / "__pycache__" / f"alpha.{sys.implementation.cache_tag}.pyc").exists()
+    assert [str(event).partition(":")[0] for event in told] == ["installing alpha 1.0", "installing beta 1.0"]
 
 
 def test_a_package_that_does_not_provide_the_import_is_not_taken(index: Index, environments: UvEnvironments) -> None:
@@ -237,7 +254,7 @@ def test_packages_that_fit_alone_but_not_together_are_said_to_be_so(index: Index
 def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index) -> None:
     index.parts = False
     index.add("bomb", "1.0", {"bomb.py": "", "bomb_data": bytes(30 << 20)})
-    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=5), BubblewrapRunner())
+    environments = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=5), BubblewrapRunner())
     environment = environments.make(["bomb"])
     assert environment.site is None
     assert "bomb" in environment.missing
@@ -327,16 +344,16 @@ def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> 
 
 
 def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
-    made = UvEnvironments(tmp_path / "e", EnvironmentSettings(), BubblewrapRunner()).make(["os", "sys"])
+    made = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e"), BubblewrapRunner()).make(["os", "sys"])
     assert (made.site, made.packages, made.missing) == (None, (), {})
-    off = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=0), BubblewrapRunner()).make(["numpy"])
+    off = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=0), BubblewrapRunner()).make(["numpy"])
     assert "environment.max_mb is 0" in off.missing["numpy"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_sandbox_by_request(index: Index, tmp_path: Path) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
-    environments = UvEnvironments(tmp_path / "e", EnvironmentSettings(max_mb=20), UnsafeSubprocessRunner())
+    environments = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), UnsafeSubprocessRunner())
     assert environments.make(["alpha"]).packages == ("alpha==1.0",)
 
 
@@ -344,7 +361,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
     (tmp_path / "file").write_text("")
     index.add("alpha", "1.0", {"alpha.py": ""})
     with pytest.raises(PackagesError, match="free space or rights"):
-        UvEnvironments(tmp_path / "file/e", EnvironmentSettings(), BubblewrapRunner()).make(["alpha"])
+        UvEnvironments(EnvironmentSettings(folder=tmp_path / "file/e"), BubblewrapRunner()).make(["alpha"])
 
 
 def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironments, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ Failure = Literal[
 ]  # fmt: skip
 
 ADVICE: dict[Failure, str] = {
-    "missing package": "name it in the repository's requirements, or raise environment.max_mb where it is too large",
+    "missing package": "name it in the repository's requirements, or free disk space if it is too large",
     "Python 2": "convert it to Python 3 first",
     "removed API": "pin the dependency to a version of the repository's time in its requirements",
     "missing data": "mount its folder with --data PATH=FOLDER",

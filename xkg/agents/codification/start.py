@@ -53,7 +53,7 @@ def implement(
         method = read_method(task, parsers, library.method)
         models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
         name = run_name(task, method, starter, models, related.identity)
-        maker = UvEnvironments(settings.kg / "environments", settings.environment, runner)
+        maker = UvEnvironments(settings.environment, runner, notify)
         reader = CodeReader(parsers)
 
         def commands(workspace: Workspace) -> Commands:

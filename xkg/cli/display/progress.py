@@ -14,6 +14,7 @@ from rich.text import Text
 
 from xkg.build.stage_cache import Begun, Progress, StageReport
 from xkg.llm.client import Call
+from xkg.sandbox.packages.plan import Installing
 from xkg.text.unicode import printable_line
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def text_lines(papers: int = 1) -> Iterator[Callable[[object], None]]:
 @contextmanager
 def json_lines() -> Iterator[Callable[[object], None]]:
     """Writes the events of a build for programs, one JSON object a line: `begin` and `stage` when one begins and ends,
-    `progress` within one, `calls` when the language model was asked. `dollars` is the sum so far, null where a price is
-    unknown."""
+    `progress` within one, `installing` as packages are downloaded, `calls` when the language model was asked. `dollars`
+    is the sum so far, null if a price is unknown."""
     display = _Display(Console(file=sys.stderr), 1)
     yield display.as_json
 
@@ -84,6 +85,8 @@ class _Display:
         self._take(event)
         if isinstance(event, StageReport):
             self._console.print(_ended(event))
+        elif isinstance(event, Installing) and not event.done_mb:
+            self._console.print(f"  {printable_line(str(event))}")
         elif isinstance(event, Progress):
             self._console.print(
                 f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {printable_line(event.about)}{self._bill()}"
@@ -98,6 +101,8 @@ class _Display:
                 fields = {"event": "progress", **event.model_dump()}
             case Begun():
                 fields = {"event": "begin", **event.model_dump()}
+            case Installing():
+                fields = {"event": "installing", **event.model_dump()}
             case Call(cached=False):
                 fields = {"event": "calls"}
             case _:
@@ -160,6 +165,8 @@ class _Display:
                 self._working[event.about] = None
             elif isinstance(event, Begun):
                 self._now, self._since = event.stage, time.monotonic()
+            elif isinstance(event, Installing):
+                self._now = printable_line(str(event))
             elif isinstance(event, Call):
                 self._calls += not event.cached
                 self._reused += event.cached

@@ -17,7 +17,7 @@ import threading
 import time
 import tomllib
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -84,14 +84,17 @@ def _place(url: str) -> tuple[str, int]:
 
 @contextlib.contextmanager
 def registry_socket(
-    hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None = None
+    hosts: frozenset[tuple[str, int]],
+    max_bytes: int,
+    refused: set[str] | None = None,
+    received: Callable[[int], None] | None = None,
 ) -> Iterator[Path]:
     """A unix socket behind which only `hosts` can be reached, while the context lasts. Other requested hosts are added
-    to `refused`."""
+    to `refused`. `received` is called with the number of bytes that were relayed so far, from any thread."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
-        with _UnixProxy(str(path), _handler(hosts, max_bytes, refused)) as proxy:
+        with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received)) as proxy:
             path.chmod(0o666)  # the installer has another uid; only it can pass the folder
             with _serving(proxy):
                 yield path
@@ -107,9 +110,12 @@ def proxy_port(hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[s
 
 
 def _handler(
-    hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None
+    hosts: frozenset[tuple[str, int]],
+    max_bytes: int,
+    refused: set[str] | None,
+    received: Callable[[int], None] | None = None,
 ) -> "functools.partial[_Handler]":
-    return functools.partial(_Handler, hosts, _Allowance(max_bytes), set() if refused is None else refused)
+    return functools.partial(_Handler, hosts, _Allowance(max_bytes, received), set() if refused is None else refused)
 
 
 @contextlib.contextmanager
@@ -124,13 +130,16 @@ def _serving(proxy: socketserver.BaseServer) -> Iterator[None]:
 
 
 class _Allowance:
-    def __init__(self, total: int) -> None:
-        self._remaining = total
+    def __init__(self, total: int, received: Callable[[int], None] | None) -> None:
+        self._total = self._remaining = total
+        self._received = received
         self._lock = threading.Lock()
 
     def spend(self, amount: int) -> bool:
         with self._lock:
             self._remaining -= amount
+            if self._received is not None:
+                self._received(self._total - self._remaining)
             return self._remaining >= 0
 
 

@@ -1,4 +1,4 @@
-"""The disk space of environments: which are removed when there are too many, and which are not."""
+"""The disk space of environments: how much they may take, which are removed when there are too many, which are not."""
 
 import contextlib
 import os
@@ -7,13 +7,39 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
+from xkg.config import EnvironmentSettings
 from xkg.files import file_lock
 from xkg.operating_system import lock
 from xkg.sandbox.runner import Environment
 
 _USED = ".used"
 _GRACE_SECONDS = 600
+_MOST_MB = 12_000
+"""Of one environment, if no setting says otherwise: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
+
+
+class Quota(NamedTuple):
+    """Megabytes on disk: of one environment (`one`, which comes from `source`), and of all of them."""
+
+    one: int
+    total: int
+    source: str
+
+
+def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
+    """The limits that the settings state, else half of the disk space that is free or that environments take."""
+    place = next(place for place in (folder, *folder.parents) if place.exists())
+    half = (shutil.disk_usage(place).free + _size(folder) >> 20) // 2
+    total = half if settings.total_mb is None else settings.total_mb
+    if settings.max_mb is not None:
+        return Quota(settings.max_mb, total, "environment.max_mb")
+    one = min(_MOST_MB, total)
+    if one == _MOST_MB:
+        return Quota(one, total, "environment.max_mb is not set")
+    source = "half of the free disk space" if settings.total_mb is None else "environment.total_mb"
+    return Quota(one, total, source)
 
 
 @contextlib.contextmanager
@@ -30,22 +56,36 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes the least recently requested environments, and the cache of downloads, until the rest fits in `keep_mb`.
-    Environments in use stay, and those requested within the last ten minutes, which may be about to be used. Returns
-    the removed hashes."""
+    """Removes uv's cache and unpacked wheels that no environment has, then the least recently requested environments
+    with theirs, until the rest fits in `keep_mb`. Environments in use stay, and those requested within the last ten
+    minutes, which may be about to be used. Returns the removed hashes."""
     homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
     homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
-    removed, total = [], 0
-    for home in homes:
-        total += _size(home)
-        if total > keep_mb << 20 and time.time() - home.stat().st_mtime > _GRACE_SECONDS and _free(home):
+    removed: list[str] = []
+    total = _without_loose_wheels(folder, keep_mb)
+    while homes and total > keep_mb << 20:
+        home = homes.pop()
+        if time.time() - home.stat().st_mtime > _GRACE_SECONDS and _free(home):
             trash = home.with_name(f".{home.name}")
             home.rename(trash)
             shutil.rmtree(trash, ignore_errors=True)
             removed.append(home.name)
-    if total + _size(folder / "making") > keep_mb << 20:
-        shutil.rmtree(folder / "making", ignore_errors=True)
+            total = _without_loose_wheels(folder, keep_mb)
     return removed
+
+
+def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
+    """Removes uv's cache and wheels that no environment has, oldest first, as far as needed. Returns the bytes that
+    remain."""
+    total = _size(folder)
+    if total > keep_mb << 20:
+        shutil.rmtree(folder / "making" / "cache", ignore_errors=True)  # it has links to all wheels
+        total = _size(folder)
+    for wheel in sorted((folder / "making" / "wheels").glob("*"), key=lambda wheel: wheel.stat().st_mtime):
+        if total > keep_mb << 20 and not _linked(wheel):
+            total -= _size(wheel)
+            shutil.rmtree(wheel, ignore_errors=True)
+    return total
 
 
 def _free(home: Path) -> bool:
@@ -56,12 +96,25 @@ def _free(home: Path) -> bool:
         return False
 
 
+def _linked(wheel: Path) -> bool:
+    """Whether an environment has files of this unpacked wheel."""
+    for parent, _, names in os.walk(wheel):
+        for name in names:
+            return (Path(parent) / name).lstat().st_nlink > 1
+    return False
+
+
 def _size(folder: Path) -> int:
-    """Bytes of a folder; files shared by hard links count in equal parts."""
+    """Bytes of a folder; a file that hard links name several times counts once."""
+    seen: set[int] = set()
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
                 status = (Path(parent) / name).lstat()
-                total += status.st_size // status.st_nlink
+                if status.st_nlink > 1:
+                    if status.st_ino in seen:
+                        continue
+                    seen.add(status.st_ino)
+                total += status.st_size
     return total

@@ -10,6 +10,9 @@ installer runs as a plain process with the user's network.
     folder/requests/<key>.json   the set that answers a request
     folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
     folder/making/               uv's cache, and sets under construction
+
+All graphs of a user share the folder. uv unpacks a wheel once, in its cache, and sets link to its files: that cache and
+the sets are under one mount of the sandbox, because a hard link cannot cross mounts.
 """
 
 import contextlib
@@ -23,7 +26,7 @@ import shutil
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import date
@@ -31,7 +34,8 @@ from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
-from pydantic import Field, ValidationError
+from platformdirs import user_cache_dir
+from pydantic import ValidationError
 
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
@@ -42,11 +46,11 @@ from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRun
 from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
-from xkg.sandbox.packages.disk_quota import prune
+from xkg.sandbox.packages.disk_quota import Quota, prune, quota
 from xkg.sandbox.packages.distributions import distribution_of
+from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
 from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
-from xkg.value import Value
 
 _SECONDS = 600
 _MOST_ANSWERED = 16 << 20
@@ -61,49 +65,29 @@ _INSTALLER = ("-I", "-c", _START, "request.json")
 _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
 
 
-class Locked(Value):
-    """A wheel of a resolved set; `size` is bytes on disk."""
-
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")
-    url: str
-    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
-    size: int
-
-    @property
-    def pin(self) -> str:
-        return f"{self.name}=={self.version}"
-
-
-class Plan(Value):
-    """`dated`: versions of the requested day; else the newest, since these give more of the packages. `provided` maps
-    imports to the pins of the wheels that have them."""
-
-    wheels: tuple[Locked, ...]
-    missing: dict[str, str]
-    provided: dict[str, str] = Field(default={})
-    unreachable: bool
-    dated: bool = False
-
-
-class Done(Value):
-    error: str | None
+def environments_folder(settings: EnvironmentSettings) -> Path:
+    """The folder of environments that all graphs of this user share."""
+    return settings.folder or Path(user_cache_dir("xkg", appauthor=False)) / "environments"
 
 
 class UvEnvironments:
-    """Makes environments under `folder` with uv. An `EnvironmentMaker`.
+    """Makes environments with uv. An `EnvironmentMaker`. `notify` is told what is installed, and how much of it is
+    downloaded.
 
     Versions that the requirements do not name are those of the day on which the code was written, or of the time when
     this Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. Where that gives fewer
     packages, the newest are used.
 
     `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
-    unavailable ones with their reasons, and the rest is installed. It raises `PackagesError` only when `folder` cannot
+    unavailable ones with their reasons, and the rest is installed. It raises `PackagesError` only if the folder cannot
     be written. One environment is made at a time, also across processes."""
 
-    def __init__(self, folder: Path, settings: EnvironmentSettings, runner: Runner) -> None:
-        self._folder = folder.absolute()
+    def __init__(
+        self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
+    ) -> None:
+        self._folder = environments_folder(settings).absolute()
         self._settings = settings
+        self._notify = notify
         self._sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
         self._contained = not isinstance(runner, UnsafeSubprocessRunner)
 
@@ -117,7 +101,7 @@ class UvEnvironments:
         names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
         if not names:
             return Environment(site=None, hash=set_hash(()))
-        if not self._settings.max_mb:
+        if self._settings.max_mb == 0:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         try:
@@ -150,8 +134,8 @@ class UvEnvironments:
         try:
             plan = Plan.model_validate_json((self._folder / "sets" / f"{digest}.json").read_bytes())
             with self._locked():
-                environment = self._installed(plan)
-                prune(self._folder, self._settings.total_mb)
+                environment = self._installed(plan, (limits := quota(self._folder, self._settings)))
+                prune(self._folder, limits.total)
         except (OSError, ValueError):
             return None
         return environment if environment.hash == digest else None
@@ -160,9 +144,7 @@ class UvEnvironments:
         self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None
     ) -> Environment:
         index = configured_index()
-        question = json.dumps(
-            [names, sorted(hints.items()), newest, self._settings.max_mb, self._python, sorted(index.hosts)]
-        )
+        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts)])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -171,12 +153,13 @@ class UvEnvironments:
             known = self._known(stamp)
             if known is not None:
                 return known
-            plan = self._plan(names, hints, newest)
-            environment = self._installed(plan)
+            limits = quota(self._folder, self._settings)
+            plan = self._plan(names, hints, newest, limits)
+            environment = self._installed(plan, limits)
             environment = environment.model_copy(update={"notes": _version_notes(environment, plan, hints, newest)})
             if not environment.incomplete:
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
-            prune(self._folder, self._settings.total_mb)
+            prune(self._folder, limits.total)
         return environment
 
     def _known(self, stamp: Path) -> Environment | None:
@@ -192,7 +175,9 @@ class UvEnvironments:
         os.utime(site.parent)
         return environment.model_copy(update={"site": site})
 
-    def _plan(self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None) -> Plan:
+    def _plan(
+        self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None, limits: Quota
+    ) -> Plan:
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
         for name, used in names.items():
@@ -205,30 +190,36 @@ class UvEnvironments:
             "wanted": wanted,
             "hints": hints,
             "newest": newest,
-            "max_mb": self._settings.max_mb,
+            "max_mb": limits.one,
+            "limited_by": limits.source,
         }
-        answer, trouble = self._run(query)
+        answer, trouble = self._run(query, limits)
         try:
             plan = Plan.model_validate(answer)
         except ValidationError:
-            return Plan(wheels=(), missing=dict.fromkeys(names, trouble), unreachable=True)
+            return Plan(wheels=(), missing=dict.fromkeys(names, trouble), incomplete=True)
         return plan.model_copy(update={"missing": missing | plan.missing})
 
-    def _installed(self, plan: Plan) -> Environment:
+    def _installed(self, plan: Plan, limits: Quota) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         digest = set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._python)
         if not plan.wheels:
-            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.unreachable)
+            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.incomplete)
         home = self._folder / digest
         if not (home / "site").is_dir():
-            lines = [wheel.pin + (f" --hash=sha256:{wheel.sha256}" if wheel.sha256 else "") for wheel in plan.wheels]
             making = self._making()
-            answer, trouble = self._run({"mode": "install", "lines": lines})
+            wheels = {self._key(wheel): wheel for wheel in plan.wheels}
+            new = [wheel for key, wheel in wheels.items() if not (making / "wheels" / key).is_dir()]
+            answer, trouble = self._run(
+                {"mode": "install", "wheels": [(key, wheel.line) for key, wheel in wheels.items()]},
+                limits,
+                Installing.of(plan, new) if new else None,
+            )
             with contextlib.suppress(ValidationError):
                 trouble = Done.model_validate(answer).error or ""
             size = 0 if trouble else _readable(making / "work/site") / 2**20
-            if size > self._settings.max_mb:
-                trouble = f"takes {size:,.0f} MB on disk, limit is {self._settings.max_mb:,} MB (environment.max_mb)"
+            if size > limits.one:
+                trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
             if trouble:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
                 return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
@@ -240,13 +231,17 @@ class UvEnvironments:
             packages=pins,
             provided={name: pin for name, pin in plan.provided.items() if pin in pins},
             missing=plan.missing,
-            incomplete=plan.unreachable,
+            incomplete=plan.incomplete,
         )
+
+    def _key(self, wheel: Locked) -> str:
+        """Of the wheel, unpacked and compiled for this interpreter, in the store."""
+        return hashlib.sha256(f"{self._python} {wheel.pin} {wheel.sha256 or wheel.url}".encode()).hexdigest()[:32]
 
     def _making(self) -> Path:
         return self._folder / "making"
 
-    def _run(self, query: dict[str, Any]) -> tuple[Any, str]:
+    def _run(self, query: dict[str, Any], limits: Quota, installing: Installing | None = None) -> tuple[Any, str]:
         """The installer's answer, and the reason where there is none."""
         if self._contained and self._sandbox is None:
             return None, "packages can be installed in bubblewrap and containers only"
@@ -257,13 +252,16 @@ class UvEnvironments:
         owner = os.getuid() if keeper is None else keeper
         if making.exists() and making.stat().st_uid != owner:
             shutil.rmtree(making)
-        work = making / "work"
-        shutil.rmtree(work, ignore_errors=True)
-        for folder in (making, work, making / "cache"):
+        work, unpacking = making / "work", making / "unpacking"
+        for folder in (work, unpacking):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (making, work, unpacking, making / "wheels", making / "cache"):
             folder.mkdir(exist_ok=True)
             os.chown(folder, owner, owner if os.getuid() == 0 else -1)
         answer = making / "work/answer.json"
-        ended = self._confined(query, keeper) if self._sandbox else self._plain(query)
+        if installing is not None:
+            self._notify(installing)
+        ended = self._confined(query, limits, keeper, installing) if self._sandbox else self._plain(query)
         if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
             shutil.rmtree(making, ignore_errors=True)
             return None, "the installation left something else than its folder"
@@ -275,7 +273,7 @@ class UvEnvironments:
             with contextlib.suppress(OSError):
                 answer.unlink(missing_ok=True)
 
-    def _confined(self, query: dict[str, Any], keeper: int | None) -> str:
+    def _confined(self, query: dict[str, Any], limits: Quota, keeper: int | None, installing: Installing | None) -> str:
         index = configured_index()
         certificates = ssl.get_default_verify_paths().cafile
         variables = dict(index.variables) | _PATIENCE
@@ -283,10 +281,11 @@ class UvEnvironments:
         if certificates:
             variables |= {"SSL_CERT_FILE": _CERTIFICATES}
             mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
-        with registry_socket(index.hosts, 4 * self._settings.max_mb << 20) as socket:
+        received = self._progress(installing) if installing else None
+        with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
             confined = Confined(
                 command=(str(interpreter()), *_INSTALLER),
-                limits=Limits(seconds=_SECONDS, disk_mb=max(256, self._settings.max_mb), processes=512),
+                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=512),
                 files={**_installer(), "request.json": json.dumps(_request(query, _UV, _SOCKET, _MAKE))},
                 mounts=(*mounts, Mount(socket, _SOCKET)),
                 variables=variables,
@@ -304,6 +303,19 @@ class UvEnvironments:
                 outcome = self._sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(_uv(), _UV))))
         return _trouble(outcome.ended, outcome.output)
 
+    def _progress(self, installing: Installing) -> Callable[[int], None]:
+        """Notifies of each twentieth of a download; `received` is the number of bytes so far."""
+        step = max(1, installing.total_mb // 20)
+        told = 0
+
+        def received(amount: int) -> None:
+            nonlocal told
+            if (done := min(amount >> 20, installing.total_mb)) >= told + step:
+                told = done
+                self._notify(installing.model_copy(update={"done_mb": done}))
+
+        return received
+
     def _plain(self, query: dict[str, Any]) -> str:
         making = self._making()
         request = _request(query, str(_uv()), None, str(making))
@@ -314,7 +326,7 @@ class UvEnvironments:
         command = (str(interpreter()), *_INSTALLER)
         try:
             ran = subprocess.run(
-                command, cwd=making, env=variables, capture_output=True, text=True, timeout=_SECONDS, check=False
+                command, cwd=making, env=variables, capture_output=True, text=True, timeout=3 * _SECONDS, check=False
             )
         except subprocess.TimeoutExpired:
             return _trouble("timeout", "")
@@ -325,9 +337,15 @@ class UvEnvironments:
         return file_lock(self._folder / ".lock")
 
 
+def _seconds(installing: Installing | None) -> int:
+    """Time for an installation, by slow networks too: a second for each megabyte more."""
+    return _SECONDS + (installing.total_mb if installing else 0)
+
+
 def _request(query: dict[str, Any], uv: str, socket: str | None, making: str) -> dict[str, Any]:
     work = f"{making}/work"
     paths = {"cache": f"{making}/cache", "answer": f"{work}/answer.json", "target": f"{work}/site"}
+    paths |= {"store": f"{making}/wheels", "unpacking": f"{making}/unpacking"}
     return query | paths | {"uv": uv, "socket": socket}
 
 

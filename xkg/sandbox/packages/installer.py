@@ -3,14 +3,17 @@ before they are downloaded, and installs them. No code of a package is run.
 
     python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
-`request["mode"]` is `plan` (imports → locked wheels, and what is missing) or `install` (locked wheels → folder). The
+`request["mode"]` is `plan` (imports → locked wheels, and what is missing) or `install` (locked wheels → folder, by way
+of a store in which each wheel is unpacked and compiled once). The
 answer is written as JSON to `request["answer"]`; its fields are those of `environments.Plan` and `environments.Done`.
 """
 
 import contextlib
 import functools
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +31,7 @@ from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, co
 # version is fixed, so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_SIDE_BY_SIDE = 4
 _LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
 _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
@@ -90,12 +94,10 @@ class Uv:
             for wheel in package.get("wheels", ())[:1]
         ]
 
-    def install(self, lines: Sequence[str], target: str) -> None:
-        """Installs locked wheels, each with its hash, into a folder."""
-        listed = Path("wheels.txt")
-        listed.write_text("\n".join(lines))
-        hashes = ("--require-hashes",) if all("--hash" in line for line in lines) else ()
-        self._run("install", "-r", str(listed), "--target", target, "--no-deps", *hashes, stdin="")
+    def unpack(self, line: str, folder: Path) -> None:
+        """Unpacks one locked wheel, with its hash if there is one, into a folder. Raises `Failed`."""
+        hashes = ("--require-hashes",) if "--hash" in line else ()
+        self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *hashes, stdin=line)
 
 
 def compile_all(folder: str) -> None:
@@ -179,21 +181,25 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
     indirect |= indirect_requirements(wanted, others, uv)
     wheels = closure(wanted)
 
-    limit = request["max_mb"] << 20
+    limit, too_large = request["max_mb"] << 20, False
     while wanted and (together := sum(inspected[wheel].size for wheel in wheels)) > limit:
         sizes = {want: sum(inspected[wheel].size for wheel in closure([want])) for want in wanted}
         largest = max(wanted, key=lambda want: sizes[want])
         needs = f"needs about {_megabytes(sizes[largest])} MB"
         if sizes[largest] <= limit:
             needs += f", with the other packages {_megabytes(together)} MB"
-        missing[largest.module] = f"{needs}, limit is {request['max_mb']:,} MB (environment.max_mb)"
+        missing[largest.module] = f"{needs}, limit is {request['max_mb']:,} MB ({request['limited_by']})"
+        too_large = True
         wanted.remove(largest)
         wheels = closure(wanted)
     return {
-        "wheels": [{**wheel._asdict(), "size": inspected[wheel].size} for wheel in wheels],
+        "wheels": [
+            {**wheel._asdict(), "size": inspected[wheel].size, "download": inspected[wheel].download}
+            for wheel in wheels
+        ],
         "missing": missing,
         "provided": providers(wanted, wheels, inspected),
-        "unreachable": False,
+        "incomplete": too_large,
         "dated": dated is not None,
     }
 
@@ -367,12 +373,41 @@ def _solve(wanted: Sequence[Wanted], uv: Uv) -> None:
 
 
 def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
+    """Unpacks the wheels that the store lacks, side by side, and links the files of all into the target."""
+    store, unpacking, target = (Path(request[name]) for name in ("store", "unpacking", "target"))
+    lacking = [(key, line) for key, line in request["wheels"] if not (store / key).is_dir()]
+
+    def unpack(wheel: tuple[str, str]) -> None:
+        key, line = wheel
+        uv.unpack(line, unpacking / key)
+        compile_all(str(unpacking / key))
+        (unpacking / key).rename(store / key)
+
     try:
-        uv.install(request["lines"], request["target"])
-    except Failed as error:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            list(pool.map(unpack, lacking))
+        target.mkdir()
+        for key, _ in request["wheels"]:
+            os.utime(store / key)
+            _link(store / key, target)
+    except (Failed, OSError) as error:
         return {"error": str(error)}
-    compile_all(request["target"])
     return {"error": None}
+
+
+def _link(wheel: Path, target: Path) -> None:
+    """Links the files of an unpacked wheel into a folder; of files with one name the first stays."""
+    for parent, folders, names in os.walk(wheel):
+        place = target / Path(parent).relative_to(wheel)
+        for name in folders:
+            (place / name).mkdir(exist_ok=True)
+        for name in names:
+            try:
+                (place / name).hardlink_to(Path(parent) / name)
+            except FileExistsError:
+                continue
+            except OSError:  # a file system without hard links
+                shutil.copy2(Path(parent) / name, place / name, follow_symlinks=False)
 
 
 def main() -> None:
@@ -385,5 +420,5 @@ def main() -> None:
             answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
         except Unreachable as error:
             missing = {entry[0]: str(error) for entry in request["wanted"]}
-            answer = {"wheels": [], "missing": missing, "unreachable": True}
+            answer = {"wheels": [], "missing": missing, "incomplete": True}
     Path(request["answer"]).write_text(json.dumps(answer))

@@ -36,11 +36,13 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is bytes on disk; `modules` its top-level names, None where they could not be read; `files` its paths."""
+    """`size` is bytes on disk, `download` those of the wheel itself; `modules` its top-level names, None if they could
+    not be read; `files` its paths."""
 
     size: int
     modules: frozenset[str] | None
     files: frozenset[str] = frozenset()
+    download: int = 0
 
 
 class _Remote(io.RawIOBase):
@@ -93,16 +95,17 @@ def _get(url: str, part: str) -> Any:
 def contents(wheel: Wheel) -> Contents:
     """The contents of a wheel, from the list of files at its end, without downloading the rest."""
     try:
-        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
+        remote = _Remote(wheel.url)
+        with zipfile.ZipFile(remote) as archive:
             listed = archive.infolist()
     except Failed as error:
         whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
-        return Contents(int(whole * _UNPACKED), None)
+        return Contents(int(whole * _UNPACKED), None, download=whole)
     except (OSError, ValueError, zipfile.BadZipFile):
         return Contents(0, None)
     size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
     names = [entry.filename for entry in listed]
-    return Contents(size, top_level(names), frozenset(names))
+    return Contents(size, top_level(names), frozenset(names), remote.size)
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:

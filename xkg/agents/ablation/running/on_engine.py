@@ -71,7 +71,7 @@ class RunCandidates:
         folder = site.folder or self.settings.kg
         private_folder(folder)
         runner = runner_for(self.settings.sandbox)
-        maker = UvEnvironments(folder / "environments", self.settings.environment, runner)
+        maker = UvEnvironments(self.settings.environment, runner)
 
         def run(candidate: CandidateRun) -> RunOutcome:
             with tempfile.TemporaryDirectory(prefix="run-", dir=folder) as work:

@@ -234,7 +234,7 @@ def _cached_code(
             "prompts": context.model.identity(*map(prompt, PROMPTS)),
             "window": settings.llm.window,
             "sandbox": settings.sandbox.model_dump(),
-            "environment": settings.environment.model_dump(),
+            "environment": settings.environment.max_mb,
             "runs": context.runs,
             "python": sys.version,
         },
