@@ -118,9 +118,13 @@ class EnvironmentSettings(_Section):
 
     `folder` is by default `xkg/environments` in the user's cache folder. `max_mb` limits one environment on disk; 0
     installs nothing. `total_mb` limits all of them: the least recently used are removed first, never one in use. By
-    default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one."""
+    default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one.
+    `cpu_index` has builds of PyTorch without CUDA, which are taken if this machine has no NVIDIA GPU and the index can
+    be reached: `auto` is PyTorch's own index, unless pip or uv are configured for another registry than PyPI; `none`
+    always takes the registry's builds."""
 
     folder: Path | None = None
+    cpu_index: Literal["auto", "none"] | Url = "auto"
     max_mb: int | None = Field(default=None, ge=0)
     total_mb: int | None = Field(default=None, ge=0)
 

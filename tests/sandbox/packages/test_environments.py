@@ -87,6 +87,24 @@ def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Pat
     assert [str(event).partition(":")[0] for event in told] == ["installing alpha 1.0", "installing beta 1.0"]
 
 
+def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path: Path) -> None:
+    index.add("torch", "2.0", {"torch.py": ""}, ("nvidia-cublas", "sympy"))
+    index.add("torch", "2.1", {"torch.py": ""}, ("nvidia-cublas", "sympy"))
+    index.add("nvidia-cublas", "12.0", {"nvidia/cublas.py": ""})
+    index.add("sympy", "1.0", {"sympy.py": ""})
+    with serving(Index()) as cpu:
+        cpu.add("torch", "2.0+cpu", {"torch.py": ""}, ("sympy",))
+        settings = EnvironmentSettings(folder=tmp_path / "e", cpu_index=cpu.url)
+        made = UvEnvironments(settings, BubblewrapRunner()).make(["torch"], ["torch==2.0"])
+        assert made.packages == ("sympy==1.0", "torch==2.0+cpu")
+        assert importable(made, "torch")
+        newest = UvEnvironments(settings, BubblewrapRunner()).make(["torch"])
+        assert newest.packages == ("nvidia-cublas==12.0", "sympy==1.0", "torch==2.1")  # it lacks that version
+    with_cuda = settings.model_copy(update={"cpu_index": "none"})
+    made = UvEnvironments(with_cuda, BubblewrapRunner()).make(["torch"], ["torch==2.0"])
+    assert "nvidia-cublas==12.0" in made.packages
+
+
 def test_a_package_that_does_not_provide_the_import_is_not_taken(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     index.add("utils", "1.0", {"something_else/__init__.py": "", "utils-1.0.data/scripts/utils": "#!python"})

@@ -40,11 +40,16 @@ def names(devices: Sequence[str]) -> None:
             raise InputError(f"device {name!a}: give nvidia for every GPU of this machine, or nvidia:0 for one")
 
 
+def nvidia_gpus() -> list[int]:
+    """The numbers of this machine's GPUs that have a driver."""
+    return sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
+
+
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
     """The GPUs that are named: `nvidia:0` one of them, `nvidia` all of this machine. Raises `InputError` where one is
     not there, or may not be opened by the users that commands run as."""
     names(devices)
-    here = sorted(int(found[1]) for place in DEV.glob("nvidia*") if (found := _NODE.fullmatch(place.name)))
+    here = nvidia_gpus()
     numbers: list[int] = []
     for name in devices:
         _, _, number = name.partition(":")

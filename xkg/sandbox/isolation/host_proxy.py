@@ -27,9 +27,15 @@ from xkg.text.address import address
 _HEAD = 65536
 _SILENT = 120.0
 """After so many seconds in which neither end sends anything a connection is closed."""
+_TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
 # Where the public index keeps its files; most mirrors link there too.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
+
+
+PYTORCH_CPU = "https://download.pytorch.org/whl/cpu"
+# PyTorch's index links to files on a second host.
+_LINKED = {"download.pytorch.org": ("download-r2.pytorch.org", 443)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,26 @@ class Index:
 
     variables: Mapping[str, str]
     hosts: frozenset[tuple[str, int]]
+
+    @property
+    def public(self) -> bool:
+        """Whether this is PyPI alone."""
+        return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
+
+    def with_index(self, url: str) -> "Index":
+        """The same, with the hosts of another index."""
+        place = _place(url)
+        return Index(self.variables, self.hosts | {place, _LINKED.get(place[0], place)})
+
+
+@functools.cache
+def reachable(url: str) -> bool:
+    """Whether the host of an address takes connections; found out once a process."""
+    try:
+        _connected(*_place(url), seconds=_TRIED_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def configured_index() -> Index:
@@ -242,16 +268,16 @@ class _Handler(socketserver.BaseRequestHandler):
         client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
 
-def _connected(host: str, port: int) -> socket.socket:
-    """A connection to the host, through this machine's own proxy where one is set."""
+def _connected(host: str, port: int, seconds: float = 15) -> socket.socket:
+    """A connection to the host, through this machine's own proxy if one is set."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
-        server = socket.create_connection((host, port), timeout=15)
+        server = socket.create_connection((host, port), timeout=seconds)
         server.settimeout(_SILENT)
         return server
     parts = urlsplit(proxy)
-    server = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=15)
+    server = socket.create_connection((parts.hostname or "", parts.port or 80), timeout=seconds)
     login = ""
     if parts.username:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

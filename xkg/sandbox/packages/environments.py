@@ -43,7 +43,8 @@ from xkg.files import file_lock, read_regular, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
-from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
+from xkg.sandbox.isolation.gpus import nvidia_gpus
+from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reachable, registry_socket
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import Quota, prune, quota
@@ -143,8 +144,8 @@ class UvEnvironments:
     def _cached_or_new(
         self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None
     ) -> Environment:
-        index = configured_index()
-        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts)])
+        index, cpu = configured_index(), self._cpu_index()
+        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts), cpu])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -192,6 +193,7 @@ class UvEnvironments:
             "newest": newest,
             "max_mb": limits.one,
             "limited_by": limits.source,
+            "cpu": self._cpu_index(),
         }
         answer, trouble = self._run(query, limits)
         try:
@@ -238,6 +240,13 @@ class UvEnvironments:
         """Of the wheel, unpacked and compiled for this interpreter, in the store."""
         return hashlib.sha256(f"{self._python} {wheel.pin} {wheel.sha256 or wheel.url}".encode()).hexdigest()[:32]
 
+    def _cpu_index(self) -> str | None:
+        """The index of PyTorch's builds for CPUs, if it is to be used and can be reached."""
+        url: str | None = self._settings.cpu_index
+        if url in ("auto", "none"):
+            url = PYTORCH_CPU if url == "auto" and configured_index().public else None
+        return url if url and not nvidia_gpus() and reachable(url) else None
+
     def _making(self) -> Path:
         return self._folder / "making"
 
@@ -274,7 +283,9 @@ class UvEnvironments:
                 answer.unlink(missing_ok=True)
 
     def _confined(self, query: dict[str, Any], limits: Quota, keeper: int | None, installing: Installing | None) -> str:
-        index = configured_index()
+        index, cpu = configured_index(), self._cpu_index()
+        if cpu:
+            index = index.with_index(cpu)
         certificates = ssl.get_default_verify_paths().cafile
         variables = dict(index.variables) | _PATIENCE
         mounts = [Mount(self._making(), _MAKE, writable=True)]

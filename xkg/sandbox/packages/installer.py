@@ -16,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -48,12 +49,14 @@ class Wanted(NamedTuple):
 
 
 class Uv:
-    """`newest`: versions published after that day are ignored."""
+    """`newest`: versions published after that day are ignored. `cpu`: address of an index with builds of PyTorch that
+    need no CUDA, which are preferred."""
 
-    def __init__(self, program: str, cache: str, newest: str | None = None) -> None:
+    def __init__(self, program: str, cache: str, newest: str | None = None, cpu: str | None = None) -> None:
         self.cache = cache
         self._base = (program, "pip")
         self._newest = ("--exclude-newer", newest) if newest else ()
+        self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
         self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
         self._places = ("--python", sys.executable, "--cache-dir", cache)
         self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
@@ -84,10 +87,20 @@ class Uv:
         return outcome
 
     def _locked(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
+        wheels = self._compiled(requirement_lines, (*self._newest, *options))
+        if not self._cpu or options or all(wheel.name != "torch" for wheel in wheels):
+            return wheels
+        # The same versions once more: a CPU build is a later one of its version (2.9+cpu), without CUDA's packages.
+        with tempfile.NamedTemporaryFile("w", dir=".", suffix=".txt") as versions, contextlib.suppress(Failed):
+            versions.write("\n".join(wheel.pin for wheel in wheels))
+            versions.flush()
+            return self._compiled(requirement_lines, ("--constraint", versions.name, *self._cpu))
+        return wheels
+
+    def _compiled(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
         stdin = "\n".join(requirement_lines)
-        # A pre-release only where a requirement names one: code that was written before it does not fit it.
-        kinds = ("--prerelease", "explicit")
-        lock = self._run("compile", "-", "--format", "pylock.toml", *kinds, *self._newest, *options, stdin=stdin)
+        # A pre-release only if a requirement names one: code that was written before it does not fit it.
+        lock = self._run("compile", "-", "--format", "pylock.toml", "--prerelease", "explicit", *options, stdin=stdin)
         return [
             Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
             for package in read_toml(lock, _LONGEST_LOCK).get("packages", ())
@@ -412,9 +425,9 @@ def _link(wheel: Path, target: Path) -> None:
 
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
-    uv = Uv(request["uv"], request["cache"])
-    newest = request.get("newest")
-    dated = Uv(request["uv"], request["cache"], newest) if newest else None
+    newest, cpu = request.get("newest"), request.get("cpu")
+    uv = Uv(request["uv"], request["cache"], cpu=cpu)
+    dated = Uv(request["uv"], request["cache"], newest, cpu) if newest else None
     with forwarded(request["socket"]) if request["socket"] else contextlib.nullcontext():
         try:
             answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)

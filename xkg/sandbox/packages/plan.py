@@ -25,8 +25,8 @@ class Locked(Value):
 
     @property
     def line(self) -> str:
-        """As a line of a requirements file."""
-        return self.pin + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
+        """As a line of a requirements file, which leaves nothing to an index."""
+        return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
 class Plan(Value):
