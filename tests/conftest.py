@@ -1,5 +1,6 @@
 """A graph as the commands make it: the example, built, and the peer's files, imported."""
 
+import gc
 import os
 import shutil
 from collections.abc import Iterator
@@ -39,6 +40,12 @@ PEER = ROOT / "tests" / "data" / "peer"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(LongestFirst(config))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of collected tests live as long as the process: the garbage collector need not look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
