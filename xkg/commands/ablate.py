@@ -102,7 +102,7 @@ def ablate(
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import runner_for
 
-    def installing(event: Installing) -> None:
+    def installing(event: "Installing") -> None:
         if not event.done_mb:
             notify(str(event))
 

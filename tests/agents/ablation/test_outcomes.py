@@ -101,4 +101,4 @@ def test_metrics_and_commands() -> None:
         },
     )  # fmt: skip
     assert (task.metric.source, task.metric.path, task.metric.key) == ("json", "out/r.json", "a.b")
-    assert task.command(7) == "/bin/sh -c 'python make.py && python train.py --seed 7'"
+    assert task.command(7) == "python make.py && python train.py --seed 7"

@@ -243,10 +243,31 @@ def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) 
 
 
 def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Commands) -> None:
-    assert commands.run(workspace, "julia train.jl").problem == "it could not be started: there is no program julia"
+    assert str(commands.run(workspace, "julia train.jl").problem).endswith("julia: command not found")
     with pytest.raises(InputError, match="cannot be split"):
         commands.run(workspace, "python 'train.py")
     assert commands.run(workspace, "sh -c 'exit 3'").exit_code == 3
+
+
+def test_a_command_is_a_shell_line(workspace: Workspace, commands: Commands) -> None:
+    imports = "import os, sys\nsys.path.append('../..')\nfrom lib.model import step\n"
+    script = f"{imports}step(1)\nprint('B is', os.environ['B'])\n"
+    workspace.edit({"tasks/copying/run.py": script}, "a script that is started in its folder")
+    line = "cd tasks/copying && B=1 python run.py | tee log && python3 -c 'from run import step; step(2)' > /dev/null"
+    result = commands.run(workspace, f"export B=2; {line}", trace=["lib/model.py"], wanted=["tasks/copying/log"])
+    assert result.ok, result
+    assert result.output == "B is 1\n"
+    assert result.files == {"tasks/copying/log": b"B is 1\n"}
+    assert result.lines is not None
+    assert result.lines["lib/model.py"][2] == 3
+
+
+@pytest.mark.parametrize("line", ["python gone.py | tee log", "python gone.py; echo done", "python gone.py\necho done"])
+def test_a_shell_line_ends_where_a_command_of_it_fails(workspace: Workspace, commands: Commands, line: str) -> None:
+    result = commands.run(workspace, line)
+    assert result.exit_code == 2
+    assert "done" not in result.output
+    assert "gone.py" in str(result.problem)
 
 
 def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace, parsers: Parsers) -> None:

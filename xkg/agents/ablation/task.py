@@ -19,7 +19,6 @@ PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
 _FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
 _LARGEST = 100_000
 SEED = "{seed}"
-_IN_FOLDER = "(cd "
 
 
 class Task(Value):
@@ -61,7 +60,7 @@ class Task(Value):
         return parse_metric(self.metrics[0])
 
     def command(self, seed: int) -> str:
-        """The command for one seed; several run one after the other, the next only where the one before succeeds."""
+        """The shell line for one seed; several commands run one after the other, each only if those before succeed."""
         return self._of(seed, self.setup, self.run, self.evaluate)
 
     def training(self, seed: int) -> str:
@@ -73,11 +72,7 @@ class Task(Value):
 
     @staticmethod
     def _of(seed: int, *given: str | None) -> str:
-        parts = [part.replace(SEED, str(seed)) for part in given if part]
-        if len(parts) == 1 and not parts[0].startswith(_IN_FOLDER):
-            return parts[0]
-        script = " && ".join(parts).replace("'", "'\\''")
-        return f"/bin/sh -c '{script}'"
+        return " && ".join(part.strip().replace(SEED, str(seed)) for part in given if part)
 
 
 def parse_metric(text: str) -> Metric:

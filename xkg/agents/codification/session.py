@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
@@ -12,9 +11,10 @@ from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
-from xkg.agents.workspace.command import Commands, RunResult, cut_middle, split
+from xkg.agents.workspace.command import Commands, RunResult, cut_middle
 from xkg.agents.workspace.measured_run import Origin, measured
 from xkg.agents.workspace.related_files import RelatedFiles
+from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
 
@@ -146,16 +146,16 @@ class Session:
         """The file to start from."""
         if self.task.script:
             return self.task.script
-        words = split(self.task.run)
-        for number, word in enumerate(words):
-            name = PurePosixPath(word).as_posix()
-            if name in self.workspace.files:
-                return name
-            if word == "-m" and number + 1 < len(words):
-                module = words[number + 1].replace(".", "/")
-                for path in (f"{module}.py", f"{module}/__main__.py"):
-                    if path in self.workspace.files:
-                        return path
+        for program in started(self.task.run):
+            for number, word in enumerate(program.words):
+                name = program.path(word)
+                if name in self.workspace.files:
+                    return name
+                if word == "-m" and number + 1 < len(program.words):
+                    module = program.path(program.words[number + 1].replace(".", "/"))
+                    for path in (f"{module}.py", f"{module}/__main__.py"):
+                        if path in self.workspace.files:
+                            return path
         return "(none named)"
 
     def related(self) -> list[str]:

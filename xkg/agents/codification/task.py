@@ -1,14 +1,14 @@
 """What is to be implemented: a task file (`implement.yaml`), flags over it, and the method's text that they name."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import yaml
 from pydantic import ValidationError
 
-from xkg.agents.workspace.command import split
 from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.shell_line import started
 from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import ConfigError, InputError
@@ -89,8 +89,12 @@ class Method(Value):
 
 def _files_named(command: str) -> set[str]:
     """What the words of a command can be of a tree: paths, and modules by their dotted names."""
-    words = [PurePosixPath(word).as_posix() for word in split(command)]
-    return {*words, *(f"{word.replace('.', '/')}{end}" for word in words for end in (".py", "/__main__.py"))}
+    words = [(program, word) for program in started(command) for word in program.words]
+    modules = [program.path(word.replace(".", "/")) for program, word in words]
+    return {
+        *(program.path(word) for program, word in words),
+        *(f"{module}{end}" for module in modules for end in (".py", "/__main__.py")),
+    }
 
 
 def read_task(file: Path | None, flags: Mapping[str, Any]) -> Task:

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -18,6 +17,7 @@ from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
 from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.repository import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
@@ -34,6 +34,7 @@ _TREE = "../../../../work"  # seen from the folder of packages of a run's own en
 ADDED = "requirements-xkg.txt"
 """The requirements that were added to a tree: they go before those of the tree's own files."""
 
+_BASH = ("bash", "-eo", "pipefail", "-c")  # as GitHub Actions runs a step
 _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
@@ -150,7 +151,7 @@ class Commands:
         left: Left | None = None,
         outputs: Collection[str] = (),
     ) -> RunResult:
-        """The result of one command, split as a shell does, but run without one. `trace` names Python files of the
+        """The result of one shell line; Bash runs it, and ends at the first failure. `trace` names Python files of the
         tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
         functions by file that are called again at the end with degenerate inputs, in the place of a trace; `awaited`
         groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did.
@@ -161,7 +162,7 @@ class Commands:
 
         Never raises for what the command does; raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
-        words = split(command)
+        started(command)
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
                 raise InputError(f"--data {name}: the starter has a file there; give another path")
@@ -177,7 +178,7 @@ class Commands:
         own = [f"{_TREE}/{root}" for root in package_roots(workspace.files)]
         module_path = (*own, *((site,) if site else ()), *module_folders(self._data))
         request = {
-            "command": words,
+            "command": [*_BASH, command],
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
             "python": python_files("\n".join(map(str, module_path))) | installed,
@@ -269,7 +270,7 @@ class Commands:
             return f" (a run may write {self.limits.disk_mb} MB)"
         if _NETWORK.search(last):
             return " (runs have no network)"
-        if any(word.endswith(".ipynb") for word in split(command)):
+        if any(word.endswith(".ipynb") for program in started(command) for word in program.words):
             return " (a notebook is no program: convert it, as by jupyter nbconvert --to script)"
         return ""
 
@@ -300,17 +301,6 @@ def _where(output: str) -> str:
     """The last line of the tree's code that a traceback names."""
     places = _FRAME.findall(output[-_ENDS:])
     return f" ({places[-1][0]}:{places[-1][1]})" if places else ""
-
-
-def split(command: str) -> list[str]:
-    """The words of a command. Raises `InputError`."""
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise InputError(f"the command {command!a} cannot be split into words ({error})") from error
-    if not words or "\0" in command:
-        raise InputError("give a command to run, such as 'python train.py --epochs 1'")
-    return words
 
 
 def packages_for(

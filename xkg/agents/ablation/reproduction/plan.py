@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from xkg.agents.ablation.task import Task, parse_metric
-from xkg.agents.workspace.command import split
 from xkg.agents.workspace.metric import plain_text
+from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.starter import is_inside
 from xkg.errors import InputError
 from xkg.llm.client import AnswerType
 
 Part = Literal["data", "training", "inference", "metrics"]
 _PARTS: tuple[Part, ...] = ("data", "training", "inference", "metrics")
-_SHELL = frozenset({"|", "||", "&&", ";", ">", ">>", "<", "&", "2>&1"})
 _PYTHON = re.compile(r"python(?:3(?:\.\d{1,2})?)?")
 _BY_NAME = re.compile(r"\b(?:hydra|fire|absl|jsonargparse|simple_parsing|tyro|HfArgumentParser|draccus|typer|click)\b")
 _FILE_NAME = re.compile(r"[^\s=]{0,200}\.(?:py|sh|csv|tsv|json|jsonl|ya?ml|toml|npz?|pkl|pt|pth|h5|hdf5|txt|gz|zip)")
@@ -136,13 +135,14 @@ def _faults(
         yield f"there is no folder {folder!a}"
         return
     try:
-        words = split(instruction.command)
+        programs = started(instruction.command)
     except InputError as error:
         yield str(error)
         return
-    if any(word in _SHELL or word.endswith(";") for word in words):
-        yield "a command is one program without a shell: no pipes, redirections or several commands"
+    if len(programs) > 1 or programs[0].folder or {"<", ">"} & set(instruction.command):
+        yield "a command is one program: no pipes, redirections, cd or several commands"
         return
+    words = programs[0].words
     for path in instruction.reads:
         if not tree.has(_normal("", path)):
             yield f"it reads {path}, which is not there{tree.near(path)}"

@@ -1,0 +1,67 @@
+"""The programs that a shell line starts, and the folders in which it starts them; Bash runs the line itself."""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from xkg.errors import InputError
+
+_OPERATORS = "();<>|&\n"
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+
+
+class Started(NamedTuple):
+    """`words` of one program, without variables and redirections. `folder` is relative to that of the line, '' for
+    the same."""
+
+    folder: str
+    words: tuple[str, ...]
+
+    def path(self, word: str) -> str:
+        """A path among the words, relative to the line's folder."""
+        return posixpath.normpath(posixpath.join(self.folder, word))
+
+
+def started(line: str) -> list[Started]:
+    """The programs in the order of the line, `cd` left out. Raises `InputError` for a line without a program, or with
+    a quote that does not end."""
+    try:
+        tokens = list(_lexer(line))
+    except ValueError as error:
+        raise InputError(f"the command {line!a} cannot be split into words ({error})") from error
+    found = list(_programs(tokens))
+    if not found or "\0" in line:
+        raise InputError("give a command to run, such as 'python train.py --epochs 1'")
+    return found
+
+
+def _lexer(line: str) -> shlex.shlex:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    return lexer
+
+
+def _programs(tokens: list[str]) -> Iterator[Started]:
+    folder, outer, words, redirected = "", list[str](), list[str](), False
+    for token in [*tokens, "\n"]:
+        if not set(token) <= set(_OPERATORS):
+            if not redirected and (words or not _VARIABLE.match(token)):
+                words.append(token)
+            redirected = False
+            continue
+        if redirected := "<" in token or ">" in token:
+            continue
+        if words[:1] == ["cd"]:
+            folder = posixpath.normpath(posixpath.join(folder, words[1])) if len(words) > 1 else folder
+            folder = "" if folder == "." else folder
+        elif words:
+            yield Started(folder, tuple(words))
+        words = []
+        for sign in token:
+            if sign == "(":
+                outer.append(folder)
+            elif sign == ")" and outer:
+                folder = outer.pop()
