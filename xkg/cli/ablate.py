@@ -1,6 +1,7 @@
 """`xkg ablate`: which parts of a method matter, by experiment in its own repository."""
 
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -9,6 +10,8 @@ import typer
 
 from xkg.cli.display.output import Address, AllowPublic, Engine, Json, present, print_result, print_text, settings_of
 from xkg.errors import InputError
+
+_MOST_OFFERED = 5
 
 ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
 
@@ -60,15 +63,19 @@ def ablate(
         typer.Option(help="Language model that plans, repairs, writes and judges (llm.model); none without."),
     ] = None,
     max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Without --run: take the first command of README and scripts.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
     as_json: Json = False,
 ) -> None:
     """Reproduce an experiment, then measure how much each component matters.
 
     The repository is read once and never written to; every run is in the sandbox, without network. A run that was
-    stopped goes on where it was when the same command is given again. Without a model --run and --metric are needed,
-    and the code alone says what can be changed. With one (--llm, or llm.model in the settings) it finds out what to
-    run, repairs what keeps that from running, writes candidates, and words the report."""
+    stopped goes on where it was when the same command is given again. Without a model --metric is needed, --run is
+    offered from README and scripts if it is not given, and the code alone says what can be changed. With one (--llm, or
+    llm.model in the settings) it finds out what to run, repairs what keeps that from running, writes candidates, and
+    words the report."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.ablation.task import read_task
@@ -98,7 +105,10 @@ def ablate(
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     if max_cost is not None and not command.has_model(settings):
         raise InputError("--max-cost bounds what a language model costs: name one with --llm")
-    wanted = read_task(task, flags, planned=command.has_model(settings))
+    planned = command.has_model(settings)
+    wanted = read_task(task, flags, planned=planned, offered=not planned)
+    if not (planned or wanted.run):
+        wanted = wanted.model_copy(update={"run": _chosen(command.stated(settings, wanted), yes)})
     with engine_for(engine, jobs, address, allow_public=allow_public) as opened:
         cluster = None if engine == "local" else opened
         notify = partial(print_text, err=True)
@@ -138,6 +148,26 @@ def apply(
         print_text(command.patch(settings, run, candidate).decode("utf-8", "replace"), nl=False)
     else:
         typer.echo(command.patch(settings, run, candidate), nl=False)
+
+
+def _chosen(commands: Sequence[str], yes: bool) -> str:
+    """The first command, if the user agrees."""
+    if not commands:
+        raise InputError(
+            "no run is given, and no command of README or scripts starts a file of the repository: name it with --run, "
+            "or let a model find it with --llm"
+        )
+    first, *others = (f"`{command}`" for command in commands)
+    more = f" ({len(others)} other{'s' * (len(others) > 1)}: {', '.join(others[:_MOST_OFFERED])})" if others else ""
+    if yes:
+        print_text(f"run {first}{more}", err=True)
+    elif not sys.stdin.isatty():
+        raise InputError(f"no run is given; README and scripts have {first}{more}: take it with --yes, or give --run")
+    else:
+        print_text(f"run {first}?{more}", err=True)
+        if not typer.confirm("Run it", default=True, err=True):
+            raise InputError("no command was taken: give one with --run")
+    return commands[0]
 
 
 def _mounts(data: list[str]) -> dict[str, Path]:

@@ -147,6 +147,26 @@ def ablate(
     return result_of(folder, campaign, stored)
 
 
+def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
+    """The commands that READMEs and scripts of the task's repository state, as `stated_commands` ranks them. Raises as
+    `read_starter`."""
+    from xkg.agents.ablation import parsing
+    from xkg.agents.ablation.space.from_task import metric_keys
+    from xkg.agents.parsers import agent_parsers
+    from xkg.agents.workspace.parsing import SourceReader
+    from xkg.agents.workspace.starter import read_starter
+
+    files = read_starter(task.repo, settings.kg / "repositories").files
+    texts = {
+        path: file.content.decode("utf-8", "replace")
+        for path, file in files.items()
+        if path.endswith((".py", ".sh")) or path.rpartition("/")[2].casefold().startswith("readme")
+    }
+    with agent_parsers() as parsers:
+        asked = {"texts": texts, "paths": sorted(files), "keys": metric_keys(task)}
+        return SourceReader(parsers).ask(parsing.commands, **asked)
+
+
 def has_model(settings: Settings) -> bool:
     """Whether a language model was named: unlike a build, an ablation asks none by default."""
     return "model" in settings.llm.model_fields_set and settings.llm.model != "none"

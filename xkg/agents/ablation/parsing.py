@@ -14,6 +14,7 @@ from xkg.agents.ablation.space.space import find_space
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.parsing import Refused, SourceReader, Texts, Without, marked
+from xkg.agents.workspace.stated_commands import stated_commands
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.typed_tasks import Mark, tasks
 from xkg.sandbox.isolation.confined_worker import WorkerDiedError
@@ -108,6 +109,11 @@ def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...
     return tuple(found)
 
 
+def commands(_: Mark, texts: Texts, paths: frozenset[str], keys: Sequence[str]) -> tuple[str, ...]:
+    """As `stated_commands`."""
+    return tuple(stated_commands(texts, paths, keys))
+
+
 def mutated(_: Mark, texts: Texts, candidate: Candidate, protected: Sequence[Place]) -> MutatedFiles:
     """The files that a candidate changes, their diff, and why it must not be run."""
     try:
@@ -154,7 +160,7 @@ def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) ->
             unparsed.append(path)
 
 
-TASKS = tasks(space, functions, mutated, edited)
+TASKS = tasks(space, functions, commands, mutated, edited)
 
 
 def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:

@@ -84,9 +84,10 @@ def parse_metric(text: str) -> Metric:
     return Metric.parse(text)
 
 
-def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False) -> Task:
+def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool = False, offered: bool = False) -> Task:
     """The task of a file, with flags (those that are not None) over it. What to run and to measure may be left open
-    where it is `planned` by a model. Raises `InputError` with what is wrong."""
+    if it is `planned` by a model, and what to run if commands are `offered`. Raises `InputError` with what is
+    wrong."""
     values: dict[str, Any] = {}
     if path is not None:
         try:
@@ -103,7 +104,8 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
                 values[name] = [values[name]]
     values |= {name: value for name, value in flags.items() if value is not None}
     for name, flag in (("repo", "--repo"), ("run", "--run"), ("metrics", "--metric")):
-        if not values.get(name) and not (planned and name != "repo"):
+        may_lack = (planned and name != "repo") or (offered and name == "run")
+        if not values.get(name) and not may_lack:
             model = "" if name == "repo" else ", or let a model find it with --llm"
             raise InputError(
                 f"no {name.rstrip('s')} is given: name it with {flag}, or in a task file with --task{model}"

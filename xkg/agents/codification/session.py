@@ -146,17 +146,8 @@ class Session:
         """The file to start from."""
         if self.task.script:
             return self.task.script
-        for program in started(self.task.run):
-            for number, word in enumerate(program.words):
-                name = program.path(word)
-                if name in self.workspace.files:
-                    return name
-                if word == "-m" and number + 1 < len(program.words):
-                    module = program.path(program.words[number + 1].replace(".", "/"))
-                    for path in (f"{module}.py", f"{module}/__main__.py"):
-                        if path in self.workspace.files:
-                            return path
-        return "(none named)"
+        named = (program.script(self.workspace.files) for program in started(self.task.run))
+        return next(filter(None, named), "(none named)")
 
     def related(self) -> list[str]:
         """Files that belong to the method: those of the starter that the task names, else its Python files, those near

@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import NamedTuple
 
 from xkg.errors import InputError
@@ -22,6 +22,18 @@ class Started(NamedTuple):
     def path(self, word: str) -> str:
         """A path among the words, relative to the line's folder."""
         return posixpath.normpath(posixpath.join(self.folder, word))
+
+    def script(self, paths: Container[str]) -> str | None:
+        """The first file of a tree that the words name, also as a module after `-m`; None for none."""
+        for number, word in enumerate(self.words):
+            names = [self.path(word)]
+            if number and self.words[number - 1] == "-m":
+                module = self.path(word.replace(".", "/"))
+                names = [f"{module}.py", f"{module}/__main__.py"]
+            for name in names:
+                if name in paths:
+                    return name
+        return None
 
 
 def started(line: str) -> list[Started]:
