@@ -107,6 +107,11 @@ LAYOUTS = {
         "v2/run.py",
         5,
     ),
+    "one module in a folder, imported once": (
+        {"common/model.py": NET, "exp/run.py": USES_NET.replace("proj.model", "proj.common.model")},
+        "exp/run.py",
+        3,
+    ),
     "named like a standard module": (
         {p: t.replace("proj.", "code.") for p, t in PACKAGE.items()},
         "run.py",
@@ -156,6 +161,13 @@ FOREIGN = {
             "run.py": "from torchvision import models, utils\ndef main(): return models.resnet18, utils.make_grid\n",
         },
         "torchvision",
+    ),
+    "one module of the top, imported once": (
+        {
+            "metrics.py": "def f1_score(): pass\n",
+            "run.py": "from sklearn.metrics import f1_score\ndef main(): return f1_score\n",
+        },
+        "sklearn",
     ),
     "the repository asks for it": (
         {

@@ -40,7 +40,8 @@ def root_packages(
     from elsewhere that the repository asks for, None where it does not say what it needs.
 
     One module is enough where the name is a declared one, the repository's or the folder's, where the repository as a
-    whole is a package, or where it asks for other packages; else two. A package that it asks for is its own only if no
+    whole is a package, where it asks for other packages, or where the module lies in a folder of the named one and none
+    is lacking; else two. A package that it asks for is its own only if no
     module is lacking."""
     tops: dict[str, _Imported] = {}
     for item in unresolved:
@@ -53,9 +54,10 @@ def root_packages(
         for folder in _candidates(index, top, imported):
             present, absent = _counted(index, folder, imported, foreign)
             called = folder.rpartition("/")[2] == top if folder else index.is_own(top) or index.root != "/"
-            known = own or (not asked and (called or required is not None))
-            if present >= (1 if known else 2) and absent < (1 if asked else present):
-                ranked.append((-present, folder.count("/"), folder))
+            nested = not absent and any("/" in inside for inside in present)
+            known = own or (not asked and (called or required is not None or nested))
+            if len(present) >= (1 if known else 2) and len(absent) < (1 if asked else len(present)):
+                ranked.append((-len(present), folder.count("/"), folder))
         if ranked:
             found[top] = tuple(folder for *_, folder in sorted(ranked))
     return found
@@ -99,9 +101,9 @@ def _candidates(index: ModuleIndex, top: str, imported: _Imported) -> list[str]:
 
 def _counted(
     index: ModuleIndex, folder: str, imported: _Imported, foreign: Mapping[str, Collection[str]]
-) -> tuple[int, int]:
-    """How many of the modules the folder has with half of the names that are used from them or more, and how many it
-    lacks. A module counts for neither where nothing is used, or only what it imports from outside itself."""
+) -> tuple[set[str], set[str]]:
+    """The modules that the folder has with half of the names that are used from them or more, and those that it lacks.
+    A module counts for neither where nothing is used, or only what it imports from outside itself."""
     present: set[str] = set()
     absent: set[str] = set()
     for inside, names in (*imported.modules.items(), *imported.members.items()):
@@ -121,4 +123,4 @@ def _counted(
         path = index.inside(folder, inside)
         if path is not None and names & set(index.names.get(path, ())) - set(foreign.get(path, ())):
             present.add(inside)
-    return len(present), len(absent - present)
+    return present, absent - present
