@@ -163,7 +163,7 @@ def _faults(
             script = next((p for p in (f"{stem}.py", f"{stem}/__main__.py") if tree.has_file(p)), None)
             rest = rest[2:]
             if script is None and module.partition(".")[0] in sys.stdlib_module_names:
-                rest = [word for word in rest if not word.startswith("-")]  # `python -m zipfile -e`: Python's own
+                rest = tuple(word for word in rest if not word.startswith("-"))  # `python -m zipfile -e`: Python's own
             elif script is None:
                 yield f"there is no module {module!a} in the repository"
         else:
