@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.requirements import requirement_lines, without_versions
+from xkg.build.requirements import read_requirements, states_requirements, without_versions
 
 FILES = {
     "requirements.txt": "numpy>=1.20  # pinned\n\n-r other.txt\n--index-url https://x\ntorch==2.0\n",
@@ -66,18 +66,112 @@ dependencies:
     ],
 )
 def test_every_kind_of_file_that_states_requirements(path: str, lines: list[str]) -> None:
-    assert requirement_lines({path: FILES[path]}) == lines
+    assert read_requirements({path: FILES[path]}).lines == lines
+
+
+CONDA_LIST = """# This file may be used to create an environment using:
+# platform: linux-64
+_libgcc_mutex=0.1=main
+numpy=1.26.4=py311h08b1b3b_0
+openssl=1.1.1w=h7f8727e_0
+einops=0.3.0=pypi_0
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "lines", "declared"),
+    [
+        (
+            {"requirements.txt": "absl-py @ file:///croot/absl-py_168/work\nnumpy=1.26.4\nh5py \\\n==3.1 --hash=sha256:00\n"},
+            ["absl-py", "numpy==1.26.4.*", "h5py  ==3.1 --hash=sha256:00"],
+            ["absl-py", "numpy==1.26.4.*", "h5py  ==3.1 --hash=sha256:00"],
+        ),
+        (
+            {"requirements.txt": CONDA_LIST},
+            ["numpy==1.26.4.*", "openssl==1.1.1w.*", "einops==0.3.0"],
+            ["einops==0.3.0"],  # the rest of an export is what packages need, libraries of the system too
+        ),
+        (
+            {
+                "requirements.txt": "-r requirements/base.txt\n-c constraints.txt\n-e ./core[dev]\nx\n-r missing.txt\n-r requirements.txt",
+                "requirements/base.txt": "numpy",
+                "requirements/gpu.txt": "cupy",
+                "constraints.txt": "scipy==1.0",
+                "core/setup.py": "setup(name='core', install_requires=['h5py'], extras_require={'dev': ['black']})",
+            },
+            ["scipy==1.0", "x", "h5py", "black", "numpy", "cupy"],
+            ["x", "numpy", "h5py"],
+        ),
+        (
+            {
+                "pyproject.toml": """
+[project]
+name = "own-thing"
+dependencies = ["numpy>=1.20", "own_thing[plots]"]
+[project.optional-dependencies]
+plots = ["matplotlib"]
+[dependency-groups]
+dev = ["pytest", {include-group = "lint"}]
+""",
+                "uv.lock": '[[package]]\nname = "numpy"\nversion = "1.26.4"\nsource = {}\n\n[[package]]\nname = "six"\nversion = "1.16.0"\n',
+            },
+            ["numpy==1.26.4", "six==1.16.0", "numpy>=1.20", "own_thing[plots]", "matplotlib", "pytest"],
+            ["numpy>=1.20"],
+        ),
+        (
+            {
+                "pyproject.toml": """
+[tool.poetry.dependencies]
+torch = "^2.0"
+jax = {version = "0.4", optional = true}
+[tool.poetry.group.dev.dependencies]
+black = "*"
+""",
+                "poetry.lock": '[[package]]\nname = "torch"\nversion = "2.1.0+cu118"\n',
+            },
+            ["torch==2.1.0+cu118", "torch>=2.0", "jax==0.4", "black"],
+            ["torch>=2.0"],
+        ),
+        (
+            {
+                "Pipfile": "[packages]\nflask = '*'\n",
+                "Pipfile.lock": '{"default": {"flask": {"version": "==2.0"}}, "develop": {"black": {"version": "==1"}}}',
+                "conda-lock.yml": "package:\n- name: scipy\n  version: 1.9.1\n  manager: conda\n",
+            },
+            ["flask==2.0", "scipy==1.9.1", "flask"],
+            ["flask"],
+        ),
+        (
+            {
+                "README.md": "Run `pip install einops==0.3` first.\n```\n$ pip3 install -U torch 'numpy<2' -f https://x/y.html\n"
+                "pip install -r requirements.txt\npip install -e .\n```\nThen pip install and enjoy.\n",
+            },
+            ["einops==0.3", "torch", "numpy<2"],
+            ["einops==0.3", "torch", "numpy<2"],
+        ),
+        ({"README.md": "    pip install torch\n", "requirements.txt": "numpy"}, ["torch", "numpy"], ["numpy"]),
+        (
+            {"pyproject.toml": "[tool.black]\n", "requirements_py3.txt": "numpy", "docs/requirements.txt": "sphinx"},
+            ["numpy", "sphinx"],
+            ["numpy"],
+        ),
+        ({"a/environment.yml": "dependencies: [pytorch=1.13, cudatoolkit=11.3]"}, *[["torch==1.13.*", "cudatoolkit==11.3.*"]] * 2),
+    ],
+)  # fmt: skip
+def test_what_use_needs_is_told_from_the_rest(files: dict[str, str], lines: list[str], declared: list[str]) -> None:
+    assert all(states_requirements(path) for path in files)
+    assert read_requirements(files) == (lines, declared)
 
 
 def test_the_outermost_files_first_and_those_for_tests_last() -> None:
     paths = ["requirements.txt", "a/requirements.txt", "a/b/requirements.txt", "docs/requirements.txt"]
     files = {path: f"p=={paths.index(path)}" for path in sorted(paths)}
-    assert requirement_lines(files) == [f"p=={n}" for n in range(4)]
+    assert read_requirements(files).lines == [f"p=={n}" for n in range(4)]
 
 
 def test_what_is_from_elsewhere_keeps_its_place() -> None:
     text = "git+https://example.org/a/b.git#egg=b\n-e git+https://example.org/c\nd @ git+https://example.org/d\n"
-    assert requirement_lines({"requirements.txt": text + "-e .\n./local\n../up\n/tmp/x\n-r more.txt\n"}) == [
+    assert read_requirements({"requirements.txt": text + "-e .\n./local\n../up\n/tmp/x\n-r more.txt\n"}).lines == [
         "git+https://example.org/a/b.git#egg=b",
         "git+https://example.org/c",
         "d @ git+https://example.org/d",
@@ -86,7 +180,7 @@ def test_what_is_from_elsewhere_keeps_its_place() -> None:
 
 def test_lists_in_setup_that_are_added_and_extras() -> None:
     text = "setup(install_requires=base + ['a', 'b>=1'], extras_require={'x': ['c'], 'y': other})"
-    assert requirement_lines({"setup.py": text}) == ["a", "b>=1", "c"]
+    assert read_requirements({"setup.py": text}).lines == ["a", "b>=1", "c"]
 
 
 def test_names_without_versions() -> None:
@@ -98,12 +192,12 @@ def test_names_without_versions() -> None:
 
 def test_a_file_that_cannot_be_read_takes_nothing_from_the_others() -> None:
     broken = {path: "[[ {unclosed: \n" for path in FILES if not path.endswith((".txt", ".in"))}
-    assert requirement_lines(broken | {"a/requirements.txt": "numpy"}) == ["numpy"]
+    assert read_requirements(broken | {"a/requirements.txt": "numpy"}).lines == ["numpy"]
 
 
 @given(st.sampled_from(sorted(FILES)), st.text(max_size=60) | st.text("{}[]:=-'\"\n abdependencies", max_size=80))
 def test_any_text_gives_lines(path: str, text: str) -> None:
-    for line in requirement_lines({path: text}):
+    for line in read_requirements({path: text}).lines:
         assert line == line.strip()
         assert line
 
@@ -122,7 +216,7 @@ def test_any_text_gives_lines(path: str, text: str) -> None:
     ],
 )
 def test_files_of_another_shape(path: str, text: str) -> None:
-    assert requirement_lines({path: text}) == []
+    assert read_requirements({path: text}).lines == []
 
 
 @pytest.mark.parametrize(
@@ -138,13 +232,13 @@ def test_files_of_another_shape(path: str, text: str) -> None:
     ],
 )
 def test_a_file_made_to_be_slow_gives_nothing(name: str, text: str) -> None:
-    assert requirement_lines({name: text, "requirements.txt": "numpy"}) == ["numpy"]
+    assert read_requirements({name: text, "requirements.txt": "numpy"}).lines == ["numpy"]
 
 
 def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
-    assert requirement_lines({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}) == ["scipy"]
+    assert read_requirements({"environment.yml": "dependencies: [[numpy], scipy, 1]\n"}).lines == ["scipy"]
 
 
 def test_a_setup_that_is_nested_too_deep_is_ignored() -> None:
     deep = "x = " + "-" * 20_000 + "1\nsetup(install_requires=['numpy'])\n"
-    assert requirement_lines({"setup.py": deep, "requirements.txt": "scipy\n"}) == ["scipy"]
+    assert read_requirements({"setup.py": deep, "requirements.txt": "scipy\n"}).lines == ["scipy"]

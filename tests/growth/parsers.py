@@ -41,7 +41,7 @@ from xkg.build.paper.plain import plain
 from xkg.build.paper.reference_text import reference_from_text
 from xkg.build.repositories import git_directory
 from xkg.build.repositories.licenses import spdx
-from xkg.build.requirements import requirement_lines, without_versions
+from xkg.build.requirements import read_requirements, without_versions
 from xkg.build.techniques.extract import extract
 from xkg.errors import XkgError
 from xkg.llm.parse_answer import UnusableError, read_answer
@@ -125,7 +125,7 @@ def notebook_json(text: str) -> None:
 
 
 def requirements(name: str, text: str) -> None:
-    without_versions(requirement_lines({name: text}))
+    without_versions(read_requirements({name: text}).lines)
     declared_packages({name: text})
 
 

@@ -2,12 +2,18 @@
 
 import ast
 import configparser
+import json
+import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
 import yaml
+from packaging.requirements import InvalidRequirement, Requirement
 
+from xkg.build.declared_packages import declared_packages
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
@@ -15,8 +21,6 @@ from xkg.sandbox.packages.toml_text import read_toml
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
 # Names in conda's channels that the registry lacks, or has for something else.
 _CONDA_NAMES = {
-    "cudatoolkit": None,
-    "cudnn": None,
     "opencv": "opencv-python",
     "pip": None,
     "py-opencv": "opencv-python",
@@ -25,7 +29,6 @@ _CONDA_NAMES = {
     "python": None,
     "pytorch": "torch",
     "pytorch-cpu": "torch",
-    "pytorch-cuda": None,
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
@@ -35,27 +38,119 @@ _NOT_OF_ITS_KIND = (
 )  # fmt: skip
 _LONGEST_YAML = 100_000  # characters; the parser takes half a second for them
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
+_PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
+_MAIN = re.compile(r"requirements?\.(txt|in)|environment\.ya?ml|Pipfile")
+_LOCKS = ("uv.lock", "poetry.lock", "Pipfile.lock")
+_LOCKED = re.compile(
+    r"""^[ -]{0,4}name(?:: | = )"?([A-Za-z0-9][\w.-]{0,99})"?\n[ ]{0,4}version(?:: | = )['"]?(\d[\w.+!]{0,60})""", re.M
+)
+_README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
+_PIP_INSTALL = re.compile(
+    r"(?:^[ \t>$!%]{0,8}(?:python3?[ \t]{1,4}-m[ \t]{1,4}|uv[ \t]{1,4})?|`)pip3?[ \t]{1,4}install[ \t]{1,4}([^\n`#&|]{1,500})",
+    re.M,
+)
+_INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;\[]{1,300})", re.M)
 
 
-def requirement_lines(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> list[str]:
-    """Lines as `files` (path → text) state them for use, not for development: those of the outermost files first, of
-    files for tests and documentation last. A package that comes from a git repository is `name @ git+…` or `git+…`;
-    options and paths are omitted, files that do not parse ignored. `mark` is called with the path of each file.
+def is_readme(path: str) -> bool:
+    """Whether a file is the README of a repository, by its path."""
+    return bool(_README.match(path))
 
-    Files: `requirements*.txt` and `.in`, `pyproject.toml` (PEP 621 and Poetry), `setup.cfg`, literal lists in
-    `setup.py`, conda's `environment.yml`, `Pipfile`."""
+
+def states_requirements(path: str) -> bool:
+    """Whether a file of a repository may say which packages its code needs, by its path."""
+    folder, _, name = path.rpartition("/")
+    stem, dot, ending = name.rpartition(".")
+    if name in _PROJECTS or name == "Pipfile" or _is_lock(name) or is_readme(path):
+        return True
+    if ending in ("yml", "yaml"):
+        return "environment" in stem or stem.startswith("conda") or stem == "env"
+    if not dot or ending not in ("txt", "in"):
+        return False
+    inside = folder.rpartition("/")[2] == "requirements" and bool(stem)
+    return "requirement" in stem or "constraint" in stem or inside or (ending == "txt" and stem.startswith("req"))
+
+
+class Requirements(NamedTuple):
+    """The requirements of a repository. `lines` are those of all its files. `declared` are those that its use needs, of
+    its outermost files: no extras, no groups for development, nothing that only a lock file names."""
+
+    lines: list[str]
+    declared: list[str]
+
+
+class _Aside(NamedTuple):
+    """An entry that use does not need: of an extra, a group for development, a lock file, an export of conda."""
+
+    entry: object
+
+
+def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
+    """Requirements as `files` (path → text) state them: those of the outermost files first, of files for tests and
+    documentation last, lock files before others beside them. A package that comes from a git repository is
+    `name @ git+…` or `git+…`; options and paths are omitted, files that do not parse ignored. `mark` is called with the
+    path of each file.
+
+    Files: `requirements*.txt` and `.in` with what they include, `pyproject.toml` (PEP 621, PEP 735 and Poetry),
+    `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports and locks, `Pipfile`, lock files of uv,
+    Poetry and Pipenv, `pip install` in a README."""
     lines: dict[str, None] = {}
-    for path, text in sorted(
-        files.items(), key=lambda file: (bool(_ASIDE.search(file[0])), file[0].count("/"), file[0])
-    ):
+    for_use: dict[str, list[str]] = {}
+    for path in sorted(files, key=_order):
         mark(path)
         name = path.rpartition("/")[2]
         try:
-            stated = list(_reader(name)(text))
+            stated = list(_reader(name)(files[path]))
         except _NOT_OF_ITS_KIND:
             continue
         lines |= dict.fromkeys(line for raw in stated if (line := _plain(raw)))
-    return list(lines)
+        for_use[path] = [line for raw in stated if not isinstance(raw, _Aside) and (line := _plain(raw))]
+    own = declared_packages(files)
+    declared = [line for line in _declared(for_use, files) if _name(line) not in own]
+    return Requirements(list(lines), declared)
+
+
+def _order(path: str) -> tuple[bool, int, bool, str]:
+    return bool(_ASIDE.search(path)), path.count("/"), not _is_lock(path.rpartition("/")[2]), path
+
+
+def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
+    """The lines of the outermost files that have any, by their usual names first; else of the README."""
+    candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
+    for _, beside in groupby(candidates, key=lambda path: path.count("/")):
+        paths = list(beside)
+        usual = [path for path in paths if _MAIN.fullmatch(path.rpartition("/")[2]) or path.endswith(_PROJECTS)]
+        for chosen in (usual, paths):
+            found = [line for path in _with_included(chosen, files) for line in for_use.get(path, ())]
+            if found:
+                return list(dict.fromkeys(found))
+    return [line for path, stated in for_use.items() if is_readme(path) for line in stated]
+
+
+def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
+    """Files with those that `-r` includes, and those of projects that `-e` installs."""
+    found: dict[str, None] = {}
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop(0)
+        if path in found or path not in files:
+            continue
+        found[path] = None
+        if path.endswith((".txt", ".in")):
+            for option, place in _INCLUDED.findall(files[path]):
+                target = posixpath.normpath(posixpath.join(posixpath.dirname(path), place))
+                names = ("",) if option in ("-r", "--requirement") else _PROJECTS
+                waiting += [posixpath.normpath(posixpath.join(target, name)) for name in names]
+    return list(found)
+
+
+def _name(line: str) -> str:
+    match = re.match(r"[\w.-]+", line)
+    return match[0].replace("-", "_").lower() if match else ""
+
+
+def _is_lock(name: str) -> bool:
+    return name in _LOCKS or name.endswith(("conda-lock.yml", "conda-lock.yaml"))
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
@@ -68,6 +163,7 @@ def without_versions(lines: Iterable[str]) -> list[str]:
 
 
 def _plain(raw: object) -> str:
+    raw = raw.entry if isinstance(raw, _Aside) else raw
     line = re.sub(r"(^|\s)#.*", "", raw).strip() if isinstance(raw, str) else ""
     line = re.sub(r"^(-e|--editable)[\s=]+(?=git\+)", "", line)
     return "" if line.startswith(("-", ".", "/")) else line
@@ -79,22 +175,61 @@ def _reader(name: str) -> Callable[[str], Iterable[object]]:
         "setup.cfg": _setup_cfg,
         "setup.py": _setup_py,
         "Pipfile": lambda text: _tables(read_toml(text).get("packages", {})),
+        "Pipfile.lock": _pipfile_lock,
     }
     if name in exact:
         return exact[name]
-    return _conda if name.endswith((".yml", ".yaml")) else str.splitlines
+    if _is_lock(name):
+        return lambda text: (_Aside(f"{package}=={version}") for package, version in _LOCKED.findall(text))
+    if is_readme(name):
+        return _readme
+    if "constraint" in name:
+        return lambda text: map(_Aside, _text(text))
+    return _conda if name.endswith((".yml", ".yaml")) else _text
+
+
+def _text(text: str) -> Iterator[object]:
+    for line in text.replace("\\\n", " ").splitlines():
+        if re.match(r"\s*+\w[\w.-]*+\s*+=(?!=)", line):  # conda list --export
+            yield from _conda_entry(line)
+        else:
+            yield re.sub(r"[ \t]*+@[ \t]*+file:.*", "", line)  # a file of the machine that wrote it
+
+
+def _readme(text: str) -> Iterator[str]:
+    for command in _PIP_INSTALL.findall(text):
+        try:
+            words = shlex.split(command)
+        except ValueError:
+            continue
+        for before, word in zip(["", *words], words, strict=False):
+            if not word.startswith("-") and (
+                not before.startswith("-") or before in ("-U", "-q", "--upgrade", "--user")
+            ):
+                try:
+                    yield word if word.startswith("git+") else str(Requirement(word))
+                except InvalidRequirement:
+                    continue
+
+
+def _pipfile_lock(text: str) -> Iterator[_Aside]:
+    for name, entry in json.loads(text).get("default", {}).items():
+        yield _Aside(f"{name}{entry.get('version', '')}")
 
 
 def _pyproject(text: str) -> Iterator[object]:
     table = read_toml(text)
     project = table.get("project", {})
     yield from project.get("dependencies", ())
-    for extra in project.get("optional-dependencies", {}).values():
-        yield from extra
-    yield from _tables(table.get("tool", {}).get("poetry", {}).get("dependencies", {}))
+    for extra in (*project.get("optional-dependencies", {}).values(), *table.get("dependency-groups", {}).values()):
+        yield from map(_Aside, extra)
+    poetry = table.get("tool", {}).get("poetry", {})
+    yield from _tables(poetry.get("dependencies", {}))
+    for group in poetry.get("group", {}).values():
+        yield from map(_Aside, _tables(group.get("dependencies", {})))
 
 
-def _tables(packages: Mapping[str, Any]) -> Iterator[str]:
+def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
     """Poetry's and Pipenv's `name = "version"`, `name = {version = …}` or `name = {git = …}`."""
     for name, value in packages.items():
         if isinstance(value, dict) and isinstance(value.get("git"), str):
@@ -107,16 +242,17 @@ def _tables(packages: Mapping[str, Any]) -> Iterator[str]:
             continue
         if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
             version = f">={match[1]}"  # the tool adds the upper bound by default; it is not the authors' knowledge
-        yield name + ("" if version in ("*", "") else version if version[0] in "<>=!~" else f"=={version}")
+        line = name + ("" if version in ("*", "") else version if version[0] in "<>=!~" else f"=={version}")
+        yield _Aside(line) if isinstance(value, dict) and value.get("optional") else line
 
 
-def _setup_cfg(text: str) -> Iterator[str]:
+def _setup_cfg(text: str) -> Iterator[object]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
     yield from parser.get("options", "install_requires", fallback="").splitlines()
     if parser.has_section("options.extras_require"):
         for _, extra in parser.items("options.extras_require"):
-            yield from extra.splitlines()
+            yield from map(_Aside, extra.splitlines())
 
 
 def _setup_py(text: str) -> Iterator[object]:
@@ -135,7 +271,8 @@ def _setup_py(text: str) -> Iterator[object]:
                 value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
                 for listed in ast.walk(value):  # lists that are added, and those of extras
                     if isinstance(listed, ast.List | ast.Tuple):
-                        yield from (e.value for e in listed.elts if isinstance(e, ast.Constant))
+                        entries = (e.value for e in listed.elts if isinstance(e, ast.Constant))
+                        yield from entries if keyword.arg == "install_requires" else map(_Aside, entries)
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
@@ -153,10 +290,22 @@ def _conda(text: str) -> Iterator[object]:
     for entry in yaml.load(text, _Plain).get("dependencies", ()):
         if isinstance(entry, dict):
             yield from entry.get("pip", ())
-        elif isinstance(entry, str) and (match := _CONDA.match(entry.strip())):
-            name = _CONDA_NAMES.get(match[1].lower(), match[1])
-            if name is not None:
-                yield name + _conda_version(match[2] or "")
+        elif isinstance(entry, str):
+            yield from _conda_entry(entry)
+
+
+def _conda_entry(entry: str) -> Iterator[object]:
+    """The requirement for an entry of conda. One with an exact build is of an export, which lists what every package
+    needs: libraries of the system too."""
+    if not (match := _CONDA.match(entry.strip())):
+        return
+    name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""
+    build = re.fullmatch(r"=([^=]+)=([^=*]+)", version)
+    if build and build[2].startswith("pypi"):
+        yield f"{match[1]}=={build[1]}"
+    elif name is not None:
+        line = name + _conda_version(version)
+        yield _Aside(line) if build else line
 
 
 def _conda_version(version: str) -> str:

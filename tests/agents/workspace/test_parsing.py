@@ -11,10 +11,10 @@ from xkg.agents.workspace.outline import Outline, outline
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.code.repository import states_requirements
+from xkg.build.requirements import states_requirements
 from xkg.build.parsing import parsers
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.requirements import requirement_lines
+from xkg.build.requirements import read_requirements
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
@@ -63,7 +63,7 @@ def test_values_are_those_that_are_found_without_it(reader: SourceReader) -> Non
     found = reader.packages(python, stated)
     assert found.imports == imported_packages(python.values())
     assert "numpy" in found.imports
-    assert list(found.lines) == requirement_lines(stated) != []
+    assert list(found.lines) == read_requirements(stated).lines != []
     assert found.unknown == {}
     outlines = reader.outlines(TEXTS)
     assert outlines == {path: outline(text) if path in python else Outline() for path, text in TEXTS.items()}

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from xkg.build.code.codebase import Codebase
-from xkg.build.code.repository import parse_repository, states_requirements
+from xkg.build.code.repository import parse_repository
+from xkg.build.requirements import states_requirements
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.errors import InputError
 
@@ -70,7 +71,11 @@ def test_readme_and_requirements(tangled: Codebase) -> None:
         ("req.in", False),
         ("a/b/pyproject.toml", True),
         ("Pipfile", True),
-        ("Pipfile.lock", False),
+        ("Pipfile.lock", True),
+        ("uv.lock", True),
+        ("constraints.txt", True),
+        ("README.md", True),
+        ("docs/README.md", False),
         ("my_environment_gpu.yml", True),
         ("conda.yaml", True),
         ("miniconda.yaml", False),

@@ -22,6 +22,7 @@ def test_requirement_lines_of_every_kind() -> None:
         "matplotlib==3.7.3",
         "matplotlib==3.3.4",
         "tensorflow-gpu==2.10",
+        "einops==0.3.0+cu113",
         "",
         "# only a comment",
     ]
@@ -33,6 +34,7 @@ def test_requirement_lines_of_every_kind() -> None:
         "scipy": "scipy",
         "matplotlib": "matplotlib==3.7.3",
         "tensorflow-cpu": "tensorflow-cpu==2.10",
+        "einops": "einops==0.3.0",
     }
 
 

@@ -19,7 +19,7 @@ from xkg.agents.workspace.own_packages import own_metadata, own_names, package_r
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.code.repository import states_requirements
+from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs

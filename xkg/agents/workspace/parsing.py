@@ -13,7 +13,7 @@ from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.outline import Outline, outline
 from xkg.build.parsing.parsers import Parsers, without_deadly
 from xkg.build.parsing.typed_tasks import Mark, tasks
-from xkg.build.requirements import requirement_lines
+from xkg.build.requirements import read_requirements
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MissingMetricError, NotANumberError
 from xkg.sandbox.isolation.confined_worker import Bounds, Reason, WorkerDiedError
@@ -28,11 +28,12 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 
 class StatedPackages(Value):
-    """`imports` are top-level packages with the names that are used of each, `lines` the requirements that files state.
-    `unknown` are files that ended the parser, with the reason: what they ask for is in neither."""
+    """`imports` are top-level packages with the names that are used of each, `lines` and `declared` the requirements
+    that files state, as `read_requirements`. `unknown` are files that ended the parser, with the reason: what they ask for is in neither."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]
+    declared: tuple[str, ...]
     unknown: Mapping[str, Reason] = {}
 
 
@@ -60,7 +61,10 @@ def packages(mark: Mark, sources: Texts, requirements: Texts, without: Without) 
     """What the Python files import, and the lines of the files that state requirements."""
     imports = imported_packages(text for _, text in marked(mark, sources, without))
     stated = {path: text for path, text in requirements.items() if path not in without}
-    return StatedPackages(imports=imports, lines=tuple(requirement_lines(stated, mark)), unknown=without)
+    required = read_requirements(stated, mark)
+    return StatedPackages(
+        imports=imports, lines=tuple(required.lines), declared=tuple(required.declared), unknown=without
+    )
 
 
 def outlines(mark: Mark, texts: Texts, without: Without) -> dict[str, Outline]:
@@ -152,7 +156,7 @@ class SourceReader:
         self.left_out: dict[str, Reason] = {}
 
     def packages(self, sources: Texts, requirements: Texts) -> StatedPackages:
-        """As `imported_packages` of the Python `sources` and `requirement_lines` of the files `requirements` (path →
+        """As `imported_packages` of the Python `sources` and `read_requirements` of the files `requirements` (path →
         text), without what ends the parser. Raises `UnsafeInputError` for files that exceed the bounds."""
         return self.of_files(packages, {"sources": sources, "requirements": requirements})
 

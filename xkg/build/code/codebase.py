@@ -68,15 +68,16 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """`files` lists every path of the commit; `requirements` are lines as `requirement_lines` gives them; `roots` are
-    the folders that a name means by which the repository imports itself, as `root_packages` gives them; `settings` are
-    the values in its configuration files."""
+    """`files` lists every path of the commit; `requirements` and `declared` are lines as `read_requirements` gives
+    them; `roots` are the folders that a name means by which the repository imports itself, as `root_packages` gives
+    them; `settings` are the values in its configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
     modules: tuple[Module, ...] = ()
     readme: str = ""
     requirements: tuple[str, ...] = ()
+    declared: tuple[str, ...] = ()
     roots: dict[str, tuple[str, ...]] = Field(default={})
     settings: tuple[Setting, ...] = ()
     skipped: tuple[Skipped, ...] = ()

@@ -2,7 +2,6 @@
 inside the repository: those of Python here, those of other languages in `call_graph`."""
 
 import builtins
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.utils import canonicalize_name
@@ -21,28 +20,12 @@ from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suf
 from xkg.build.declared_packages import declared_packages
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.repositories.clone import MAX_READ_BYTES
-from xkg.build.requirements import requirement_lines
+from xkg.build.requirements import is_readme, read_requirements, states_requirements
 from xkg.errors import InputError
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.requirement_hints import version_hints
 
-_REQUIREMENTS = ("pyproject.toml", "setup.py", "setup.cfg", "Pipfile")
 _AT_ONCE = 8_000_000  # bytes of files
-_README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
-
-
-def states_requirements(path: str) -> bool:
-    """Whether a file of a repository may say which packages its code needs, by its path."""
-    folder, _, name = path.rpartition("/")
-    stem, dot, ending = name.rpartition(".")
-    if name in _REQUIREMENTS or not dot:
-        return name in _REQUIREMENTS
-    if ending in ("yml", "yaml"):
-        return "environment" in stem or stem.startswith("conda") or stem == "env"
-    if ending not in ("txt", "in"):
-        return False
-    inside = folder.rpartition("/")[2] == "requirements" and bool(stem)
-    return "requirement" in stem or inside or (ending == "txt" and stem.startswith("req"))
 
 
 def parse_repository(
@@ -59,7 +42,7 @@ def parse_repository(
         skipped.add(reason, path)
     wanted = [f for f in known if is_wanted(f, skipped) and not _is_twin(f.path, paths, skipped)]
     requirements = {f.path for f in known if f.kind == "file" and states_requirements(f.path)}
-    readmes = sorted(f.path for f in known if f.kind == "file" and _README.match(f.path))[:1]
+    readmes = sorted(f.path for f in known if f.kind == "file" and is_readme(f.path))[:1]
     candidates = {f.path for f in wanted}
     configuring = likeliest([f.path for f in known if f.kind == "file" and is_settings(f.path, f.size)])
     sought = candidates | requirements | set(readmes) | set(configuring)
@@ -82,10 +65,10 @@ def parse_repository(
     if not parsed.sources:
         raise InputError(_nothing_to_read(checkout, skipped))
     stated = {path: texts[path] for path in sorted(requirements) if path in texts}
-    lines = requirement_lines(stated, mark)
+    required = read_requirements(stated, mark)
     settings = settings_in({path: texts[path] for path in configuring if path in texts}, mark)
     mark("")
-    modules, roots = [], parsed.roots(declared_packages(stated), lines)
+    modules, roots = [], parsed.roots(declared_packages(stated), required.lines)
     for module in parsed.modules(roots):
         mark(module.path)
         modules.append(fingerprinted(module))
@@ -94,7 +77,8 @@ def parse_repository(
         files=tuple(f.path for f in checkout.files),
         modules=tuple(modules),
         readme=texts.get(readmes[0], "") if readmes else "",
-        requirements=tuple(lines),
+        requirements=tuple(required.lines),
+        declared=tuple(required.declared),
         roots=roots,
         settings=settings,
         skipped=skipped.listed(),

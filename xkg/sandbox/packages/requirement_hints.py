@@ -20,17 +20,19 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
+# They come with the wheels that need them, or with the machine.
+_CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _LONGEST = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
 def version_hints(lines: Sequence[str]) -> dict[str, str]:
     """Requirement lines by canonical name, without extras, for this Python; of several on one package the first that
-    names versions. Other lines are ignored (options, links, paths, markers that do not hold); of one whose versions
-    cannot be parsed, the name counts."""
+    names versions, without local labels (`1.0+cu113`). Other lines are ignored (options, links, paths, markers that do
+    not hold); of one whose versions cannot be parsed, the name counts."""
     hints: dict[str, str] = {}
     for line in lines:
-        text = _plain(line)
+        text = re.sub(r"(==[ \t]*+[\w.]++)\+[\w.]++", r"\1", _plain(line))
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
@@ -47,6 +49,11 @@ def version_hints(lines: Sequence[str]) -> dict[str, str]:
         if name not in hints or hints[name] == name:
             hints[name] = f"{name}{requirement.specifier}"
     return hints
+
+
+def is_cuda(name: str) -> bool:
+    """Whether a package, by its canonical name, is a toolkit or a driver for CUDA."""
+    return bool(_CUDA.fullmatch(name))
 
 
 def repository_sources(lines: Sequence[str]) -> dict[str, str]:

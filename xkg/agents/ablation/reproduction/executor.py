@@ -22,7 +22,7 @@ from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.code.repository import states_requirements
+from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
