@@ -36,6 +36,7 @@ class Lent:
         imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),
         written: str | None = None,
+        declared: Sequence[str] = (),  # noqa: ARG002
     ) -> Environment:
         self.requests.append((imports, requirements, written))
         missing = dict.fromkeys(self.missing, "no wheel for this Python")

@@ -82,7 +82,10 @@ einops=0.3.0=pypi_0
     ("files", "lines", "declared"),
     [
         (
-            {"requirements.txt": "absl-py @ file:///croot/absl-py_168/work\nnumpy=1.26.4\nh5py \\\n==3.1 --hash=sha256:00\n"},
+            {
+                "requirements.txt": "absl-py @ file:///croot/absl-py_168/work\nnumpy=1.26.4\n"
+                "h5py \\\n==3.1 --hash=sha256:00\n"
+            },
             ["absl-py", "numpy==1.26.4.*", "h5py  ==3.1 --hash=sha256:00"],
             ["absl-py", "numpy==1.26.4.*", "h5py  ==3.1 --hash=sha256:00"],
         ),
@@ -93,7 +96,8 @@ einops=0.3.0=pypi_0
         ),
         (
             {
-                "requirements.txt": "-r requirements/base.txt\n-c constraints.txt\n-e ./core[dev]\nx\n-r missing.txt\n-r requirements.txt",
+                "requirements.txt": "-r requirements/base.txt\n-c constraints.txt\n-e ./core[dev]\nx\n-r missing.txt\n"
+                "-r requirements.txt",
                 "requirements/base.txt": "numpy",
                 "requirements/gpu.txt": "cupy",
                 "constraints.txt": "scipy==1.0",
@@ -113,7 +117,8 @@ plots = ["matplotlib"]
 [dependency-groups]
 dev = ["pytest", {include-group = "lint"}]
 """,
-                "uv.lock": '[[package]]\nname = "numpy"\nversion = "1.26.4"\nsource = {}\n\n[[package]]\nname = "six"\nversion = "1.16.0"\n',
+                "uv.lock": '[[package]]\nname = "numpy"\nversion = "1.26.4"\nsource = {}\n\n'
+                '[[package]]\nname = "six"\nversion = "1.16.0"\n',
             },
             ["numpy==1.26.4", "six==1.16.0", "numpy>=1.20", "own_thing[plots]", "matplotlib", "pytest"],
             ["numpy>=1.20"],
@@ -135,7 +140,7 @@ black = "*"
         (
             {
                 "Pipfile": "[packages]\nflask = '*'\n",
-                "Pipfile.lock": '{"default": {"flask": {"version": "==2.0"}}, "develop": {"black": {"version": "==1"}}}',
+                "Pipfile.lock": '{"default": {"flask": {"version": "==2.0"}}, "develop": {"black": {}}}',
                 "conda-lock.yml": "package:\n- name: scipy\n  version: 1.9.1\n  manager: conda\n",
             },
             ["flask==2.0", "scipy==1.9.1", "flask"],
@@ -155,7 +160,11 @@ black = "*"
             ["numpy", "sphinx"],
             ["numpy"],
         ),
-        ({"a/environment.yml": "dependencies: [pytorch=1.13, cudatoolkit=11.3]"}, *[["torch==1.13.*", "cudatoolkit==11.3.*"]] * 2),
+        (
+            {"a/environment.yml": "dependencies: [pytorch=1.13, cudatoolkit=11.3]"},
+            ["torch==1.13.*", "cudatoolkit==11.3.*"],
+            ["torch==1.13.*", "cudatoolkit==11.3.*"],
+        ),
     ],
 )  # fmt: skip
 def test_what_use_needs_is_told_from_the_rest(files: dict[str, str], lines: list[str], declared: list[str]) -> None:

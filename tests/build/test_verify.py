@@ -61,6 +61,7 @@ class Registry:
         imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),  # noqa: ARG002
         written: str | None = None,  # noqa: ARG002
+        declared: Sequence[str] = (),  # noqa: ARG002
     ) -> Environment:
         self.requests.append(tuple(sorted(imports)))
         missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}

@@ -56,12 +56,16 @@ class BuildContext:
     claims: Claims | None = None
 
     def environment(
-        self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None
+        self,
+        imports: Mapping[str, Sequence[str]],
+        requirements: Sequence[str],
+        written: str | None,
+        declared: Sequence[str] = (),
     ) -> Environment:
         """Like `EnvironmentMaker.make`; without `environments`, the standard library only."""
         if self.environments is None:
             return Environment(site=None, hash="")
-        return self.environments.make(imports, requirements, written)
+        return self.environments.make(imports, requirements, written, declared)
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,8 @@ _LOCKED = re.compile(
 )
 _README = re.compile(r"(?i)^readme(\.(md|rst|txt|org|markdown))?$")
 _PIP_INSTALL = re.compile(
-    r"(?:^[ \t>$!%]{0,8}(?:python3?[ \t]{1,4}-m[ \t]{1,4}|uv[ \t]{1,4})?|`)pip3?[ \t]{1,4}install[ \t]{1,4}([^\n`#&|]{1,500})",
+    r"(?:^[ \t>$!%]{0,8}(?:python3?[ \t]{1,4}-m[ \t]{1,4}|uv[ \t]{1,4})?|`)"
+    r"pip3?[ \t]{1,4}install[ \t]{1,4}([^\n`#&|]{1,500})",
     re.M,
 )
 _INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;\[]{1,300})", re.M)

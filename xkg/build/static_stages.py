@@ -76,7 +76,10 @@ def _checked(
     def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
         if context.environments is None:
             return context.environment(imports, requirements, written)
-        return cache.timed("environment", lambda: context.environment(imports, requirements, written), installed)
+        declared = codebase.declared if imports else ()  # code without imports needs none of them
+        return cache.timed(
+            "environment", lambda: context.environment(imports, requirements, written, declared), installed
+        )
 
     def check() -> CodeNodes:
         lines = codebase.requirements

@@ -78,7 +78,8 @@ class Environment(Value):
 class EnvironmentMaker(Protocol):
     """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
     each to the names that the code imports from it, which identify a package that only shares the name. `written` is
-    the date of the code (YYYY-MM-DD); packages of that time are preferred. `again` gives the environment with a hash
+    the date of the code (YYYY-MM-DD); packages of that time are preferred. Of `declared`, lines of packages that need
+    not be imported, those are installed that fit in. `again` gives the environment with a hash
     that was made here before, None where there was none or it is no longer available."""
 
     def make(
@@ -86,6 +87,7 @@ class EnvironmentMaker(Protocol):
         imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),
         written: str | None = None,
+        declared: Sequence[str] = (),
     ) -> Environment: ...
 
     def again(self, digest: str) -> Environment | None: ...

@@ -193,7 +193,7 @@ def test_packages_that_are_given_are_found_and_not_installed(
     asked: list[object] = []
 
     class Maker:
-        def make(self, imports: object, _: object, __: str | None) -> Environment:
+        def make(self, imports: object, *_: object) -> Environment:
             asked.append(imports)
             return Environment(site=None, hash="x")
 
@@ -274,7 +274,7 @@ def test_packages_are_those_that_the_tree_does_not_have(workspace: Workspace, pa
     asked: list[object] = []
 
     class Maker:
-        def make(self, imports: object, requirements: object, _: str | None) -> Environment:
+        def make(self, imports: object, requirements: object, *_: object) -> Environment:
             asked.extend((imports, requirements))
             return Environment(site=None, hash="x")
 

@@ -11,10 +11,9 @@ from xkg.agents.workspace.outline import Outline, outline
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import read_starter
 from xkg.agents.workspace.workspace import Workspace
-from xkg.build.requirements import states_requirements
 from xkg.build.parsing import parsers
 from xkg.build.parsing.parsers import Parsers
-from xkg.build.requirements import read_requirements
+from xkg.build.requirements import read_requirements, states_requirements
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
@@ -52,7 +51,7 @@ class Maker:
         self.imports: object = None
         self.lines: object = None
 
-    def make(self, imports: object, lines: object, _: str | None) -> Environment:
+    def make(self, imports: object, lines: object, *_: object) -> Environment:
         self.imports, self.lines = imports, lines
         return Environment(site=None, hash="made", notes=("of the maker",))
 

@@ -4,8 +4,8 @@ import pytest
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
-from xkg.build.requirements import states_requirements
 from xkg.build.repositories.checkout import fetch_repository
+from xkg.build.requirements import states_requirements
 from xkg.errors import InputError
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"

@@ -124,6 +124,28 @@ def test_names_that_differ_and_names_in_the_requirements(index: Index, environme
     assert environment.missing == {}
 
 
+def test_what_the_repository_declares_is_installed_too(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.add("plugin", "1.0", {"plugin.py": ""}, ("alpha",))
+    index.add("plugin", "2.0", {"plugin.py": ""}, ("alpha",))
+    index.add("contrary", "1.0", {"contrary.py": ""}, ("alpha>=2",))
+    index.add("wide", "1.0", {"wide.bin": bytes(21 << 20)})
+    declared = ["plugin==1.0", "contrary", "gone==3", "wide", "cudatoolkit==11.3", "nvidia-cublas-cu12==12.1"]
+    environment = environments.make(["alpha"], [*declared, "unrelated"], declared=declared)
+    assert environment.missing == {}
+    assert environment.packages == ("alpha==1.0", "plugin==1.0")
+    assert importable(environment, "alpha", "plugin")
+    told = ", which the repository declares, is not installed: "
+    reasons = {name: why for name, _, why in (note.partition(told) for note in environment.notes) if why}
+    assert reasons.keys() == {"gone", "contrary", "wide"}
+    assert reasons["gone"] == "no package gone in the registry"
+    assert reasons["wide"] == "with it, the packages take more than 20 MB"
+    cuda = "left out: cudatoolkit, nvidia-cublas-cu12 (toolkits and drivers for CUDA are not installed)"
+    assert cuda in environment.notes
+    free = environments.make([], ["plugin"], declared=["plugin==1.0"])
+    assert free.packages == ("alpha==1.0", "plugin==2.0")  # without the versions that the repository names
+
+
 def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environments: UvEnvironments) -> None:
     table = [("dm-odd", "odd"), ("odd-extra", "odd"), ("same", "same"), ("another-same", "same"), ("asked", "needed")]
     listed = {name: {"pypi_name": name, "conda_name": "x", "import_name": module} for name, module in table}

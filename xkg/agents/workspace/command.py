@@ -310,14 +310,14 @@ def packages_for(
     written: str | None = None,
     data: Mapping[str, Path] | None = None,
 ) -> Environment:
-    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for.
-    What the tree has itself, and what can be imported from `data` (as of `Commands`), is not installed; files that
-    cannot be parsed are named in the notes. Raises `UnsafeInputError` where that is too many of them."""
+    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for, and
+    those that these files declare. What the tree has itself, and what can be imported from `data` (as of `Commands`),
+    is not installed; files that cannot be parsed are named in the notes. Raises `UnsafeInputError` where that is too
+    many of them."""
     texts = {
         path: workspace.text(path)
         for path, file in workspace.files.items()
-        if b"\0" not in file.content[:8192]
-        and path.endswith((".py", ".txt", ".toml", ".cfg", ".in", ".yml", "Pipfile"))
+        if b"\0" not in file.content[:8192] and (path.endswith(".py") or states_requirements(path))
     }
     own, nested = own_names(workspace.files)
     given = importable(placed(data))
@@ -325,7 +325,10 @@ def packages_for(
         {path: text for path, text in texts.items() if path.endswith(".py")},
         {path: text for path, text in texts.items() if states_requirements(path)},
     )
-    lines = [*texts.get(ADDED, "").splitlines(), *stated.lines]
+    added = texts.get(ADDED, "").splitlines()
+    lines = [*added, *stated.lines]
+    provided = {canonicalize_name(name) for name in given}
+    declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     required = version_hints(lines)
     own -= {name for name in nested if canonicalize_name(name) in required}
     needed = {name: names for name, names in stated.imports.items() if name not in own | given}
@@ -333,10 +336,10 @@ def packages_for(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()
     )
-    if maker is None or not needed:
+    if maker is None or not (needed or declared):
         missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
         return Environment(site=None, hash="", missing=missing, notes=notes)
-    made = maker.make(needed, lines, written)
+    made = maker.make(needed, lines, written, declared)
     return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
 
 

@@ -29,7 +29,8 @@ BOUNDS = Bounds(step_seconds=10, seconds=120, answer_mb=100)
 
 class StatedPackages(Value):
     """`imports` are top-level packages with the names that are used of each, `lines` and `declared` the requirements
-    that files state, as `read_requirements`. `unknown` are files that ended the parser, with the reason: what they ask for is in neither."""
+    that files state, as `read_requirements`. `unknown` are files that ended the parser, with the reason: what they ask
+    for is in neither."""
 
     imports: dict[str, tuple[str, ...]]
     lines: tuple[str, ...]

@@ -50,7 +50,7 @@ from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.disk_quota import Quota, prune, quota
 from xkg.sandbox.packages.distributions import distribution_of
 from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
-from xkg.sandbox.packages.requirement_hints import repository_sources, version_differences, version_hints
+from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
 from xkg.sandbox.runner import Environment, Limits, Runner
 
 _SECONDS = 600
@@ -80,7 +80,8 @@ class UvEnvironments:
     packages, the newest are used.
 
     `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
-    unavailable ones with their reasons, and the rest is installed. It raises `PackagesError` only if the folder cannot
+    unavailable ones with their reasons, and the rest is installed. Declared packages are installed too if they fit in;
+    a note names each that is not. It raises `PackagesError` only if the folder cannot
     be written. One environment is made at a time, also across processes."""
 
     def __init__(
@@ -97,16 +98,21 @@ class UvEnvironments:
         imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),
         written: str | None = None,
+        declared: Sequence[str] = (),
     ) -> Environment:
         used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
         names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
-        if not names:
+        stated = version_hints(declared)
+        hints = stated | version_hints(requirements)
+        if not names and not stated:
             return Environment(site=None, hash=set_hash(()))
         if self._settings.max_mb == 0:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         try:
-            environment = self._cached_or_new(names, version_hints(requirements), newest_of(written))
+            environment = self._cached_or_new(
+                names, hints, newest_of(written), [name for name in sorted(stated) if not is_cuda(name)]
+            )
         except OSError as error:
             raise PackagesError(
                 f"cannot write packages to {self._folder}: {error.strerror or error}; free space or rights are needed"
@@ -117,7 +123,9 @@ class UvEnvironments:
             for name, why in environment.missing.items()
             for known in [canonicalize_name(distribution_of(name) or name)]
         }
-        return environment.model_copy(update={"missing": missing})
+        cuda = ", ".join(name for name in sorted(stated) if is_cuda(name))
+        notes = (f"left out: {cuda} (toolkits and drivers for CUDA are not installed)",) if cuda else ()
+        return environment.model_copy(update={"missing": missing, "notes": (*environment.notes, *notes)})
 
     @functools.cached_property
     def _python(self) -> str:
@@ -142,10 +150,14 @@ class UvEnvironments:
         return environment if environment.hash == digest else None
 
     def _cached_or_new(
-        self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None
+        self,
+        names: Mapping[str, tuple[str, ...]],
+        hints: Mapping[str, str],
+        newest: str | None,
+        declared: Sequence[str],
     ) -> Environment:
         index, cpu = configured_index(), self._cpu_index()
-        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts), cpu])
+        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts), cpu, declared])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -155,7 +167,7 @@ class UvEnvironments:
             if known is not None:
                 return known
             limits = quota(self._folder, self._settings)
-            plan = self._plan(names, hints, newest, limits)
+            plan = self._plan(names, hints, newest, limits, declared)
             environment = self._installed(plan, limits)
             environment = environment.model_copy(update={"notes": _version_notes(environment, plan, hints, newest)})
             if not environment.incomplete:
@@ -177,7 +189,12 @@ class UvEnvironments:
         return environment.model_copy(update={"site": site})
 
     def _plan(
-        self, names: Mapping[str, tuple[str, ...]], hints: Mapping[str, str], newest: str | None, limits: Quota
+        self,
+        names: Mapping[str, tuple[str, ...]],
+        hints: Mapping[str, str],
+        newest: str | None,
+        limits: Quota,
+        declared: Sequence[str],
     ) -> Plan:
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
@@ -190,6 +207,7 @@ class UvEnvironments:
             "mode": "plan",
             "wanted": wanted,
             "hints": hints,
+            "declared": declared,
             "newest": newest,
             "max_mb": limits.one,
             "limited_by": limits.source,
@@ -374,6 +392,7 @@ def _version_notes(
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
+    notes += [f"{name}, which the repository declares, is not installed: {why}" for name, why in plan.left_out.items()]
     return tuple(notes)
 
 

@@ -3,8 +3,8 @@ before they are downloaded, and installs them. No code of a package is run.
 
     python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
-`request["mode"]` is `plan` (imports → locked wheels, and what is missing) or `install` (locked wheels → folder, by way
-of a store in which each wheel is unpacked and compiled once). The
+`request["mode"]` is `plan` (imports and declared packages → locked wheels, and what is missing) or `install` (locked
+wheels → folder, by way of a store in which each wheel is unpacked and compiled once). The
 answer is written as JSON to `request["answer"]`; its fields are those of `environments.Plan` and `environments.Done`.
 """
 
@@ -205,12 +205,23 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         too_large = True
         wanted.remove(largest)
         wheels = closure(wanted)
+
+    present = {wheel.name for wheel in wheels}
+    asked = [Wanted(name, name, request["hints"][name]) for name in request["declared"] if name not in present]
+    declared, left_out = declared_beside(asked, [*wanted, *indirect.values()], uv)
+    wheels = closure([*wanted, *declared])
+    while declared and sum(inspected[wheel].size for wheel in wheels) > limit:
+        largest = max(declared, key=lambda want: sum(inspected[wheel].size for wheel in closure([want])))
+        declared.remove(largest)
+        left_out[largest.module] = f"with it, the packages take more than {request['max_mb']:,} MB"
+        wheels = closure([*wanted, *declared])
     return {
         "wheels": [
             {**wheel._asdict(), "size": inspected[wheel].size, "download": inspected[wheel].download}
             for wheel in wheels
         ],
         "missing": missing,
+        "left_out": left_out,
         "provided": providers(wanted, wheels, inspected),
         "incomplete": too_large,
         "dated": dated is not None,
@@ -332,12 +343,26 @@ def indirect_requirements(wanted: Sequence[Wanted], others: Sequence[str], uv: U
     return additional
 
 
-def _together(wanted: Sequence[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
-    """Adds one after the other, each with its version if that resolves with those before, else with any, else not."""
+def declared_beside(declared: list[Wanted], wanted: Sequence[Wanted], uv: Uv) -> tuple[list[Wanted], dict[str, str]]:
+    """Those of `declared` that resolve with `wanted` and each other, and why the rest does not."""
+    with contextlib.suppress(_Unsolved):
+        _solve([*wanted, *declared], uv)
+        return declared, {}
+    some, lost = resolvable(declared, uv)
+    with contextlib.suppress(_Unsolved):
+        _solve([*wanted, *some], uv)
+        return some, lost
+    together, excluded = _together(some, uv, wanted)
+    return together, lost | excluded
+
+
+def _together(wanted: Sequence[Wanted], uv: Uv, beside: Sequence[Wanted] = ()) -> tuple[list[Wanted], dict[str, str]]:
+    """Adds one after the other to those `beside`, each with its version if that resolves with those before, else with
+    any, else not."""
     together: list[Wanted] = []
     lost: dict[str, str] = {}
     for want in wanted:
-        choice = _first([want, want._replace(hint="")], together, uv)
+        choice = _first([want, want._replace(hint="")], [*beside, *together], uv)
         if isinstance(choice, Wanted):
             together.append(choice)
         else:

@@ -31,10 +31,12 @@ class Locked(Value):
 
 class Plan(Value):
     """`dated`: versions of the requested day; else the newest, since these give more of the packages. `provided` maps
-    imports to the pins of the wheels that have them; `incomplete` as in `Environment`."""
+    imports to the pins of the wheels that have them, `left_out` declared packages to the reason; `incomplete` as in
+    `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
+    left_out: dict[str, str] = Field(default={})
     provided: dict[str, str] = Field(default={})
     incomplete: bool
     dated: bool = False

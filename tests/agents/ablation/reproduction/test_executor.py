@@ -126,6 +126,7 @@ class Dated:
         imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
         requirements: Sequence[str] = (),  # noqa: ARG002
         written: str | None = None,
+        declared: Sequence[str] = (),  # noqa: ARG002
     ) -> Environment:
         self.days.append(written)
         name = "oldest" if written == first_day() else "old" if written else "new"
@@ -180,6 +181,7 @@ class Pinned:
         imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
         requirements: Sequence[str] = (),
         written: str | None = None,  # noqa: ARG002
+        declared: Sequence[str] = (),  # noqa: ARG002
     ) -> Environment:
         self.asked.append(tuple(requirements))
         version = "2.0" if requirements[0] == "fakelib>1.0" else "1.0"
@@ -221,6 +223,7 @@ def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_pat
             imports: Sequence[str] | Mapping[str, Sequence[str]],
             requirements: Sequence[str] = (),
             written: str | None = None,  # noqa: ARG002
+            declared: Sequence[str] = (),  # noqa: ARG002
         ) -> Environment:
             asked.append(sorted(imports))
             return super().make(imports, requirements, "2020-01-01")
