@@ -210,7 +210,9 @@ class _Runner:
             task=self._task,
             workspace=self._base,
             run=run,
-            packages=lambda day: packages_for(self._base, start.packages, self._parser, day, self._task.data),
+            packages=lambda day, modules=(): packages_for(
+                self._base, start.packages, self._parser, day, self._task.data, modules
+            ),
             texts=lambda: self._texts,
             parser=self._parser,
             committed=start.starter.committed,
@@ -220,7 +222,7 @@ class _Runner:
         self._use(executor.reproduce())
         self._day = executor.day
         self._repairs, self._causes = executor.repairs, executor.causes
-        notes += executor.notes
+        notes += [*executor.notes, *self._environment.notes]
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 

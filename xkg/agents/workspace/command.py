@@ -309,11 +309,12 @@ def packages_for(
     reader: SourceReader,
     written: str | None = None,
     data: Mapping[str, Path] | None = None,
+    modules: Sequence[str] = (),
 ) -> Environment:
-    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for, and
-    those that these files declare. What the tree has itself, and what can be imported from `data` (as of `Commands`),
-    is not installed; files that cannot be parsed are named in the notes. Raises `UnsafeInputError` where that is too
-    many of them."""
+    """The packages that the Python files of a workspace import, in the versions that its requirement files ask for,
+    those that these files declare, and those of `modules`, which are missing when the code runs. What the tree has
+    itself, and what can be imported from `data` (as of `Commands`), is not installed; files that cannot be parsed are
+    named in the notes. Raises `UnsafeInputError` where that is too many of them."""
     texts = {
         path: workspace.text(path)
         for path, file in workspace.files.items()
@@ -331,7 +332,8 @@ def packages_for(
     declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     required = version_hints(lines)
     own -= {name for name in nested if canonicalize_name(name) in required}
-    needed = {name: names for name, names in stated.imports.items() if name not in own | given}
+    imports = dict.fromkeys(modules, ()) | stated.imports
+    needed = {name: names for name, names in imports.items() if name not in own | given}
     notes = tuple(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()

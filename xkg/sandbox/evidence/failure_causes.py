@@ -46,6 +46,9 @@ _NOT_INSTALLED = re.compile(
     r"|is not installed|cannot open shared object file|pip install ",
     re.IGNORECASE,
 )
+_ABSENT = re.compile(
+    r"No module named '(\w{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
+)
 _LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'^[^\S\n]++File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
 _OWN = ("implementation.py", "test.py", "harness.py")
@@ -105,6 +108,12 @@ def _chain(text: str) -> str:
             break
         chain.insert(0, part)
     return "".join(chain)
+
+
+def missing_modules(output: str) -> list[str]:
+    """The modules that the last error of an output says are missing, in its order."""
+    last = output.rpartition("Traceback (most recent call last):")[2]
+    return list(dict.fromkeys(name for names in _ABSENT.findall(last) for name in names if name))
 
 
 def _missing_module(message: str) -> Cause:

@@ -207,6 +207,46 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     assert "+fakelib>1.0" in repair.diff
 
 
+class Plugins:
+    """An `EnvironmentMaker` that has the package of two modules, which no file imports by name."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def make(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str] = (),  # noqa: ARG002
+        written: str | None = None,  # noqa: ARG002
+        declared: Sequence[str] = (),
+    ) -> Environment:
+        names = sorted({*imports, *(line.removesuffix("-dist") for line in declared)} & {"waves", "rings"})
+        site = self._folder / "-".join(["site", *names])
+        site.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (site / f"{name}.py").write_text("")
+        pins = {name: f"{name}-dist==1" for name in names}
+        return Environment(site=site, hash=site.name, packages=tuple(pins.values()), provided=pins)
+
+
+def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World, tmp_path: Path) -> None:
+    late = "[__import__(name) for name in ('wa' + 'ves', 'rin' + 'gs')]\n"
+    (world.repository / "train.py").write_text(late + TRAIN)
+    commit(world.repository)
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    maker = Plugins(tmp_path / "sites")
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    assert [repair.reason for repair in campaign.repairs] == [
+        f"the module {name} is missing when the code runs" for name in ("waves", "rings")
+    ]
+    assert "+waves-dist" in campaign.repairs[0].diff
+    assert campaign.environment == "site-rings-waves"
+
+
 def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_path: Path) -> None:
     (world.repository / "train.py").write_text("import fakelib, waves\nfakelib.rate()\n" + TRAIN)
     commit(world.repository)

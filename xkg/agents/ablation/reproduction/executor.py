@@ -2,12 +2,13 @@
 version of the baseline's workspace.
 
 Known causes are handled without a model: an interface that a dependency has removed by the packages of the commit's
-day; data and checkpoints that are not whole are named, since nothing can repair them."""
+day, a module that is missing when the code runs by its package; data and checkpoints that are not whole are named,
+since nothing can repair them."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -25,11 +26,13 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
+from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.packages.environments import first_day
 from xkg.sandbox.runner import Environment
 
 MOST_REPAIRS = 6
+_MOST_COMPLETED = 3
 _CODE = 60_000
 _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", "disk", "output", "killed"})
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
@@ -48,15 +51,21 @@ class Fix(AnswerType):
     requirements: tuple[str, ...]
 
 
+class Packages(Protocol):
+    """Makes an environment: that of a day (None: the newest that the repository allows), with more modules."""
+
+    def __call__(self, day: str | None, modules: Sequence[str] = ()) -> Environment: ...
+
+
 @dataclass
 class Executor:
-    """`run` runs the first seed over the workspace with an environment, `packages` makes one: that of a day (None: the
-    newest that the repository allows). `texts` are the present files. With `questions` a model repairs."""
+    """`run` runs the first seed over the workspace with an environment, `packages` makes one. `texts` are the
+    present files. With `questions` a model repairs."""
 
     task: Task
     workspace: Workspace
     run: Callable[[Environment], RunOutcome]
-    packages: Callable[[str | None], Environment]
+    packages: Packages
     texts: Callable[[], Mapping[str, str]]
     parser: SourceReader
     committed: str | None
@@ -67,6 +76,7 @@ class Executor:
     causes: list[str] = field(default_factory=list)
     day: str | None = None
     _tried: set[str] = field(default_factory=set)
+    _completed: list[str] = field(default_factory=list)
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
@@ -78,6 +88,9 @@ class Executor:
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
+            if self._complete(outcome, environment):
+                environment = self.packages(self.day)
+                continue
             if _of_a_version(outcome) and self._unpinned(outcome, environment):
                 environment = self.packages(self.day)
                 continue
@@ -89,6 +102,23 @@ class Executor:
             if not self._repaired(outcome, environment):
                 return environment
             environment = self.packages(self.day)
+
+    def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
+        """Whether the package of a module that was missing in a run was added."""
+        absent = missing_modules(outcome.output_end)
+        modules = [name for name in absent if name not in environment.provided and name not in self._completed]
+        if not modules or len(self._completed) >= _MOST_COMPLETED:
+            return False
+        provided = self.packages(self.day, modules).provided
+        for module in modules:
+            if module in provided:
+                self._completed.append(module)
+                package = provided[module].partition("==")[0]
+                reason = f"the module {module} is missing when the code runs"
+                fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
+                self._apply(fix, outcome)
+                return True
+        return False
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether a package that fails in its own code, in the version that the repository asks for, may be newer now:
