@@ -53,7 +53,7 @@ class Sources:
     """A paper on arXiv and its repository, and a graph that both were built into."""
 
     def __init__(self, arxiv: Arxiv, git: GitServer, folder: Path) -> None:
-        self.arxiv, self.folder = arxiv, folder / "code"
+        self.arxiv, self.folder, self.server = arxiv, folder / "code", git
         self.clock = TurnedClock()
         self.folder.mkdir()
         self.settings = Settings(
@@ -84,8 +84,8 @@ class Sources:
     def build(self, reference: str = "") -> None:
         build.build(self.settings, NUMBER, self.url + reference, clock=self.clock)
 
-    def update(self, *, check: bool = False) -> UpdateResult:
-        return update(self.settings, check=check, clock=self.clock)
+    def update(self, *, check: bool = False, blacklist: Path | None = None) -> UpdateResult:
+        return update(self.settings, check=check, blacklist=blacklist, clock=self.clock)
 
     def stored(self) -> PaperBundle:
         with open_store(self.settings) as store, store.snapshot() as snapshot:
@@ -126,6 +126,17 @@ def test_a_new_version_and_a_new_commit_are_built_and_what_changed_is_listed(sou
     between = diff.diff(sources.settings)
     assert between.papers == (updated.change,)
     assert "+ Folded median" in str(between)
+
+
+def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Path) -> None:
+    sources.build()
+    sources.commit(MOVED)
+    blacklist = tmp_path / "blacklist"
+    blacklist.write_text(f"{sources.url}\n")
+    sources.server.asked.clear()
+    [paper] = sources.update(check=True, blacklist=blacklist).papers
+    assert (paper.state, sources.server.asked) == ("failed", [])
+    assert f"{sources.url} is kept out: the blacklist names localhost" in paper.reason
 
 
 def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> None:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from xkg.blacklist import Blacklist, read_blacklist
 from xkg.clock import CLOCK, Clock
 from xkg.commands.batch.build_papers import BuildPapers
 from xkg.commands.batch.paper_list import ListedPaper
@@ -15,7 +16,7 @@ from xkg.commands.published import BuildResult
 from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
 from xkg.engine.local import LocalEngine
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -92,9 +93,11 @@ def update(
     `engine.jobs` at a time (by default one), and published as in `build_side_by_side`; code that was proven stays until
     the new code is proven as far. What fails for one paper does not keep the others. Raises `UnknownIdError`,
     `StoreError`, and what `build_side_by_side` raises."""
+    excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
-    looked_at = list(_News(settings, clock).of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
+    news = _News(settings, clock, excluded)
+    looked_at = list(news.of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
     outcomes = {line: _outcome(found) for line, found in enumerate(looked_at, start=1)}
     newer = [
         ListedPaper(
@@ -151,12 +154,12 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
 
 
 class _News:
-    """Asks arXiv and the repositories' servers, each thing once."""
+    """Asks arXiv and the repositories' servers, each thing once; those of `excluded` repositories are not reached."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, excluded: Blacklist) -> None:
         from xkg.build.sources.arxiv import ArxivSource
 
-        self._settings, self._clock = settings, clock
+        self._settings, self._clock, self._excluded = settings, clock, excluded
         share_pace(settings)
         self._fetched = ArxivSource(settings.kg / "papers", settings.arxiv.url, clock=clock)
         self._commits: dict[tuple[str, str | None], str | XkgError] = {}
@@ -228,6 +231,8 @@ class _News:
         asked = repository.url, repository.reference
         if asked[1] is not None and COMMIT.fullmatch(asked[1]):
             return None
+        if (reason := self._excluded.repository(repository.url)) is not None:
+            return InputError(f"{repository.url} is kept out: {reason}; update it without --blacklist, or correct that file")
         if asked not in self._commits:
             try:
                 self._commits[asked] = remote_commit(*asked) or repository.commit or ""
