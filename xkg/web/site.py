@@ -28,6 +28,7 @@ from xkg.version import __version__
 from xkg.web.access.guard import Guard
 from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import formulas, inline_formulas
+from xkg.web.rendering.long_texts import finalized
 
 STATIC = Path(__file__).parent / "static"
 BUNDLES = 32
@@ -97,11 +98,13 @@ Handler = Callable[[Site, Request], Response]
 
 @cache
 def environment() -> Environment:
-    """The templates. Whatever they insert is escaped, unless code of ours says that it is markup."""
+    """The templates. Whatever they insert is cut where it is long, and escaped, unless code of ours says that it is
+    markup."""
     made = Environment(
         loader=PackageLoader("xkg.web"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=finalized,
         trim_blocks=True,
         lstrip_blocks=True,
     )

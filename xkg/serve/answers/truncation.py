@@ -13,6 +13,9 @@ from xkg.value import fields_of
 
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 
+LONGEST_ID = 1000
+"""The longest id that a tool takes. A text that is longer may be cut, whichever field it is in."""
+
 _LONGEST_WORD = 400
 
 
@@ -69,7 +72,7 @@ class Part:
 def part(value: Any, name: str = "answer") -> Part:
     """The sizes of the value of a field, and of what is inside it."""
     if type(value) is str and name not in SOURCE:  # most are
-        return Part("prose" if name in PROSE and not _is_word(value, name) else None, len(value), _written(value))
+        return Part("prose" if _is_prose(value, name) else None, len(value), _written(value))
     kind = _kind(value, name)
     match value:
         case BaseModel():
@@ -77,7 +80,7 @@ def part(value: Any, name: str = "answer") -> Part:
             held = value.__dict__
             for key, counts_as, required in _fields(type(value)):
                 item = held[key]
-                if type(item) is str and counts_as not in PROSE and counts_as not in SOURCE:
+                if type(item) is str and not _is_cuttable(item, counts_as):
                     if item or required:
                         whole.characters += _written(item) + _separated(key)
                 elif item or required or item == 0:
@@ -102,7 +105,7 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
     """The value within the limits."""
     if type(value) is str and name not in SOURCE:  # most are
         most = limits.prose
-        if most is None or name not in PROSE or len(value) <= most or _is_word(value, name):
+        if most is None or len(value) <= most or not _is_prose(value, name):
             return value
         return value[: most - 1].rstrip() + "…"
     kind = _kind(value, name)
@@ -113,7 +116,7 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
             changed = {
                 key: now
                 for key, of, _ in _fields(type(value))
-                if (type(item := held[key]) is not str or of in PROSE or of in SOURCE)
+                if (type(item := held[key]) is not str or _is_cuttable(item, of))
                 and (now := cut(item, limits, of)) is not item
             }
             return value.model_copy(update=changed) if changed else value
@@ -128,6 +131,14 @@ def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
             return value[: limit - 1].rstrip() + "…"
         case _:
             return value
+
+
+def _is_cuttable(value: str, name: str) -> bool:
+    return name in PROSE or name in SOURCE or len(value) > LONGEST_ID
+
+
+def _is_prose(value: str, name: str) -> bool:
+    return len(value) > LONGEST_ID or (name in PROSE and not _is_word(value, name))
 
 
 def _is_word(value: str, name: str) -> bool:
@@ -145,7 +156,7 @@ def _kind(value: Any, name: str) -> Kind | None:
             return "lists"
         case str() if name in SOURCE:
             return "lines"
-        case str() if name in PROSE:
+        case str() if _is_prose(value, name):
             return "prose"
         case _:
             return None

@@ -26,7 +26,7 @@ BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", 
 PROSE = frozenset(
     "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
 )
-"""Fields that may be cut short, and the cells of a query's rows."""
+"""Fields that may be cut short, whatever their length, and the cells of a query's rows."""
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
 """Lists that are whole or of no use."""

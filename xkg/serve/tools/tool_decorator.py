@@ -15,6 +15,7 @@ from xkg.serve.answer_text import text_for_agents
 from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.truncation import LONGEST_ID
 from xkg.serve.tool_errors import refusal
 from xkg.value import Value
 
@@ -33,7 +34,7 @@ Cursor = Annotated[
     ),
 ]
 PAPER = "id such as arxiv:2006.10726, title or its start, or its method's name such as tent"
-Id = Annotated[str, Field(min_length=1, max_length=1000)]
+Id = Annotated[str, Field(min_length=1, max_length=LONGEST_ID)]
 
 REPEATED = 256
 """Cached rendered answers, some ten kilobytes each."""

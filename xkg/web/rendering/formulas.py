@@ -6,11 +6,11 @@ import re
 from lxml import etree
 from markupsafe import Markup, escape
 
+from xkg.web.rendering.long_texts import cut
+
 LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
 """Within a line, from so many characters on, a formula scrolls by itself where its column is narrower."""
-MOST_CHARACTERS = 20_000
-"""Of formulas in one text, a quarter of a second; those beyond stay as they are written."""
 
 # $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]. None holds another of its kind, so
 # that many openings without an end take linear time.
@@ -35,20 +35,18 @@ _ATTRIBUTES = frozenset(
 
 
 def formulas(text: str) -> Markup:
-    """The text as HTML: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end paragraphs."""
-    paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", text.strip())
+    """The text, cut where it is long, as HTML: formulas between `$`, `\\(` or `\\[` are rendered, and blank lines end
+    paragraphs."""
+    paragraphs = re.split(r"\n[^\S\n]*+\n\s*+", cut(text.strip()))
     return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
 
 
 def inline_formulas(text: str) -> Markup:
     """As `formulas`, without paragraphs."""
     parts: list[Markup] = []
-    end = characters = 0
+    text, end = cut(text), 0
     for match in _FORMULA.finditer(text):
         tex = match[match.lastgroup or 0]
-        characters += len(tex)
-        if characters > MOST_CHARACTERS:
-            break
         parts += [escape(text[end : match.start()]), mathml(tex, display=(match.lastgroup or "").startswith("d"))]
         end = match.end()
     return Markup("").join([*parts, escape(text[end:])])

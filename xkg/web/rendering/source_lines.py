@@ -7,9 +7,13 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from xkg.web.rendering.long_texts import cut
+
 LARGEST = 60_000
 LONGEST_LINE = 500
 """Beyond these, code is shown without colours: lexers are regular expressions over untrusted text."""
+MOST_SHOWN = 200_000
+"""Characters of a code; the rest is cut."""
 BLANK_LINES = 12
 """So many blank lines divide code into pieces: lexers take quadratic time in their number."""
 
@@ -41,6 +45,7 @@ def lines(
 @functools.lru_cache(256)
 def highlighted(text: str, language: str) -> tuple[Markup, ...]:
     """Each line as HTML, classes as Pygments has them."""
+    text = cut(text, MOST_SHOWN)
     plain = text.rstrip("\n").split("\n")
     if len(text) > LARGEST or max(map(len, plain)) > LONGEST_LINE:
         return tuple(map(escape, plain))

@@ -1,0 +1,52 @@
+"""Whichever text of a paper is long, the answers of tools are not."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.server import MCPServer
+
+from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
+from xkg.config import EmbeddingSettings, Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.serve.answers.budget import TOKENS
+from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
+from xkg.store.local.store import EmbeddedStore
+
+CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("search_techniques", {"query": "word"}),
+    ("list_papers", {}),
+    ("get_paper", {"paper": PAPER}),
+    ("get_technique", {"id": TECHNIQUE}),
+    ("get_code", {"id": TECHNIQUE}),
+    ("locate", {"technique": TECHNIQUE}),
+    ("related_papers", {"paper": PAPER}),
+    ("cypher", {"query": "MATCH (r:Repository) RETURN r.url, r.license"}),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[MCPServer]:
+    folder = tmp_path_factory.mktemp("long") / "kg"
+    store = EmbeddedStore(folder, lambda: embedder)
+    store.publish([long_texts(300_000)])
+    store.close()
+    service = Service(Settings(kg=folder, embedding=EmbeddingSettings(threads=1)))
+    yield make_server(service)
+    service.close()
+
+
+@pytest.mark.parametrize("detail", ["concise", "full"])
+@pytest.mark.parametrize(("tool", "arguments"), CALLS)
+async def test_an_answer_is_within_its_budget(
+    server: MCPServer, tool: str, arguments: dict[str, Any], detail: str
+) -> None:
+    async with Client(server) as client:
+        answer = await client.call_tool(tool, {**arguments, "detail": detail})
+    assert not answer.is_error, answer.content
+    most = 1.2 * 4 * TOKENS["full"]  # quotes and marks of the text, which the budget does not count
+    assert len(json.dumps(answer.structured_content)) <= most
+    assert sum(len(getattr(part, "text", "")) for part in answer.content) <= most

@@ -1,0 +1,40 @@
+"""Whichever text of a paper is long, its pages are not."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+
+from tests.serve.http_server import Running, running
+from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.store.local.store import EmbeddedStore
+
+CHARACTERS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("long") / "kg"
+    store = EmbeddedStore(folder, lambda: OnnxEmbedder(threads=1))
+    store.publish([long_texts(CHARACTERS)])
+    store.close()
+    with running(folder) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/",
+        "/papers",
+        "/search?q=word",
+        f"/paper/{PAPER}",
+        f"/technique/{quote(TECHNIQUE)}",
+        f"/cypher?statement={quote('MATCH (r:Repository) RETURN r.url, r.license')}",
+    ],
+)
+def test_a_page_is_shorter_than_one_long_text(pages: Running, address: str) -> None:
+    answer = pages.client().get(address)
+    assert answer.status_code == 200
+    assert len(answer.content) < CHARACTERS

@@ -1,0 +1,13 @@
+"""How much of a text a page shows."""
+
+LONGEST = 20_000
+"""Characters: a quarter of a second, if all are formulas."""
+
+
+def cut(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def finalized(value: object) -> object:
+    """What a template inserts for a value; markup stays whole, since whatever made it has cut the text in it."""
+    return cut(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
