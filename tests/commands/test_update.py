@@ -1,7 +1,10 @@
 """New versions of papers and new commits of repositories: a real arXiv client and git against loopback servers."""
 
+import itertools
 import os
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +16,7 @@ from tests.build.arxiv_server import Arxiv, tarball
 from tests.build.repositories import git_server
 from tests.build.repositories.git_server import GitServer
 from tests.clock import TurnedClock
+from tests.conftest import ROOT
 from xkg.commands import build
 from xkg.commands.graph import diff
 from xkg.commands.graph.contents import export_graphs
@@ -137,6 +141,48 @@ def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Pat
     [paper] = sources.update(check=True, blacklist=blacklist).papers
     assert (paper.state, sources.server.asked) == ("failed", [])
     assert f"{sources.url} is kept out: the blacklist names localhost" in paper.reason
+
+
+@pytest.mark.parametrize("every", [45, pytest.param(1, marks=pytest.mark.product("each event × each kill"))])
+def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: Path, every: int) -> None:
+    """It is killed while it builds and while it publishes, each time from the same graph."""
+    sources.build()
+    kg, before = sources.settings.kg, sources.stored()
+    shutil.copytree(kg, tmp_path / "before")
+    sources.publish(2, MORE)
+    sources.commit(MOVED)
+    sources.update()
+    after = without_times(sources.stored())
+    command = [sys.executable, "-m", "tests.killed_update", sources.settings.model_dump_json()]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as driver:
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        for event in itertools.count(every, every):
+            shutil.rmtree(kg)
+            shutil.copytree(tmp_path / "before", kg)
+            driver.stdin.write(f"{event}\n")
+            driver.stdin.flush()
+            if (outcome := driver.stdout.readline().strip()) != "killed":
+                break
+            assert sources.stored() == before or without_times(sources.stored()) == after
+            [paper] = sources.update().papers
+            assert paper.state in ("updated", "current")
+            assert without_times(sources.stored()) == after
+            with open_store(sources.settings) as store:
+                assert store.check() == []
+        driver.stdin.close()
+    assert outcome == "ended 0"
+    assert event > every
+
+
+def without_times(bundle: PaperBundle) -> PaperBundle:
+    measured = {"seconds": None, "peak_memory_mb": None, "checked_at": None}
+    code = tuple(
+        node.model_copy(update={"evidence": tuple(e.model_copy(update=measured) for e in node.evidence)})
+        for node in bundle.code
+    )
+    paper = bundle.paper.model_copy(update={"built_at": None})
+    return bundle.model_copy(update={"paper": paper, "code": code})
 
 
 def test_proven_code_stays_until_the_new_code_is_proven(sources: Sources) -> None:
