@@ -47,7 +47,7 @@ def _update(settings: Settings, left: int) -> None:
         return called
 
     @contextmanager
-    def display(papers: int) -> Iterator[Callable[[Event], None]]:
+    def display(_papers: int) -> Iterator[Callable[[Event], None]]:
         yield event
 
     for name in ("fsync", "replace", "rename"):

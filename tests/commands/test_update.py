@@ -143,7 +143,7 @@ def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Pat
     assert f"{sources.url} is kept out: the blacklist names localhost" in paper.reason
 
 
-@pytest.mark.parametrize("every", [45, pytest.param(1, marks=pytest.mark.product("each event × each kill"))])
+@pytest.mark.parametrize("every", [15, pytest.param(1, marks=pytest.mark.product("each event × each kill"))])
 def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: Path, every: int) -> None:
     """It is killed while it builds and while it publishes, each time from the same graph."""
     sources.build()

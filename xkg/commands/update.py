@@ -232,7 +232,9 @@ class _News:
         if asked[1] is not None and COMMIT.fullmatch(asked[1]):
             return None
         if (reason := self._excluded.repository(repository.url)) is not None:
-            return InputError(f"{repository.url} is kept out: {reason}; update it without --blacklist, or correct that file")
+            return InputError(
+                f"{repository.url} is kept out: {reason}; update it without --blacklist, or correct that file"
+            )
         if asked not in self._commits:
             try:
                 self._commits[asked] = remote_commit(*asked) or repository.commit or ""
