@@ -15,6 +15,7 @@ from tests.llm_endpoint import ScriptedEndpoint
 from xkg.cli.main import main
 
 TRAIN = """import argparse
+import json
 
 
 def train(epochs):
@@ -24,7 +25,19 @@ def train(epochs):
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int, default=2)
-print(f"test accuracy: {train(parser.parse_args().epochs)}")
+parser.add_argument("--out")
+options = parser.parse_args()
+accuracy = train(options.epochs)
+print(f"test accuracy: {accuracy}")
+if options.out:
+    with open(options.out, "w") as file:
+        json.dump([place < 10 * accuracy for place in range(10)], file)
+"""
+EVALUATE = """import json
+import sys
+
+right = json.load(open(sys.argv[1]))
+print(f"test accuracy: {sum(right) / len(right)}")
 """
 
 
@@ -34,7 +47,7 @@ def test_the_examples_of_the_agent_work(
     found = blocks(ROOT / NEEDS_AGENT)
     repository = tmp_path / "repo"
     git(tmp_path, "init", "-q", "-b", "trunk", str(repository))
-    for name, text in {"train.py": TRAIN, "model.py": "", "metrics.py": ""}.items():
+    for name, text in {"train.py": TRAIN, "evaluate.py": EVALUATE, "model.py": "", "metrics.py": ""}.items():
         (repository / name).write_text(text)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "one")
@@ -49,7 +62,7 @@ def test_the_examples_of_the_agent_work(
         task = task.replace(place, str(tmp_path / Path(place).name))
     (tmp_path / "implement.yaml").write_text(task)
     called = calls("".join(block.text for block in found if block.language == "sh"), tmp_path)
-    assert len(called) == 6
+    assert len(called) == 7
     answers: list[dict[str, Any]] = [
         parts(),
         step("edit_script", file="train.py", text="keep a velocity"),
@@ -58,7 +71,7 @@ def test_the_examples_of_the_agent_work(
                 "train", "def train(epochs):\n    accuracy = 0.5\n    accuracy += 0.1 * epochs\n    return accuracy"
             )
         ),
-        final(6, 6),
+        final(7, 7),
     ]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_LLM_KEY", "key")

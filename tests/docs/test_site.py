@@ -84,12 +84,11 @@ def test_the_pages_load_nothing_from_elsewhere(site: Path) -> None:
 def test_links_of_files_beside_the_site_lead_somewhere(name: str) -> None:
     page = ROOT / name
     links = re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8"))
-    local = [urlsplit(link) for link in links if not urlsplit(link).scheme]
-    assert [link.path for link in local if not (page.parent / link.path).exists()] == []
-    lacking = [
-        link.geturl() for link in local if link.fragment and link.fragment not in _headings(page.parent / link.path)
-    ]
-    assert lacking == []
+    local = {link: urlsplit(link) for link in links if not urlsplit(link).scheme}
+    places = {link: page.parent / (parts.path or name) for link, parts in local.items()}
+    assert [link for link, place in places.items() if not place.exists()] == []
+    fragments = {link: parts.fragment for link, parts in local.items() if parts.fragment}
+    assert [link for link, fragment in fragments.items() if fragment not in _headings(places[link])] == []
 
 
 def _headings(page: Path) -> set[str]:

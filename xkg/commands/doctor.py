@@ -262,7 +262,11 @@ def _environments(settings: Settings) -> Check:
         seen=f"{'reachable' if reachable else 'not reachable'}; up to {limits.one:,} MB for one environment and "
         f"{limits.total:,} MB for all, in {folder}",
         cost="code that needs packages not fetched before stays at 'parsed'",
-        remedy="a network connection" if limits.one else "environment.max_mb above 0, and free disk space",
+        remedy="a network connection"
+        if limits.one
+        else "environment.max_mb above 0"
+        if settings.environment.max_mb == 0
+        else "free disk space",
     )
 
 
