@@ -1,5 +1,6 @@
 """A writer that is killed before or after any of its statements leaves all of a commit or nothing, and can go on."""
 
+import itertools
 import os
 import signal
 from collections.abc import Callable
@@ -57,13 +58,17 @@ def killed_at(event: int, write: Callable[[Neo4jStore], object], server: Neo4jSe
 
 
 @pytest.mark.product("each write × each event", "name")
-@pytest.mark.parametrize("every", [25, pytest.param(1, marks=pytest.mark.product("each event × each kill"))])
+@pytest.mark.parametrize(
+    ("first", "every"),
+    [(25, 25), *(pytest.param(n, 4, marks=pytest.mark.product("each event × each kill")) for n in range(1, 5))],
+)
 @pytest.mark.parametrize("name", WRITES)
-def test_a_killed_writer_leaves_all_or_nothing(server: Neo4jServer, tmp_path: Path, name: str, every: int) -> None:
+def test_a_killed_writer_leaves_all_or_nothing(
+    server: Neo4jServer, tmp_path: Path, name: str, first: int, every: int
+) -> None:
     write, after = WRITES[name]
-    event = kills = 0
-    while True:
-        event += every
+    kills = 0
+    for event in itertools.count(first, every):
         store = open_remote(server, tmp_path / "kg")
         store.publish([FIRST, SECOND])
         extra = [b.paper.id for b in store.bundles() if b.paper.id not in (FIRST.paper.id, SECOND.paper.id)]
