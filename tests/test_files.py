@@ -11,7 +11,16 @@ from pathlib import Path
 import pytest
 
 from xkg.errors import InputError
-from xkg.files import blake3_of, private_file, private_folder, read_regular, said_when_full, sha256_of, write_whole
+from xkg.files import (
+    blake3_of,
+    lies_under,
+    private_file,
+    private_folder,
+    read_regular,
+    said_when_full,
+    sha256_of,
+    write_whole,
+)
 
 OLD, NEW = b"old" * 200_000, b"new" * 200_000
 
@@ -129,3 +138,13 @@ def test_a_full_disk_is_one_line_with_what_to_do(fault: OSError, tmp_path: Path)
 def test_another_fault_stays_what_it_is(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), said_when_full(tmp_path, "free some space"):
         (tmp_path / "absent").read_text()
+
+
+def test_a_folder_is_known_by_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "root/inside").mkdir(parents=True)
+    (tmp_path / "rooted").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "root")
+    assert lies_under(tmp_path / "root/inside/not/there", [tmp_path / "root"])
+    assert lies_under(tmp_path / "root", [tmp_path / "alias"])
+    assert not lies_under(tmp_path / "rooted", [tmp_path / "root"])
+    assert not lies_under(tmp_path / "gone", [tmp_path / "root", tmp_path / "missing"])

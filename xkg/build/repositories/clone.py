@@ -1,4 +1,4 @@
-"""Shallow clones of remote repositories in a cache, one bare repository per URL and commit."""
+"""Shallow clones of remote repositories in a cache, one for each commit, however the address is spelled."""
 
 import contextlib
 import hashlib
@@ -12,6 +12,7 @@ from xkg.build.repositories import git, git_directory
 from xkg.errors import InputError, UnreachableError
 from xkg.files import private_folder
 from xkg.model import slug
+from xkg.text.address import repository_address
 
 MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
 
@@ -40,8 +41,10 @@ def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
 
 def clone_path(url: str, commit: str, cache: Path) -> Path:
     """The folder of a clone, which may not exist yet."""
-    digest = hashlib.sha256(f"{url}\0{commit}".encode()).hexdigest()[:16]
-    return cache / f"{slug(url.rpartition('/')[2])[:40]}-{digest}.git"
+    address = repository_address(url)
+    name = address.name if address else url
+    digest = hashlib.sha256(f"{name}\0{commit}".encode()).hexdigest()[:16]
+    return cache / f"{slug(name.rpartition('/')[2])[:40]}-{digest}.git"
 
 
 def remote_commit(url: str, reference: str | None) -> str | None:

@@ -34,12 +34,11 @@ from pathlib import Path
 from typing import Any
 
 from packaging.utils import canonicalize_name
-from platformdirs import user_cache_dir
 from pydantic import ValidationError
 
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
-from xkg.files import file_lock, read_regular, write_whole
+from xkg.files import file_lock, read_regular, user_cache_folder, write_whole
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
 from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
@@ -68,7 +67,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
     """The folder of environments that all graphs of this user share."""
-    return settings.folder or Path(user_cache_dir("xkg", appauthor=False)) / "environments"
+    return settings.folder or user_cache_folder() / "environments"
 
 
 class UvEnvironments:
