@@ -9,10 +9,10 @@ installer runs as a plain process with the user's network.
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
     folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
-    folder/making/               uv's cache, and sets under construction
+    folder/making/               uv's cache, unpacked wheels, and sets under construction
 
-All graphs of a user share the folder. uv unpacks a wheel once, in its cache, and sets link to its files: that cache and
-the sets are under one mount of the sandbox, because a hard link cannot cross mounts.
+All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
+files: both are under one mount of the sandbox, because a hard link cannot cross mounts.
 """
 
 import contextlib
@@ -80,8 +80,8 @@ class UvEnvironments:
 
     `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
     unavailable ones with their reasons, and the rest is installed. Declared packages are installed too if they fit in;
-    a note names each that is not. It raises `PackagesError` only if the folder cannot
-    be written. One environment is made at a time, also across processes."""
+    a note names each that is not. It raises `PackagesError` only if the folder cannot be written. One environment is
+    made at a time, also across processes."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
