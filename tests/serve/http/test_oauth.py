@@ -30,6 +30,8 @@ import httpx2  # isort: skip
 AUDIENCE = "https://kg.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+# Fixed, since parameters are made when tests are collected and a run may take longer than a token is valid.
+PAST, FUTURE = 1_000_000_000, 4_000_000_000
 CURVE = ec.generate_private_key(ec.SECP256R1())
 
 
@@ -119,7 +121,7 @@ async def test_a_session_with_a_token_of_the_issuer(server: Running, issuer: Iss
         {"key": CURVE, "algorithm": "ES256", "kid": "ec"},
         {"client_id": None},
         {"header": {"typ": "application/AT+JWT"}},
-        {"exp": time.time() + 600.5, "iat": time.time() - 1, "nbf": time.time() - 1},
+        {"exp": FUTURE + 0.5, "iat": PAST + 0.5, "nbf": PAST},
     ],
 )
 def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: dict[str, Any]) -> None:
@@ -129,18 +131,18 @@ def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: d
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"exp": int(time.time()) - 3600},
+        {"exp": PAST},
         {"exp": None},
-        {"exp": str(int(time.time()) + 3600)},
+        {"exp": str(FUTURE)},
         {"exp": True},
         {"exp": 10**300},
         {"exp": 10**400},
         {"exp": float("inf")},
-        {"exp": [9_999_999_999]},
+        {"exp": [FUTURE]},
         {"iat": "soon"},
         {"iat": {}},
         {"nbf": "1"},
-        {"nbf": int(time.time()) + 3600},
+        {"nbf": FUTURE},
         {"aud": "https://other.example.org/mcp"},
         {"aud": None},
         {"aud": []},
