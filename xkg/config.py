@@ -121,10 +121,12 @@ class EnvironmentSettings(_Section):
     default both follow from free disk space: half of it for all environments, at most 12,000 MB of that for one.
     `cpu_index` has builds of PyTorch without CUDA, which are taken if this machine has no NVIDIA GPU and the index can
     be reached: `auto` is PyTorch's own index, unless pip or uv are configured for another registry than PyPI; `none`
-    always takes the registry's builds."""
+    always takes the registry's builds. `python_downloads` lets uv download a Python that a repository needs and that is
+    not installed."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
+    python_downloads: bool = False
     max_mb: int | None = Field(default=None, ge=0)
     total_mb: int | None = Field(default=None, ge=0)
 

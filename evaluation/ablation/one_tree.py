@@ -16,7 +16,7 @@ from xkg.agents.workspace.measured_run import Origin
 from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.workspace import Workspace
 from xkg.errors import MetricError
-from xkg.sandbox.isolation.bubblewrap_mounts import interpreter
+from xkg.sandbox.isolation.interpreters import own
 
 
 class OneTree:
@@ -27,7 +27,7 @@ class OneTree:
         self._programs = folder / "bin"
         self._tree.mkdir(parents=True)
         self._programs.mkdir()
-        (self._programs / "python").symlink_to(interpreter())
+        (self._programs / "python").symlink_to(own().program)
         self._lock = threading.Lock()
 
     def __call__(

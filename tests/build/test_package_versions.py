@@ -22,6 +22,11 @@ IN_DECORATOR = """Traceback (most recent call last):
     raise TypeError("no")
 TypeError: no
 """
+REMOVED_FROM_PYTHON = """Traceback (most recent call last):
+  File "/tmp/job/implementation.py", line 2, in <module>
+    from collections import Mapping
+ImportError: cannot import name 'Mapping' from 'collections' (/python/lib/python3.11/collections/__init__.py)
+"""
 OWN = """Traceback (most recent call last):
   File "/tmp/job/implementation.py", line 2, in <module>
     1 / 0
@@ -102,6 +107,19 @@ def test_the_newest_come_last_and_then_no_more() -> None:
     assert result.notes[0] == (
         "package flax not available: does not import in this version; 1 code node stays at 'parsed' without it"
     )
+
+
+@pytest.mark.parametrize("failure", [IN_PACKAGE, REMOVED_FROM_PYTHON])
+def test_old_code_is_tried_on_the_python_of_its_time(failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.build.package_versions.installed", lambda: {"3.7": Path("/python3.7")})
+    fake = Fake(*[failure] * (3 if failure == IN_PACKAGE else 1), "")
+    result = checked(fake, day="2019-06-01")
+    assert fake.asked[-1] == (["flax"], ["python==3.7.*", "flax"], "2019-06-01")
+    assert [node.level for node in result.code] == [Level.IMPORTED]
+    assert any("on Python 3.7, which is of its time" in note for note in result.notes)
+    monkeypatch.setattr("xkg.build.package_versions.installed", dict)
+    fake = Fake(*[failure] * 3)
+    assert [node.level for node in checked(fake, day="2019-06-01").code] == [Level.PARSED]
 
 
 def test_code_that_fails_by_itself_is_not_tried_again() -> None:

@@ -46,13 +46,23 @@ dependencies:
         ("dev/requirements-dev.in", ["black"]),
         (
             "pyproject.toml",
-            ["scipy<2", "attrs", "matplotlib", "einops>=0.6", "rich==13.1", "lml @ git+https://example.org/lml", "any"],
+            [
+                "scipy<2",
+                "attrs",
+                "matplotlib",
+                "python>=3.9",
+                "einops>=0.6",
+                "rich==13.1",
+                "lml @ git+https://example.org/lml",
+                "any",
+            ],
         ),
         ("setup.cfg", ["pandas", "tqdm>=4", "absl-py"]),
         ("setup.py", ["gym==0.21", "h5py"]),
         (
             "env/environment.yml",
             [
+                "python==3.9.*",
                 "torch==1.13.*",
                 "jax==0.4.14.*",
                 "jaxlib==0.4.14.*",
@@ -251,3 +261,23 @@ def test_an_entry_of_conda_that_is_no_text_gives_nothing() -> None:
 def test_a_setup_that_is_nested_too_deep_is_ignored() -> None:
     deep = "x = " + "-" * 20_000 + "1\nsetup(install_requires=['numpy'])\n"
     assert read_requirements({"setup.py": deep, "requirements.txt": "scipy\n"}).lines == ["scipy"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "line"),
+    [
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.6,<3.9"\n', "python>=3.6,<3.9"),
+        ("setup.py", "setup(name='x', python_requires='~=3.7')\n", "python~=3.7"),
+        ("setup.cfg", "[options]\npython_requires = >=3.6, <3.8\n", "python>=3.6, <3.8"),
+        ("Pipfile", '[requires]\npython_version = "3.7"\n', "python==3.7.*"),
+        ("environment.yml", "dependencies:\n- python=3.6.9=h265db76_0\n", "python==3.6.*"),
+        ("environment.yml", "dependencies:\n- python>=3.7\n", "python>=3.7"),
+        ("environment.yml", "dependencies:\n- python\n", None),
+        ("tests/environment.yml", "dependencies:\n- python=3.6\n", None),
+    ],
+)
+def test_what_a_project_says_about_its_python(path: str, text: str, line: str | None) -> None:
+    stated = read_requirements({path: text})
+    assert stated.lines == ([line] if line else [])
+    assert stated.declared == []
+    assert not line or without_versions([line]) == ["python"]

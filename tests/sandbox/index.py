@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+import tarfile
 import threading
 import time
 import zipfile
@@ -52,11 +53,25 @@ class Index:
         files: Mapping[str, str | bytes],
         requires: tuple[str, ...] = (),
         day: str | None = None,
+        tag: str = "py3-none-any",
     ) -> None:
-        file_name = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
+        file_name = f"{name.replace('-', '_')}-{version}-{tag}.whl"
         if day:
             self.days[file_name] = f"{day}T12:00:00Z"
         self.files[file_name] = wheel(name, version, files, requires)
+
+    def add_source(self, name: str, version: str, files: Mapping[str, str], day: str | None = None) -> None:
+        """A source distribution; `files` are relative to its folder."""
+        folder = f"{name.replace('-', '_')}-{version}"
+        if day:
+            self.days[f"{folder}.tar.gz"] = f"{day}T12:00:00Z"
+        buffer = io.BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
+            for path, content in files.items():
+                member = tarfile.TarInfo(f"{folder}/{path}")
+                member.size = len(content.encode())
+                archive.addfile(member, io.BytesIO(content.encode()))
+        self.files[f"{folder}.tar.gz"] = buffer.getvalue()
 
 
 @contextmanager

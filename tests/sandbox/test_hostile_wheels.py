@@ -175,7 +175,7 @@ pathlib.Path("/make/work/answer.json").write_text(json.dumps(answer))
 
 def taken_over(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> Environment:
     """An environment where `source` runs in the installer's place."""
-    monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", source))
+    monkeypatch.setattr("xkg.sandbox.packages.installer_runs._INSTALLER", ("-I", "-c", source))
     maker = UvEnvironments(EnvironmentSettings(folder=folder / "environments", max_mb=20), BubblewrapRunner())
     return maker.make(["alpha"])
 
@@ -229,7 +229,7 @@ def test_without_a_box_uv_knows_no_key(index: Index, tmp_path: Path, monkeypatch
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     seen = "import json, os, sys; json.dump({'wheels': [], 'missing': {'alpha': str(sorted(os.environ))}, "
     seen += "'incomplete': False}, open(json.load(open('request.json'))['answer'], 'w'))"
-    monkeypatch.setattr("xkg.sandbox.packages.environments._INSTALLER", ("-I", "-c", seen))
+    monkeypatch.setattr("xkg.sandbox.packages.installer_runs._INSTALLER", ("-I", "-c", seen))
     maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), UnsafeSubprocessRunner())
     names = maker.make(["alpha"]).missing["alpha"]
     assert "UV_DEFAULT_INDEX" in names, index.url

@@ -2,6 +2,7 @@
 not work together, others are tried."""
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,12 +13,18 @@ from xkg.build.slicing.scoping.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed
+from xkg.sandbox.isolation.interpreters import installed
 from xkg.sandbox.packages.disk_quota import in_use
+from xkg.sandbox.packages.python_choice import version_of
 from xkg.sandbox.runner import Environment, Limits, Runner
 from xkg.value import Value
 
 Make = Callable[[Mapping[str, Sequence[str]], Sequence[str], str | None], Environment]
 
+_ON_PYTHON = re.compile(r"python==")
+_REMOVED_FROM_PYTHON = re.compile(
+    r"cannot import name '\w{1,100}+' from '(\w{1,100}+)|module '(\w{1,100}+)[\w.]{0,100}+' has no attribute"
+)
 _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
@@ -39,19 +46,23 @@ def check_with_packages(
 ) -> Checked:
     """Checks code with the packages it imports: in the versions that the repository names, else of the day `written`.
 
-    Nodes that fail in a package rather than in their own lines are tried again, at most twice: without the versions
-    that the repository names, then with the newest. `make` gives an environment as an `EnvironmentMaker` does."""
+    Nodes that fail in a package rather than in their own lines are tried again, at most three times: without the
+    versions that the repository names, with the newest, then on the Python of that day; the last also those that fail
+    for what this Python has removed. `make` gives an environment as an `EnvironmentMaker` does."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
     final, notes = not environment.incomplete, list(environment.notes)
     tried = {environment.hash}
     for lines, day, how in other_versions(requirements, written):
-        failing = [node for node in code if failed_in_package(node, environment)]
-        if not failing or environment.incomplete:
+        older = any(_ON_PYTHON.match(line) for line in lines)
+        failing = [n for n in code if failed_in_package(n, environment) or (older and failed_in_python(n))]
+        if environment.incomplete:
             break
+        if not failing:
+            continue
         other = make(_imports(failing), lines, day)
-        if other.hash in tried or other.site is None:
+        if other.hash in tried or other.site is other.python is None:
             continue
         tried.add(other.hash)
         with in_use(other):
@@ -75,6 +86,8 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
         others.append((free, written, "without the versions that the repository names"))
     if written:
         others.append((free, None, "in their newest versions"))
+    if (version := version_of(written)) in installed():
+        others.append(([f"python=={version}.*", *free], written, f"on Python {version}, which is of its time"))
     return others
 
 
@@ -94,6 +107,13 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
         return not environment.missing.keys() >= set(evidence.missing)
     frames = _FRAME.findall(evidence.output_end)
     return bool(frames) and evidence.exit_code not in (0, None) and frames[-1].startswith("/site/")
+
+
+def failed_in_python(node: Code) -> bool:
+    """Whether the code calls what its Python no longer has: `from collections import Mapping`."""
+    reason = node.evidence[-1].reason if node.evidence else None
+    match = _REMOVED_FROM_PYTHON.search(reason or "")
+    return match is not None and (match[1] or match[2]) in sys.stdlib_module_names
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:

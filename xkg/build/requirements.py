@@ -26,7 +26,6 @@ _CONDA_NAMES = {
     "py-opencv": "opencv-python",
     "py-xgboost": "xgboost",
     "pytables": "tables",
-    "python": None,
     "pytorch": "torch",
     "pytorch-cpu": "torch",
     "pytorch-gpu": "torch",
@@ -90,7 +89,7 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     """Requirements as `files` (path → text) state them: those of the outermost files first, of files for tests and
     documentation last, lock files before others beside them. A package that comes from a git repository is
     `name @ git+…` or `git+…`; options and paths are omitted, files that do not parse ignored. `mark` is called with the
-    path of each file.
+    path of each file. What a project says about the interpreter is a line on `python`, not declared.
 
     Files: `requirements*.txt` and `.in` with what they include, `pyproject.toml` (PEP 621, PEP 735 and Poetry),
     `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports and locks, `Pipfile`, lock files of uv,
@@ -104,7 +103,8 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
             stated = list(_reader(name)(files[path]))
         except _NOT_OF_ITS_KIND:
             continue
-        lines |= dict.fromkeys(line for raw in stated if (line := _plain(raw)))
+        named = [line for raw in stated if (line := _plain(raw))]
+        lines |= dict.fromkeys(line for line in named if not (_ASIDE.search(path) and _name(line) == "python"))
         for_use[path] = [line for raw in stated if not isinstance(raw, _Aside) and (line := _plain(raw))]
     own = declared_packages(files)
     declared = [line for line in _declared(for_use, files) if _name(line) not in own]
@@ -175,7 +175,7 @@ def _reader(name: str) -> Callable[[str], Iterable[object]]:
         "pyproject.toml": _pyproject,
         "setup.cfg": _setup_cfg,
         "setup.py": _setup_py,
-        "Pipfile": lambda text: _tables(read_toml(text).get("packages", {})),
+        "Pipfile": _pipfile,
         "Pipfile.lock": _pipfile_lock,
     }
     if name in exact:
@@ -213,6 +213,19 @@ def _readme(text: str) -> Iterator[str]:
                     continue
 
 
+def _pipfile(text: str) -> Iterator[object]:
+    table = read_toml(text)
+    yield from _python(f"=={table.get('requires', {}).get('python_version', '')}")
+    yield from _tables(table.get("packages", {}))
+
+
+def _python(specifier: str) -> Iterator[_Aside]:
+    """A requirement on the interpreter; of an exact version the patch does not count."""
+    specifier = re.sub(r"^={2,3} {0,3}(\d{1,3}\.\d{1,3})(\.[\d*]{1,4}){0,3}$", r"==\1.*", specifier.strip())
+    if re.search(r"\d", specifier):
+        yield _Aside(f"python{specifier}")
+
+
 def _pipfile_lock(text: str) -> Iterator[_Aside]:
     for name, entry in json.loads(text).get("default", {}).items():
         yield _Aside(f"{name}{entry.get('version', '')}")
@@ -221,6 +234,7 @@ def _pipfile_lock(text: str) -> Iterator[_Aside]:
 def _pyproject(text: str) -> Iterator[object]:
     table = read_toml(text)
     project = table.get("project", {})
+    yield from _python(str(project.get("requires-python", "")))
     yield from project.get("dependencies", ())
     for extra in (*project.get("optional-dependencies", {}).values(), *table.get("dependency-groups", {}).values()):
         yield from map(_Aside, extra)
@@ -239,17 +253,22 @@ def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
         if isinstance(value, dict) and "path" in value:
             continue
         version = value.get("version", "") if isinstance(value, dict) else value
-        if name == "python" or not isinstance(version, str):
+        if not isinstance(version, str):
             continue
         if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
             version = f">={match[1]}"  # the tool adds the upper bound by default; it is not the authors' knowledge
-        line = name + ("" if version in ("*", "") else version if version[0] in "<>=!~" else f"=={version}")
+        version = "" if version == "*" else version if version[:1] in set("<>=!~") | {""} else f"=={version}"
+        if name == "python":
+            yield from _python(version)
+            continue
+        line = name + version
         yield _Aside(line) if isinstance(value, dict) and value.get("optional") else line
 
 
 def _setup_cfg(text: str) -> Iterator[object]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     parser.read_string(text)
+    yield from _python(parser.get("options", "python_requires", fallback=""))
     yield from parser.get("options", "install_requires", fallback="").splitlines()
     if parser.has_section("options.extras_require"):
         for _, extra in parser.items("options.extras_require"):
@@ -267,6 +286,8 @@ def _setup_py(text: str) -> Iterator[object]:
     }
     for call in ast.walk(tree):
         for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            if keyword.arg == "python_requires" and isinstance(keyword.value, ast.Constant):
+                yield from _python(str(keyword.value.value))
             if keyword.arg in ("install_requires", "extras_require"):
                 value = keyword.value
                 value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
@@ -301,6 +322,9 @@ def _conda_entry(entry: str) -> Iterator[object]:
     if not (match := _CONDA.match(entry.strip())):
         return
     name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""
+    if name == "python":
+        yield from _python(_conda_version(version))
+        return
     build = re.fullmatch(r"=([^=]+)=([^=*]+)", version)
     if build and build[2].startswith("pypi"):
         yield f"{match[1]}=={build[1]}"

@@ -11,6 +11,7 @@ from xkg.build.slicing.code_node import code_node
 from xkg.build.stage_cache import StageCache, installed, levels
 from xkg.build.techniques.extract import Extraction, extract
 from xkg.model import Derivation
+from xkg.sandbox.isolation import interpreters
 from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import limits_for
 
@@ -94,7 +95,7 @@ def _checked(
             "environment": context.settings.environment.max_mb,
             "runner": context.runner.name if context.runner else None,
             "packages": context.environments is not None,
-            "python": sys.version,
+            "python": [sys.version, *sorted(interpreters.installed())],
         },
         CodeNodes,
         check,

@@ -74,6 +74,7 @@ def examine(settings: Settings) -> Report:
             _landlock(),
             _parsing(),
             _environments(settings),
+            _interpreters(settings),
             _pages(),
             *_neo4j(settings),
             _graph(settings),
@@ -267,6 +268,22 @@ def _environments(settings: Settings) -> Check:
         else "environment.max_mb above 0"
         if settings.environment.max_mb == 0
         else "free disk space",
+    )
+
+
+def _interpreters(settings: Settings) -> Check:
+    from xkg.sandbox.isolation.interpreters import OLDEST, installed, own
+
+    found = sorted(installed(), key=lambda version: int(version[2:]))
+    missing = [f"3.{minor}" for minor in range(OLDEST, own().minor) if f"3.{minor}" not in found]
+    downloads = "uv downloads others" if settings.environment.python_downloads else "others are not downloaded"
+    return Check(
+        name="interpreters",
+        ok=not missing,
+        seen=f"{own().version}{''.join(f', {version}' for version in found)}; {downloads}",
+        cost=f"code whose packages have wheels for Python {' or '.join(missing)} alone gets later versions of them",
+        remedy="uv python install 3.8 (pyenv install 3.7 for older code), or environment.python_downloads true",
+        optional=True,
     )
 
 

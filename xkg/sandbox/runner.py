@@ -19,11 +19,13 @@ class Limits(Value):
 
 class Job(Value):
     """What to run: `python` arguments after the interpreter, in a scratch folder that first holds `files` (relative
-    path → text). `site` is a read-only folder of packages (an environment) put on the module path."""
+    path → text). `site` is a read-only folder of packages (an environment) put on the module path; `python` is the
+    program of another interpreter than ours, which an `Environment` names."""
 
     arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
     site: Path | None = None
+    python: Path | None = None
     limits: Limits = Limits()
 
 
@@ -57,13 +59,15 @@ class Runner(Protocol):
 
 
 class Environment(Value):
-    """Installed packages for code: `site` is None when none are needed. `hash` identifies the resolved set; `packages`
+    """Installed packages for code: `site` is None when none are needed. `python` is the
+    interpreter that they are for, None for our own. `hash` identifies the resolved set; `packages`
     are name==version, and `provided` maps imports to those that have them; `missing` maps an import to the reason why
     it is not available; `incomplete` means that a later attempt may give more (the registry could not be reached);
     `notes` tell a person about the versions, one line each."""
 
     site: Path | None
     hash: str
+    python: Path | None = None
     packages: tuple[str, ...] = ()
     provided: Mapping[str, str] = {}
     missing: Mapping[str, str] = {}

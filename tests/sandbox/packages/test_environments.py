@@ -13,9 +13,11 @@ from tests.sandbox.index import Index, serving
 from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.interpreters import installed, own
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
-from xkg.sandbox.packages.environments import UvEnvironments, first_day, newest_of
+from xkg.sandbox.packages.environments import UvEnvironments, newest_of
 from xkg.sandbox.packages.plan import Installing
+from xkg.sandbox.packages.python_choice import first_day
 from xkg.sandbox.runner import Environment, Job, Runner
 
 
@@ -180,11 +182,9 @@ def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnviron
     index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
     environment = environments.make(["alpha", "absent", "source_only", "broken"])
     assert environment.packages == ("alpha==1.0",)
-    assert environment.missing == {
-        "absent": "no package absent in the registry",
-        "broken": "no package no-such-thing in the registry",
-        "source_only": "no wheel for this Python (nothing is built from source)",
-    }
+    assert environment.missing["absent"] == "no package absent in the registry"
+    assert environment.missing["broken"] == "no package no-such-thing in the registry"
+    assert environment.missing["source_only"].startswith("no wheel, and ")
 
 
 def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
@@ -204,6 +204,54 @@ def test_asked_versions_are_honoured_where_they_exist(index: Index, environments
     environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
     assert environment.packages == ("alpha==1.0", "beta==2.0")
     assert environment.missing == {}
+
+
+def test_pins_choose_the_python_that_has_wheels_for_them(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oldest = min(installed(), key=lambda version: int(version[2:]), default="3.7")
+    index.add(
+        "alpha",
+        "1.0",
+        {"alpha.py": "import sys; print(sys.version_info[1])"},
+        tag=f"cp{oldest[0]}{oldest[2:]}-none-any",
+    )
+    index.add("alpha", "2.0", {"alpha.py": ""})
+    index.add("marked", "1.0", {"marked.py": ""})
+    lines = ["alpha==1.0", "marked==9; python_version >= '3.11'"]
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e"), BubblewrapRunner())
+    if program := installed().get(oldest):
+        made = maker.make(["alpha", "marked"], lines)
+        assert made.python == program
+        assert made.packages == ("alpha==1.0", "marked==1.0")
+        assert made.notes == ()
+        job = Job(arguments=("-c", "import alpha"), site=made.site, python=made.python)
+        assert BubblewrapRunner().run(job).output == f"{oldest[2:]}\n"
+        assert maker.again(made.hash) is not None
+    monkeypatch.setattr("xkg.sandbox.packages.environments.installed", dict)
+    made = maker.make(["alpha"], lines)
+    assert (made.python, made.packages) == (None, ("alpha==2.0",))
+    assert any(note.startswith(f"alpha==1.0 needs Python {oldest}, which is not installed: ") for note in made.notes)
+
+
+def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e"), BubblewrapRunner())
+    for version, program in list(installed().items())[:1]:
+        assert maker.make(["alpha"], [f"python=={version}.*", "alpha"]).python == program
+        assert maker.make([], [f"python=={version}.*"]).python == program
+    made = maker.make(["alpha"], ["python>=3.7", "alpha"])
+    assert (made.python, made.packages, made.notes) == (None, ("alpha==1.0",), ())
+    [note] = maker.make(["alpha"], ["python==2.7.*", "alpha"]).notes
+    assert note == f"the repository asks for Python ==2.7.*, which is not here; it gets {own().version}"
+
+
+def test_versions_that_do_not_work_together(index: Index, environments: UvEnvironments) -> None:
+    index.add("torch", "2.0", {"torch.py": ""})
+    for version in ("1.26.4", "2.1.0"):
+        index.add("numpy", version, {"numpy.py": ""})
+    assert environments.make(["torch", "numpy"]).packages == ("numpy==1.26.4", "torch==2.0")
+    assert environments.make(["numpy"]).packages == ("numpy==2.1.0",)
 
 
 def test_a_pre_release_is_installed_only_where_the_repository_pins_it(
@@ -264,7 +312,8 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     assert first is not None
     assert first > "2012"
     assert newest_of("2999-01-01") == "2999-01-01"
-    assert newest_of(first_day()) == first_day() < first
+    begin = first_day(sys.version_info.minor)
+    assert newest_of(begin) == begin < first
     assert newest_of(None) is None
     assert newest_of("yesterday") is None
 
@@ -351,7 +400,9 @@ def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnv
 def test_a_registry_that_never_answers(
     index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("xkg.sandbox.packages.environments._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"})
+    monkeypatch.setattr(
+        "xkg.sandbox.packages.installer_runs._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"}
+    )
     index.add("alpha", "1.0", {"alpha.py": ""})
     index.silent_seconds = 4
     environment = environments.make(["alpha"])

@@ -45,6 +45,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
         ),
     ),
     ("Python 2", re.compile(r"Missing parentheses in call to '(?:print|exec)'|name '(?:xrange|raw_input|unicode)' is")),
+    ("removed API", re.compile(r"No module named '\w+\.|dtype size changed|binary incompatib|_ARRAY_API not found")),
     ("missing package", re.compile(r"ModuleNotFoundError|No module named")),
     (
         "removed API",

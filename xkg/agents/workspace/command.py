@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +22,9 @@ from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox import guest
 from xkg.sandbox.isolation import programs
-from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PACKAGES, PYTHON, SITE, interpreter, python_files
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, python_files
 from xkg.sandbox.isolation.gpus import Gpu
+from xkg.sandbox.isolation.interpreters import at
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.text.unicode import printable_line
@@ -174,15 +174,17 @@ class Commands:
         awaited = {path: groups for path, groups in (awaited or {}).items() if path not in without}
         site = self.environment.site.resolve() if self.environment.site else None
         metadata = own_metadata({path: file.content for path, file in workspace.files.items()})
-        installed = {f"{PACKAGES}/{path}": text for path, text in metadata.items()}
+        python = at(self.environment.python)
+        installed = {f"{python.packages}/{path}": text for path, text in metadata.items()}
         own = [f"{_TREE}/{root}" for root in package_roots(workspace.files)]
         module_path = (*own, *((site,) if site else ()), *module_folders(self._data))
         request = {
             "command": [*_BASH, command],
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, module_path))) | installed,
-            "interpreter": str(interpreter()),
+            "python": python_files("\n".join(map(str, module_path)), python) | installed,
+            "interpreter": str(python.program),
+            "programs": ["python", "python3", f"python{python.version}"],
             "traced": traced,
             "wanted": list(wanted),
             "watched": {path: list(names) for path, names in (watched or {}).items()},
@@ -198,7 +200,7 @@ class Commands:
             update={"seconds": self.limits.seconds + _GRACE_SECONDS, "output_kb": _REPORT_KB}
         )
         program = programs.Program(
-            (str(interpreter()), "-I", "-S", "-c", _guest("run_in_copy")),
+            (str(at(None).program), "-I", "-S", "-c", _guest("run_in_copy")),
             workspace.tree.resolve(),
             limits,
             reads=(
@@ -210,6 +212,7 @@ class Commands:
             devices=self._gpu.nodes if self._gpu else (),
             ends=_ENDS,
             output=leaves,
+            other=python if self.environment.python else None,
             trusted=False,
         )
         if self._runner.name == "container":
@@ -257,11 +260,12 @@ class Commands:
     def _places(self, home: str) -> dict[str, str]:
         """The paths of this machine that a run sees, with what stands for them; `home` is its own."""
         site = self.environment.site.resolve() if self.environment.site else None
+        prefix = at(self.environment.python).prefix
         return {
             **{str(place): f"{HOME}/work/{name}" for name, place in self._data.items()},
             **({str(site): SITE} if site else {}),
             **({home: HOME} if home else {}),
-            **({sys.base_prefix: PYTHON} if sys.base_prefix != "/usr" else {}),
+            **({str(prefix): PYTHON} if prefix != Path("/usr") else {}),
         }
 
     def _hint(self, last: str, command: str) -> str:

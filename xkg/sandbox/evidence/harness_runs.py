@@ -61,7 +61,7 @@ class HarnessRuns:
     ) -> None:
         self._code = code
         self._runner = runner
-        self._site = environment.site
+        self._environment = environment
         self._slots = slots
         self._stopped = stopped
         self._seconds = seconds
@@ -158,7 +158,8 @@ class HarnessRuns:
                         "traced": "yes" if tracing else "",
                         "stack_after": f"{_stack_after(limits):.2f}" if report_stack else "",
                     },
-                    site=self._site,
+                    site=self._environment.site,
+                    python=self._environment.python,
                     limits=limits,
                 )
             )

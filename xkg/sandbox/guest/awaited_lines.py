@@ -5,6 +5,7 @@ looking as soon as a line of each group did, so that the rest of the run goes at
 Where that takes too many steps of the interpreter it gives up, which the first counter says.
 """
 
+import dis
 import json
 import os
 import sys
@@ -50,7 +51,7 @@ def await_lines(request: dict[str, Any]) -> None:
             if path is None:
                 path = files[code.co_filename] = os.path.realpath(code.co_filename)
             awaited = {line for group in waiting.get(path, ()) for line in group}
-            holds = within[code] = bool(awaited) and any(line in awaited for _, _, line in code.co_lines())
+            holds = within[code] = bool(awaited) and any(line in awaited for _, line in dis.findlinestarts(code))
         return each_line if holds else None
 
     def each_line(frame: Any, event: str, argument: Any) -> Any:  # noqa: ARG001

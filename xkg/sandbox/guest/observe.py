@@ -41,7 +41,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
 
     def shape_of(value: Any, depth: int = 0) -> str:
         """A text that is equal for equal values, floats to 9 digits, or 6 of single precision."""
-        if value is None or isinstance(value, bool | int | str | bytes):
+        if value is None or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):
             return number(value, 9)
@@ -52,9 +52,9 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
         if isinstance(value, dict):
             pairs = [(shape_of(k, depth + 1), shape_of(v, depth + 1)) for k, v in list(value.items())[:most_items]]
             return f"{len(value)}{sorted(pairs)}"
-        if isinstance(value, set | frozenset):
+        if isinstance(value, (set, frozenset)):
             return f"{len(value)}{sorted(shape_of(v, depth + 1) for v in list(value)[:most_items])}"
-        if isinstance(value, list | tuple):
+        if isinstance(value, (list, tuple)):
             return f"{len(value)}{[shape_of(v, depth + 1) for v in value[:most_items]]}"
         with contextlib.suppress(Exception):
             return array(value)

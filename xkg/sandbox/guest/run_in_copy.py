@@ -143,7 +143,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
         place.write_text(watcher if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()
-    for name in ("python", "python3", f"python3.{sys.version_info[1]}"):
+    for name in request["programs"]:
         (programs / name).symlink_to(request["interpreter"])
     return programs
 

@@ -14,6 +14,8 @@ closure or module leads to them, and replaced builtins change nothing here.
 Where `stack_after` names seconds, the stack is printed once they have passed: the parent ends the run soon after.
 """
 
+from __future__ import annotations
+
 import ast
 import contextlib
 import faulthandler

@@ -30,6 +30,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     outside_uid,
     python_files,
 )
+from xkg.sandbox.isolation.interpreters import at, own
 from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
 from xkg.sandbox.isolation.watchdog import Streams, kill_tree, prefer_for_oom, watch
 from xkg.sandbox.runner import Job, Limits, Outcome
@@ -53,7 +54,8 @@ class BubblewrapRunner:
             job.limits,
             job.files,
             mounts=() if job.site is None else (Mount(job.site.resolve(), SITE),),
-            python=python_files(None if job.site is None else SITE),
+            python=python_files(None if job.site is None else SITE, at(job.python)),
+            other=at(job.python) if job.python else None,
         )
         return self.confine(confined, command=("python", *job.arguments))
 
@@ -85,7 +87,7 @@ class BubblewrapRunner:
             limits.model_copy(update={"seconds": LASTING_SECONDS}),
             files,
             mounts=() if site is None else (Mount(site.resolve(), SITE),),
-            python=python_files(None if site is None else SITE),
+            python=python_files(None if site is None else SITE, own()),
             lasting=True,
             denied=seccomp.OTHER_PROCESSES,
         )

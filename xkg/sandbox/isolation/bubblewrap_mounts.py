@@ -9,13 +9,12 @@ are hidden, so that only packages of the environment can be imported.
 import itertools
 import math
 import os
-import site
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.isolation.interpreters import Interpreter, own
 from xkg.sandbox.isolation.scratch import relative
 from xkg.sandbox.isolation.seccomp import Denied
 from xkg.sandbox.runner import Limits
@@ -23,8 +22,6 @@ from xkg.sandbox.runner import Limits
 HOME = "/tmp/job"
 SITE = "/site"
 PYTHON = "/python"
-PACKAGES = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
-"""The folder of packages in a run's own environment."""
 NOBODY = 65534
 _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
@@ -65,9 +62,10 @@ class Mount:
 class Confined:
     """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder; `python`
     are files of its `/python`, in which `bin/python` links to the interpreter; `unix_sockets` allows `AF_UNIX`;
-    `keeper` selects the one uid that may own files that remain, `lasting` one that no later job gets; `denied` are more
-    rules for the filter, `devices` nodes to read and write. It is started in `folder`; with `reads_all` it may read of
-    the mounts whatever root may read, though it is not root."""
+    `other` is an interpreter besides our own, and what `bin/python` links to; `keeper` selects the one uid that may own
+    files that remain, `lasting` one that no later job gets; `denied` are more rules for the filter, `devices` nodes to
+    read and write. It is started in `folder`; with `reads_all` it may read of the mounts whatever root may read, though
+    it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -76,6 +74,7 @@ class Confined:
     devices: tuple[Mount, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     python: Mapping[str, str] = field(default_factory=dict)
+    other: Interpreter | None = None
     unix_sockets: bool = False
     keeper: bool = False
     lasting: bool = False
@@ -84,23 +83,17 @@ class Confined:
     reads_all: bool = False
 
 
-def interpreter() -> Path:
-    """The interpreter under this one's virtual environment; its folder `sys.base_prefix` is bound in the sandbox."""
-    named = Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
-    return named if named.exists() else Path(sys.executable).resolve()
-
-
-def python_files(packages: str | None) -> dict[str, str]:
+def python_files(packages: str | None, interpreter: Interpreter) -> dict[str, str]:
     """The files of a virtual environment around `interpreter`, which `bin/python` must link to: with the folder
     `packages` on its module path, after the standard library.
 
     Packages beside the interpreter cannot be imported, and no code of a package runs before a job imports it: an own
     `sitecustomize` precedes theirs, and `.pth` files are read in its own folder alone."""
     return {
-        "pyvenv.cfg": f"home = {interpreter().parent}\ninclude-system-site-packages = false\n",
-        f"{PACKAGES}/packages.pth": f"{packages}\n" if packages else "",
-        f"{PACKAGES}/sitecustomize.py": "",
-        f"{PACKAGES}/usercustomize.py": "",
+        "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
+        f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
+        f"{interpreter.packages}/sitecustomize.py": "",
+        f"{interpreter.packages}/usercustomize.py": "",
     }
 
 
@@ -197,7 +190,6 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     for name, value in {**QUIET, **confined.variables}.items():
         plan.add("--setenv", name, value)
 
-    prefix = Path(sys.base_prefix)
     for folder in ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/etc/alternatives", "/etc/ld.so.cache"):
         if Path(folder).exists():
             plan.bind(Path(folder), folder)
@@ -206,12 +198,14 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
             plan.add("--symlink", str(Path(folder).readlink()), folder)
         elif Path(folder).exists():
             plan.bind(Path(folder), folder)
-    if prefix != Path("/usr"):
-        plan.bind(prefix, str(prefix))
-    for folder in site.getsitepackages([sys.base_prefix]):
-        if Path(folder).is_dir() and (prefix != Path("/usr") or folder.startswith("/usr/lib/")):
-            plan.memory(folder, 4096, "0755")
-            plan.freeze(folder)
+    for interpreter in (own(), *((confined.other,) if confined.other else ())):
+        in_usr = interpreter.prefix == Path("/usr")
+        if not in_usr:
+            plan.bind(interpreter.prefix, str(interpreter.prefix))
+        for hidden in interpreter.hidden:
+            if hidden.is_dir() and (not in_usr or hidden.is_relative_to("/usr/lib")):
+                plan.memory(str(hidden), 4096, "0755")
+                plan.freeze(str(hidden))
     plan.add("--proc", "/proc", "--dev", "/dev")
     plan.memory("/dev/shm", _SHARED_MEMORY)
     for device in confined.devices:
@@ -228,7 +222,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
     for name, content in confined.python.items():
         plan.text(f"{PYTHON}/{name}", content)
     if confined.python:
-        plan.link(interpreter(), f"{PYTHON}/bin/python")
+        plan.link((confined.other or own()).program, f"{PYTHON}/bin/python")
     plan.add("--perms", "0777", "--dir", HOME)
     for name, content in confined.files.items():
         plan.text(f"{HOME}/{relative(name)}", content, "0666")

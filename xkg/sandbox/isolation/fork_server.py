@@ -6,7 +6,7 @@ its own, one at a time; afterwards its processes are killed and the scratch fold
 sandbox, since nothing inside may create new ones: the Landlock domain separates jobs that share one in turn.
 
 Where this is not possible (a kernel before 6.12, modules that start threads or share memory, arguments other than a
-script or `-c`), each job runs in a sandbox of its own.
+script or `-c`, another interpreter than ours), each job runs in a sandbox of its own.
 """
 
 import contextlib
@@ -246,7 +246,7 @@ class _Process:
 
 
 def _can_be_forked(job: Job) -> bool:
-    if landlock.version() < landlock.SCOPES_FROM or not job.arguments:
+    if landlock.version() < landlock.SCOPES_FROM or not job.arguments or job.python is not None:
         return False
     first = job.arguments[0]
     try:

@@ -11,7 +11,6 @@ kernels signals and truncation.
 import contextlib
 import json
 import os
-import site
 import subprocess
 import sys
 import tempfile
@@ -32,11 +31,11 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     QUIET,
     Confined,
     holds,
-    interpreter,
     kernel_limits,
     python_files,
     unused_uid,
 )
+from xkg.sandbox.isolation.interpreters import Interpreter, at, own
 from xkg.sandbox.isolation.scratch import fill, remove
 from xkg.sandbox.isolation.seccomp import Denied
 from xkg.sandbox.isolation.session import LASTING_SECONDS, PLACES, Opened
@@ -120,7 +119,7 @@ class LandlockRunner:
 
     def run(self, job: Job) -> Outcome:
         _check(job.arguments)
-        started = _start(job.arguments, job.files, job.site, job.limits)
+        started = _start(job.arguments, job.files, job.site, job.limits, python=job.python)
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
@@ -191,7 +190,12 @@ class _Started:
 
 
 def _start(
-    arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, *passed: int
+    arguments: tuple[str, ...],
+    files: Mapping[str, str],
+    site: Path | None,
+    limits: Limits,
+    *passed: int,
+    python: Path | None = None,
 ) -> _Started:
     abi = _abi()
     uid = _uid(lasting=bool(passed))
@@ -201,22 +205,23 @@ def _start(
         room.chmod(0o755)
         for name in ("job", "tmp", "python/bin"):
             (room / name).mkdir(parents=True)
-        fill(room / "python", python_files(None if site is None else str(site.resolve())))
-        (room / "python/bin/python").symlink_to(interpreter())
+        interpreter = at(python)
+        fill(room / "python", python_files(None if site is None else str(site.resolve()), interpreter))
+        (room / "python/bin/python").symlink_to(interpreter.program)
         fill(room / "job", files, uid)
         fill(room / "tmp", {}, uid)
         command = [str(room / "python/bin/python")]
         for argument in arguments:
             command += places if argument == PLACES else (argument,)
         packages = None if site is None else site.resolve()
-        needed = [room, Path(sys.base_prefix), *([packages] if packages else [])]
+        needed = [room, interpreter.prefix, *([packages] if packages else [])]
         variables = {"HOME": places[0], "TMPDIR": places[1]}
         plan = _Plan(
             command,
             places[0],
             QUIET | variables,
             limits,
-            (*_paths(room), *([(str(packages), RUN)] if packages else ())),
+            (*_paths(room, interpreter), *([(str(packages), RUN)] if packages else ())),
             seccomp.program(unix_sockets=False, more=(*_SOCKETS, *_denied(abi, ordinary=uid is None))),
             abi,
             uid,
@@ -230,6 +235,7 @@ def _start(
 
 def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _Started:
     abi = _abi()
+    interpreters = (own(), *((confined.other,) if confined.other else ()))
     room = Path(tempfile.mkdtemp(prefix="xkg-job-"))
     try:
         room.chmod(0o755)
@@ -238,7 +244,7 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
             if uid is not None and not holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
                 uid = None
             closed = uid is not None and _closed(
-                [room, Path(sys.base_prefix), *(mount.source for mount in confined.mounts)]
+                [room, *(each.prefix for each in interpreters), *(mount.source for mount in confined.mounts)]
             )
         except SandboxUnavailableError:
             uid, closed = None, False
@@ -257,7 +263,7 @@ def _start_confined(confined: Confined, streams: Streams, port: int | None) -> _
             confined.folder,
             QUIET | {"HOME": str(room / "job"), "TMPDIR": str(room / "tmp")} | dict(confined.variables),
             confined.limits,
-            (*_paths(room), *reached),
+            (*_paths(room, *interpreters[1:]), *reached),
             seccomp.program(unix_sockets=False, more=(*denied, *_denied(abi, ordinary=uid is None))),
             abi,
             uid,
@@ -290,7 +296,7 @@ def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams |
     leash, leash_end = os.pipe()
     try:
         process = subprocess.Popen(
-            (str(interpreter()), "-I", "-S", str(_LAUNCH)),
+            (str(own().program), "-I", "-S", str(_LAUNCH)),
             stdin=subprocess.PIPE,
             stdout=streams.stdout if streams else subprocess.PIPE,
             stderr=subprocess.PIPE if streams else subprocess.STDOUT,
@@ -302,7 +308,7 @@ def _launch(plan: _Plan, room: Path, passed: tuple[int, ...], streams: Streams |
     except OSError as error:
         os.close(leash_end)
         os.close(reports)
-        raise SandboxUnavailableError(f"the interpreter {interpreter()} cannot be started ({error})") from error
+        raise SandboxUnavailableError(f"the interpreter {own().program} cannot be started ({error})") from error
     finally:
         os.close(status)
         os.close(leash)
@@ -370,13 +376,12 @@ def _processes(limits: Limits, uid: int | None) -> int:
     return mine + 4 * limits.processes
 
 
-def _paths(room: Path) -> Iterator[tuple[str, int]]:
+def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
     """Paths and the rights to them."""
-    prefix = Path(sys.base_prefix)
-    hidden = [Path(folder).resolve() for folder in site.getsitepackages([sys.base_prefix])]
-    for folder in {Path(place).resolve() for place in _SYSTEM} | (
-        {prefix.resolve()} if prefix != Path("/usr") else set()
-    ):
+    interpreters = (own(), *others)
+    hidden = [folder.resolve() for interpreter in interpreters for folder in interpreter.hidden]
+    prefixes = {interpreter.prefix.resolve() for interpreter in interpreters if interpreter.prefix != Path("/usr")}
+    for folder in {Path(place).resolve() for place in _SYSTEM} | prefixes:
         yield from _all_but(folder, hidden)
     yield from _OPEN
     yield str(room / "python"), RUN

@@ -33,11 +33,11 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     Confined,
     Mount,
     holds,
-    interpreter,
     kernel_limits,
     unused_uid,
 )
 from xkg.sandbox.isolation.host_proxy import proxy_port, registry_socket
+from xkg.sandbox.isolation.interpreters import Interpreter, own
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.watchdog import Ended, Streams, Watched
@@ -63,6 +63,7 @@ class Program:
     nodes `devices`. `host` is the one
     (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic. `ends`: only so many bytes
     from the start and from the end of its output are needed, None for all of it; all of it stays in the file `output`.
+    `other` is an interpreter that it may start besides our own.
     A command that is not `trusted` itself has no right besides those of its files' modes."""
 
     command: tuple[str, ...]
@@ -76,6 +77,7 @@ class Program:
     max_bytes: int = 0
     ends: int | None = None
     output: Path | None = None
+    other: Interpreter | None = None
     trusted: bool = True
 
     @property
@@ -185,6 +187,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         devices=program.devices,
         variables=program.variables,
         folder=_FOLDER,
+        other=program.other,
         reads_all=program.reads_all,
         keeper=bool(program.writes),
     )
@@ -192,7 +195,7 @@ def _under_bubblewrap(program: Program, streams: Streams, way: _Way) -> Outcome:
         script = f"{HOME}/forward.py"
         confined = replace(
             confined,
-            command=(str(interpreter()), "-I", "-S", script, _SOCKET, *program.command),
+            command=(str(own().program), "-I", "-S", script, _SOCKET, *program.command),
             files={"forward.py": Path(forward.__file__).read_text()},
             mounts=(*mounts, Mount(way, _SOCKET)),
             unix_sockets=True,
@@ -211,6 +214,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
         devices=program.devices,
         variables={**program.variables, **_proxied(port)},
         folder=str(program.folder),
+        other=program.other,
         reads_all=program.reads_all,
         keeper=bool(program.writes),
     )

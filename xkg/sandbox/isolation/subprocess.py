@@ -11,7 +11,8 @@ import tempfile
 from pathlib import Path
 
 from xkg.errors import InputError
-from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, interpreter
+from xkg.sandbox.isolation.bubblewrap_mounts import QUIET
+from xkg.sandbox.isolation.interpreters import at
 from xkg.sandbox.isolation.scratch import fill
 from xkg.sandbox.isolation.watchdog import kill_tree, watch
 from xkg.sandbox.runner import Job, Outcome
@@ -32,7 +33,7 @@ class UnsafeSubprocessRunner:
                 variables["PYTHONPATH"] = str(job.site.resolve())
             try:
                 process = subprocess.Popen(
-                    (str(interpreter()), *job.arguments),
+                    (str(at(job.python).program), *job.arguments),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

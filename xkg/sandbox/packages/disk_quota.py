@@ -56,9 +56,9 @@ def in_use(environment: Environment) -> Iterator[None]:
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes uv's cache and unpacked wheels that no environment has, then the least recently requested environments
-    with theirs, until the rest fits in `keep_mb`. Environments in use stay, and those requested within the last ten
-    minutes, which may be about to be used. Returns the removed hashes."""
+    """Removes uv's cache, built wheels and unpacked wheels that no environment has, then the least recently requested
+    environments with theirs, until the rest fits in `keep_mb`. Environments in use stay, and those requested within the
+    last ten minutes, which may be about to be used. Returns the removed hashes."""
     homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
     homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
@@ -75,11 +75,12 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 
 def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
-    """Removes uv's cache and wheels that no environment has, oldest first, as far as needed. Returns the bytes that
-    remain."""
+    """Removes uv's cache, built wheels and wheels that no environment has, oldest first, as far as needed. Returns the
+    bytes that remain."""
     total = _size(folder)
     if total > keep_mb << 20:
-        shutil.rmtree(folder / "making" / "cache", ignore_errors=True)  # it has links to all wheels
+        for remade in ("making/cache", "built"):  # the cache has links to all wheels
+            shutil.rmtree(folder / remade, ignore_errors=True)
         total = _size(folder)
     for wheel in sorted((folder / "making" / "wheels").glob("*"), key=lambda wheel: wheel.stat().st_mtime):
         if total > keep_mb << 20 and not _linked(wheel):

@@ -2,13 +2,15 @@
 
 `installer` runs there with uv; the sandbox has no network but a socket to `host_proxy`, which connects to the package
 index alone. Only wheels are installed, no code of theirs is run, and a wheel's size and top-level names are read from
-its list of files before it is downloaded. `host_proxy` bounds downloads, the kernel a single file; a wheel with false
+its list of files before it is downloaded. What has no wheel is built in a sandbox of its own, which has no network and
+no folder of ours (`source_builds`). `host_proxy` bounds downloads, the kernel a single file; a wheel with false
 sizes can still fill the disk up to what uv unpacks in ten minutes. Without a sandbox (`unsafe-subprocess`) the same
 installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
     folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
+    folder/built/<key>/          the wheel of a source distribution, or why its build failed
     folder/making/               uv's cache, unpacked wheels, and sets under construction
 
 All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
@@ -20,49 +22,38 @@ import functools
 import hashlib
 import json
 import os
-import platform
 import re
-import shutil
-import ssl
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from pydantic import ValidationError
 
 from xkg.config import EnvironmentSettings
-from xkg.errors import PackagesError
-from xkg.files import file_lock, read_regular, user_cache_folder, write_whole
-from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, interpreter, outside_uid
-from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
-from xkg.sandbox.isolation.gpus import nvidia_gpus
-from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reachable, registry_socket
-from xkg.sandbox.isolation.scratch import fill
-from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.errors import PackagesError, SandboxUnavailableError
+from xkg.files import file_lock, user_cache_folder, write_whole
+from xkg.sandbox.isolation.bubblewrap_mounts import Confined
+from xkg.sandbox.isolation.container import IMAGE_PYTHON, ContainerRunner
+from xkg.sandbox.isolation.host_proxy import configured_index
+from xkg.sandbox.isolation.interpreters import Interpreter, at, download, installed, own
+from xkg.sandbox.packages import python_choice
 from xkg.sandbox.packages.disk_quota import Quota, prune, quota
 from xkg.sandbox.packages.distributions import distribution_of
+from xkg.sandbox.packages.installer_runs import BUILT, InstallerRuns
 from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
 from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
+from xkg.sandbox.packages.source_builds import FailedBuild
+from xkg.sandbox.packages.source_wheels import SourceWheels
 from xkg.sandbox.runner import Environment, Limits, Runner
 
-_SECONDS = 600
-_MOST_ANSWERED = 16 << 20
-# uv retries once, and waits so many seconds for data.
-_PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
-_NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run inside, found as a package without `__init__`, so that they need nothing else of xkg.
-_SENT = tuple("guest/forward packages/installer packages/toml_text packages/wheel_exports packages/wheels".split())
-_START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
-_INSTALLER = ("-I", "-c", _START, "request.json")
-_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+_MOST_ROUNDS = 4
+"""Of builds from source: what is built may need more of that kind."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
@@ -70,12 +61,37 @@ def environments_folder(settings: EnvironmentSettings) -> Path:
     return settings.folder or user_cache_folder() / "environments"
 
 
+@dataclass(frozen=True)
+class _Request:
+    """What an environment is made for. Requirement lines are those `declared`, then `lines`; `versions` are those of
+    Python. Packages are of the day `written`, or a later one that suits the interpreter if it is not `exact`."""
+
+    names: Mapping[str, tuple[str, ...]]
+    lines: tuple[str, ...]
+    declared: tuple[str, ...]
+    written: str | None
+    versions: SpecifierSet = field(default_factory=SpecifierSet)
+    exact: bool = False
+
+    def hints(self, interpreter: Interpreter) -> dict[str, str]:
+        """The lines that hold for an interpreter, by package."""
+        hints = version_hints(self.declared, interpreter.full) | version_hints(self.lines, interpreter.full)
+        hints.pop(python_choice.PYTHON, None)
+        return hints
+
+    def newest(self, interpreter: Interpreter) -> str | None:
+        return self.written if self.exact else newest_of(self.written, interpreter)
+
+
 class UvEnvironments:
     """Makes environments with uv. An `EnvironmentMaker`. `notify` is told what is installed, and how much of it is
     downloaded.
 
+    The interpreter is the one that runs xkg, if the repository does not ask for another and its pins have wheels for
+    that; else one that is installed and fits better. What has no wheel for any is built from source.
+
     Versions that the requirements do not name are those of the day on which the code was written, or of the time when
-    this Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. Where that gives fewer
+    its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. Where that gives fewer
     packages, the newest are used.
 
     `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
@@ -88,9 +104,8 @@ class UvEnvironments:
     ) -> None:
         self._folder = environments_folder(settings).absolute()
         self._settings = settings
-        self._notify = notify
-        self._sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
-        self._contained = not isinstance(runner, UnsafeSubprocessRunner)
+        self._runs = InstallerRuns(self._folder, settings, runner, notify)
+        self._sources = SourceWheels(self._runs, self._tools, notify)
 
     def make(
         self,
@@ -102,16 +117,15 @@ class UvEnvironments:
         used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
         names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
         stated = version_hints(declared)
-        hints = stated | version_hints(requirements)
+        versions = python_choice.asked(version_hints([*declared, *requirements]).get(python_choice.PYTHON))
         if not names and not stated:
-            return Environment(site=None, hash=set_hash(()))
+            interpreter, _ = self._first(versions)
+            return _empty(interpreter)
         if self._settings.max_mb == 0:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
         try:
-            environment = self._cached_or_new(
-                names, hints, newest_of(written), [name for name in sorted(stated) if not is_cuda(name)]
-            )
+            environment = self._cached_or_new(_Request(names, tuple(requirements), tuple(declared), written, versions))
         except OSError as error:
             raise PackagesError(
                 f"cannot write packages to {self._folder}: {error.strerror or error}; free space or rights are needed"
@@ -126,16 +140,6 @@ class UvEnvironments:
         notes = (f"left out: {cuda} (toolkits and drivers for CUDA are not installed)",) if cuda else ()
         return environment.model_copy(update={"missing": missing, "notes": (*environment.notes, *notes)})
 
-    @functools.cached_property
-    def _python(self) -> str:
-        """Of the interpreter that code will run on."""
-        if not isinstance(self._sandbox, ContainerRunner):
-            return _python()
-        outcome = self._sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
-        if not outcome.ok:
-            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): make it anew")
-        return f"container {outcome.output.strip()}"
-
     def again(self, digest: str) -> Environment | None:
         if not re.fullmatch(r"[0-9a-f]{16}", digest):
             return None
@@ -144,19 +148,54 @@ class UvEnvironments:
             with self._locked():
                 environment = self._installed(plan, (limits := quota(self._folder, self._settings)))
                 prune(self._folder, limits.total)
-        except (OSError, ValueError):
+        except (OSError, ValueError, SandboxUnavailableError):
             return None
         return environment if environment.hash == digest else None
 
-    def _cached_or_new(
-        self,
-        names: Mapping[str, tuple[str, ...]],
-        hints: Mapping[str, str],
-        newest: str | None,
-        declared: Sequence[str],
-    ) -> Environment:
-        index, cpu = configured_index(), self._cpu_index()
-        question = json.dumps([names, sorted(hints.items()), newest, self._python, sorted(index.hosts), cpu, declared])
+    @functools.cached_property
+    def _in_image(self) -> str | None:
+        """The tag of the interpreter in the image for containers, which have no other."""
+        if not isinstance(self._runs.sandbox, ContainerRunner):
+            return None
+        outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
+        if not outcome.ok:
+            raise PackagesError(f"the image's interpreter does not run ({outcome.output.strip()[-200:]}): make it anew")
+        return f"container {outcome.output.strip()}"
+
+    def _tag(self, interpreter: Interpreter) -> str:
+        return self._in_image or interpreter.tag
+
+    def _others(self) -> Mapping[str, Path]:
+        """Other interpreters that code can run on here, by version."""
+        return {} if self._in_image else installed()
+
+    def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
+        """The interpreter that a repository asks for, else the nearest, and a note if it is another."""
+        if versions.contains(own().full) or self._in_image:
+            return own(), ()
+        if self._settings.python_downloads and not python_choice.allowed(self._others(), versions):
+            for version in python_choice.allowed(python_choice.VERSIONS, versions)[:1]:
+                download(version)
+        known = {**self._others(), own().version: None}
+        chosen = python_choice.nearest(versions, known) or own().version
+        notes: tuple[str, ...] = ()
+        if not python_choice.allowed([chosen], versions):
+            fitting = python_choice.allowed(python_choice.VERSIONS, versions)
+            remedy = f": {python_choice.install(fitting[0])}" if fitting else ""
+            notes = (f"the repository asks for Python {versions}, which is not here; it gets {chosen}{remedy}",)
+        return at(known[chosen]), notes
+
+    def _cached_or_new(self, request: _Request) -> Environment:
+        index, cpu = configured_index(), self._runs.cpu_index()
+        marked = [line for line in (*request.lines, *request.declared) if ";" in line]
+        packages = (
+            request.names,
+            sorted(request.hints(own()).items()),
+            marked,
+            sorted(version_hints(request.declared)),
+        )
+        pythons = (str(request.versions), self._tag(own()), sorted(self._others()))
+        question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
         if known is not None:
@@ -166,9 +205,12 @@ class UvEnvironments:
             if known is not None:
                 return known
             limits = quota(self._folder, self._settings)
-            plan = self._plan(names, hints, newest, limits, declared)
+            interpreter, notes = self._first(request.versions)
+            plan = self._best_plan(request, interpreter, limits)
             environment = self._installed(plan, limits)
-            environment = environment.model_copy(update={"notes": _version_notes(environment, plan, hints, newest)})
+            used = at(plan.python)
+            notes += _version_notes(environment, plan, request.hints(used), request.newest(used))
+            environment = environment.model_copy(update={"notes": notes})
             if not environment.incomplete:
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
             prune(self._folder, limits.total)
@@ -187,14 +229,63 @@ class UvEnvironments:
         os.utime(site.parent)
         return environment.model_copy(update={"site": site})
 
+    def _best_plan(self, request: _Request, interpreter: Interpreter, limits: Quota) -> Plan:
+        """The plan for an interpreter, or for another that has more wheels of the versions that are asked for; with
+        what is built from source."""
+        plan = self._plan(request, interpreter, limits)
+        for other in self._with_more_wheels(request, plan):
+            if _lacks(alternative := self._plan(request, other, limits), request) < _lacks(plan, request):
+                plan = alternative
+                break
+        hints = request.hints(at(plan.python))
+        built: list[str] = []
+        failed: dict[str, str] = {}
+        tried: set[str] = set()
+        for _ in range(_MOST_ROUNDS):
+            present = {wheel.name for wheel in plan.wheels}
+            needed = [o.source for o in plan.offers if o.source and not (o.pythons and o.source.name in present)]
+            sources = {source.name: source for source in reversed(needed) if source.pin not in tried}
+            # Another project may have the name of a module that the repository takes from a package it names.
+            named = [source for source in sources.values() if source.name in hints] or list(sources.values())
+            for source in named:
+                tried.add(source.pin)
+                try:
+                    folder = self._sources.folder(source, [w.pin for w in plan.wheels], at(plan.python), limits)
+                    built.append(f"{BUILT}/{folder}")
+                except FailedBuild as error:
+                    failed[source.name] = str(error)
+            if not named:
+                break
+            plan = self._plan(request, at(plan.python), limits, built, failed)
+        return plan
+
+    def _with_more_wheels(self, request: _Request, plan: Plan) -> Iterator[Interpreter]:
+        here = self._others()
+        versions = python_choice.allowed(here, request.versions) or list(here)
+        wanted = python_choice.with_most_wheels(plan.offers, python_choice.VERSIONS)
+        may_download = self._settings.python_downloads and not self._in_image
+        if may_download and wanted and wanted[0] not in here and (program := download(wanted[0])):
+            yield at(program)
+        for version in python_choice.with_most_wheels(plan.offers, versions)[:1]:
+            yield at(here[version])
+
+    def _tools(self, lines: Sequence[str], day: str, interpreter: Interpreter) -> Environment:
+        """The packages that build one from source."""
+        if not lines:
+            return _empty(interpreter)
+        request = _Request({}, (), tuple(lines), day or None, exact=True)
+        limits = quota(self._folder, self._settings)
+        return self._installed(self._plan(request, interpreter, limits), limits)
+
     def _plan(
         self,
-        names: Mapping[str, tuple[str, ...]],
-        hints: Mapping[str, str],
-        newest: str | None,
+        request: _Request,
+        interpreter: Interpreter,
         limits: Quota,
-        declared: Sequence[str],
+        built: Sequence[str] = (),
+        failed: Mapping[str, str] | None = None,
     ) -> Plan:
+        names, hints = request.names, request.hints(interpreter)
         missing = {name: "not the name of a package" for name in names if not re.fullmatch(r"[A-Za-z]\w*", name, re.A)}
         wanted = []
         for name, used in names.items():
@@ -202,36 +293,46 @@ class UvEnvironments:
                 known = distribution_of(name)
                 distribution = canonicalize_name(known or name)
                 wanted.append((name, distribution, known is None and distribution not in hints, used))
+        stated = version_hints(request.declared, interpreter.full)
         query = {
             "mode": "plan",
             "wanted": wanted,
             "hints": hints,
-            "declared": declared,
-            "newest": newest,
+            "declared": [name for name in sorted(stated) if name in hints and not is_cuda(name)],
+            "newest": request.newest(interpreter),
             "max_mb": limits.one,
             "limited_by": limits.source,
-            "cpu": self._cpu_index(),
+            "cpu": self._runs.cpu_index(),
+            "pythons": [version for version in python_choice.VERSIONS if version != interpreter.version],
+            "built": built,
+            "failed": failed or {},
         }
-        answer, trouble = self._run(query, limits)
+        answer, trouble = self._runs.run(query, limits, interpreter)
         try:
             plan = Plan.model_validate(answer)
         except ValidationError:
             return Plan(wheels=(), missing=dict.fromkeys(names, trouble), incomplete=True)
-        return plan.model_copy(update={"missing": missing | plan.missing})
+        python = None if interpreter == own() else interpreter.program
+        return plan.model_copy(update={"missing": missing | plan.missing, "python": python})
 
     def _installed(self, plan: Plan, limits: Quota) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
-        digest = set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._python)
+        interpreter = at(plan.python)
+        digest = set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(interpreter))
+        environment = Environment(
+            site=None, hash=digest, python=plan.python, missing=plan.missing, incomplete=plan.incomplete
+        )
         if not plan.wheels:
-            return Environment(site=None, hash=digest, missing=plan.missing, incomplete=plan.incomplete)
+            return environment
         home = self._folder / digest
         if not (home / "site").is_dir():
-            making = self._making()
-            wheels = {self._key(wheel): wheel for wheel in plan.wheels}
+            making = self._runs.making
+            wheels = {self._key(wheel, interpreter): wheel for wheel in plan.wheels}
             new = [wheel for key, wheel in wheels.items() if not (making / "wheels" / key).is_dir()]
-            answer, trouble = self._run(
+            answer, trouble = self._runs.run(
                 {"mode": "install", "wheels": [(key, wheel.line) for key, wheel in wheels.items()]},
                 limits,
+                interpreter,
                 Installing.of(plan, new) if new else None,
             )
             with contextlib.suppress(ValidationError):
@@ -241,145 +342,37 @@ class UvEnvironments:
                 trouble = f"takes {size:,.0f} MB on disk, limit is {limits.one:,} MB ({limits.source})"
             if trouble:
                 why = {pin.partition("==")[0]: f"not installed: {trouble}" for pin in pins}
-                return Environment(site=None, hash=set_hash(()), missing=why | dict(plan.missing), incomplete=True)
+                return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
             _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
-        return Environment(
-            site=home / "site",
-            hash=digest,
-            packages=pins,
-            provided={name: pin for name, pin in plan.provided.items() if pin in pins},
-            missing=plan.missing,
-            incomplete=plan.incomplete,
-        )
+        provided = {name: pin for name, pin in plan.provided.items() if pin in pins}
+        return environment.model_copy(update={"site": home / "site", "packages": pins, "provided": provided})
 
-    def _key(self, wheel: Locked) -> str:
+    def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
         """Of the wheel, unpacked and compiled for this interpreter, in the store."""
-        return hashlib.sha256(f"{self._python} {wheel.pin} {wheel.sha256 or wheel.url}".encode()).hexdigest()[:32]
-
-    def _cpu_index(self) -> str | None:
-        """The index of PyTorch's builds for CPUs, if it is to be used and can be reached."""
-        url: str | None = self._settings.cpu_index
-        if url in ("auto", "none"):
-            url = PYTORCH_CPU if url == "auto" and configured_index().public else None
-        return url if url and not nvidia_gpus() and reachable(url) else None
-
-    def _making(self) -> Path:
-        return self._folder / "making"
-
-    def _run(self, query: dict[str, Any], limits: Quota, installing: Installing | None = None) -> tuple[Any, str]:
-        """The installer's answer, and the reason where there is none."""
-        if self._contained and self._sandbox is None:
-            return None, "packages can be installed in bubblewrap and containers only"
-        if isinstance(self._sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
-            return None, "packages can be installed in containers on Linux only, where they reach the index alone"
-        making = self._making()
-        keeper = outside_uid(keeper=True) if self._sandbox else None
-        owner = os.getuid() if keeper is None else keeper
-        if making.exists() and making.stat().st_uid != owner:
-            shutil.rmtree(making)
-        work, unpacking = making / "work", making / "unpacking"
-        for folder in (work, unpacking):
-            shutil.rmtree(folder, ignore_errors=True)
-        for folder in (making, work, unpacking, making / "wheels", making / "cache"):
-            folder.mkdir(exist_ok=True)
-            os.chown(folder, owner, owner if os.getuid() == 0 else -1)
-        answer = making / "work/answer.json"
-        if installing is not None:
-            self._notify(installing)
-        ended = self._confined(query, limits, keeper, installing) if self._sandbox else self._plain(query)
-        if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
-            shutil.rmtree(making, ignore_errors=True)
-            return None, "the installation left something else than its folder"
-        try:
-            return json.loads(read_regular(answer, _MOST_ANSWERED, links=False)), ended
-        except (OSError, ValueError):
-            return None, ended
-        finally:
-            with contextlib.suppress(OSError):
-                answer.unlink(missing_ok=True)
-
-    def _confined(self, query: dict[str, Any], limits: Quota, keeper: int | None, installing: Installing | None) -> str:
-        index, cpu = configured_index(), self._cpu_index()
-        if cpu:
-            index = index.with_index(cpu)
-        certificates = ssl.get_default_verify_paths().cafile
-        variables = dict(index.variables) | _PATIENCE
-        mounts = [Mount(self._making(), _MAKE, writable=True)]
-        if certificates:
-            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
-            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
-        received = self._progress(installing) if installing else None
-        with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
-            confined = Confined(
-                command=(str(interpreter()), *_INSTALLER),
-                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=512),
-                files={**_installer(), "request.json": json.dumps(_request(query, _UV, _SOCKET, _MAKE))},
-                mounts=(*mounts, Mount(socket, _SOCKET)),
-                variables=variables,
-                unix_sockets=True,
-                keeper=True,
-            )
-            if isinstance(self._sandbox, ContainerRunner):
-                request = json.dumps(_request(query, IMAGE_UV, _SOCKET, _MAKE))
-                inside = replace(
-                    confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
-                )
-                outcome = self._sandbox.confine(inside, user=owner_in_container(keeper))
-            else:
-                assert self._sandbox is not None
-                outcome = self._sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(_uv(), _UV))))
-        return _trouble(outcome.ended, outcome.output)
-
-    def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Notifies of each twentieth of a download; `received` is the number of bytes so far."""
-        step = max(1, installing.total_mb // 20)
-        told = 0
-
-        def received(amount: int) -> None:
-            nonlocal told
-            if (done := min(amount >> 20, installing.total_mb)) >= told + step:
-                told = done
-                self._notify(installing.model_copy(update={"done_mb": done}))
-
-        return received
-
-    def _plain(self, query: dict[str, Any]) -> str:
-        making = self._making()
-        request = _request(query, str(_uv()), None, str(making))
-        fill(making, {**_installer(), "request.json": json.dumps(request)})
-        variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
-        variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
-        variables |= configured_index().variables
-        command = (str(interpreter()), *_INSTALLER)
-        try:
-            ran = subprocess.run(
-                command, cwd=making, env=variables, capture_output=True, text=True, timeout=3 * _SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return _trouble("timeout", "")
-        return _trouble("exited", ran.stderr)
+        text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
 
     def _locked(self) -> AbstractContextManager[bool]:
         self._folder.mkdir(parents=True, exist_ok=True)
         return file_lock(self._folder / ".lock")
 
 
-def _seconds(installing: Installing | None) -> int:
-    """Time for an installation, by slow networks too: a second for each megabyte more."""
-    return _SECONDS + (installing.total_mb if installing else 0)
+def _empty(interpreter: Interpreter) -> Environment:
+    python = None if interpreter == own() else interpreter.program
+    return Environment(site=None, hash=set_hash((), interpreter.tag), python=python)
 
 
-def _request(query: dict[str, Any], uv: str, socket: str | None, making: str) -> dict[str, Any]:
-    work = f"{making}/work"
-    paths = {"cache": f"{making}/cache", "answer": f"{work}/answer.json", "target": f"{work}/site"}
-    paths |= {"store": f"{making}/wheels", "unpacking": f"{making}/unpacking"}
-    return query | paths | {"uv": uv, "socket": socket}
+def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
+    """How many imports a plan lacks, and how many versions that are asked for."""
+    pins = [wheel.pin for wheel in plan.wheels]
+    others = list(version_differences(request.hints(at(plan.python)), pins))
+    return len(plan.missing), len(others) + len(plan.left_out)
 
 
 def set_hash(wheels: Sequence[str] | Iterator[str], python: str | None = None) -> str:
     """The id of a resolved set on an interpreter, by default this one: 16 hex digits."""
-    return hashlib.sha256("\n".join([python or _python(), *sorted(wheels)]).encode()).hexdigest()[:16]
+    return hashlib.sha256("\n".join([python or own().tag, *sorted(wheels)]).encode()).hexdigest()[:16]
 
 
 def _version_notes(
@@ -391,36 +384,23 @@ def _version_notes(
     if others := sorted(version_differences(hints, environment.packages)):
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
+    notes += python_choice.where_wheels_are(plan.offers, at(plan.python).version)
     notes += [f"{name}, which the repository declares, is not installed: {why}" for name, why in plan.left_out.items()]
     return tuple(notes)
 
 
-def newest_of(written: str | None) -> str | None:
-    """The last day whose packages suit code of the day `written`: that day, or, for code older than this Python, half a
-    year after its release, by when most packages had wheels for it. None where the day is not known."""
+def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
+    """The last day whose packages suit code of the day `written`: that day, or, for code older than its Python, by
+    default this one, half a year after its release, by when most packages had wheels for it. None where the day is not
+    known."""
+    interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")
     except ValueError:
         return None
-    if day >= _first_day():
+    if day.isoformat() >= python_choice.first_day(interpreter.minor):
         return day.isoformat()
-    return date(2012 + sys.version_info.minor, 4, 1).isoformat()
-
-
-def first_day() -> str:
-    """The day by which the packages of numerics had wheels for this Python: those of that day have removed least of
-    what older code calls."""
-    return _first_day().isoformat()
-
-
-def _first_day() -> date:
-    # Python 3.9 and later come out every October (PEP 602).
-    return date(2011 + sys.version_info.minor, 12, 1)
-
-
-def _is_folder(place: Path) -> bool:
-    """Whether this is a folder, and not a link to one."""
-    return place.is_dir() and not place.is_symlink()
+    return date(2012 + interpreter.minor, 4, 1).isoformat()
 
 
 def _readable(folder: Path) -> int:
@@ -440,27 +420,3 @@ def _readable(folder: Path) -> int:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(exist_ok=True)
     write_whole(path, text.encode())
-
-
-def _trouble(ended: str, output: str) -> str:
-    if ended != "exited":
-        return f"the installation was stopped ({ended})"
-    lines = output.strip().splitlines()
-    return f"the installation failed ({lines[-1][:200]})" if lines else "the installation failed"
-
-
-def _python() -> str:
-    return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
-
-
-@functools.cache
-def _uv() -> Path:
-    import uv
-
-    return Path(uv.find_uv_bin()).resolve()
-
-
-@functools.cache
-def _installer() -> dict[str, str]:
-    sandbox = Path(__file__).parents[1]
-    return {f"xkg/sandbox/{name}.py": (sandbox / f"{name}.py").read_text() for name in _SENT}

@@ -3,9 +3,10 @@ before they are downloaded, and installs them. No code of a package is run.
 
     python -c 'from xkg.sandbox.packages.installer import main; main()' request.json
 
-`request["mode"]` is `plan` (imports and declared packages → locked wheels, and what is missing) or `install` (locked
-wheels → folder, by way of a store in which each wheel is unpacked and compiled once). The
-answer is written as JSON to `request["answer"]`; its fields are those of `environments.Plan` and `environments.Done`.
+`request["mode"]` is `plan` (imports and declared packages → locked wheels, and what is missing), `install` (locked
+wheels → folder, by way of a store in which each wheel is unpacked and compiled once) or `fetch` (a source distribution
+→ its file, and what its build needs). The answer is written as JSON to `request["answer"]`; its fields are those of
+`plan.Plan`, `plan.Done` and `plan.Fetched`.
 """
 
 import contextlib
@@ -16,7 +17,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xkg.sandbox.guest.forward import forwarded
-from xkg.sandbox.packages.toml_text import read_toml
+from xkg.sandbox.packages.source_files import build_requirements, fetched
+from xkg.sandbox.packages.uv_pip import Uv, name_of
 from xkg.sandbox.packages.wheel_exports import foreign
 from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, contents, member
 
@@ -32,9 +33,8 @@ from xkg.sandbox.packages.wheels import Contents, Failed, Unreachable, Wheel, co
 # version is fixed, so that equal requests get equal answers.
 _NAMES = ("conda-pypi==0.13.1", "conda_pypi/grayskull_pypi_mapping.json")
 _MAX_OTHERS = 100
+_MOST_OFFERS = 12
 _SIDE_BY_SIDE = 4
-_LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
-_UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
 
 
 class Wanted(NamedTuple):
@@ -48,91 +48,11 @@ class Wanted(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-class Uv:
-    """`newest`: versions published after that day are ignored. `cpu`: address of an index with builds of PyTorch that
-    need no CUDA, which are preferred."""
-
-    def __init__(self, program: str, cache: str, newest: str | None = None, cpu: str | None = None) -> None:
-        self.cache = cache
-        self._base = (program, "pip")
-        self._newest = ("--exclude-newer", newest) if newest else ()
-        self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
-        self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
-        self._places = ("--python", sys.executable, "--cache-dir", cache)
-        self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
-
-    def _run(self, *arguments: str, stdin: str) -> str:
-        ran = subprocess.run(
-            (*self._base, *arguments, *self._options, *self._places),
-            input=stdin,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if ran.returncode != 0:
-            raise failure_of(ran.stderr)
-        return ran.stdout
-
-    def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
-        """The wheels of a set. Raises `Failed`."""
-        key = tuple(requirements)
-        if (*key, *options) not in self._resolved:
-            try:
-                self._resolved[*key, *options] = self._locked(key, options)
-            except Failed as error:
-                self._resolved[*key, *options] = error
-        outcome = self._resolved[*key, *options]
-        if isinstance(outcome, Failed):
-            raise outcome
-        return outcome
-
-    def _locked(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        wheels = self._compiled(requirement_lines, (*self._newest, *options))
-        if not self._cpu or options or all(wheel.name != "torch" for wheel in wheels):
-            return wheels
-        # The same versions once more: a CPU build is a later one of its version (2.9+cpu), without CUDA's packages.
-        with tempfile.NamedTemporaryFile("w", dir=".", suffix=".txt") as versions, contextlib.suppress(Failed):
-            versions.write("\n".join(wheel.pin for wheel in wheels))
-            versions.flush()
-            return self._compiled(requirement_lines, ("--constraint", versions.name, *self._cpu))
-        return wheels
-
-    def _compiled(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
-        stdin = "\n".join(requirement_lines)
-        # A pre-release only if a requirement names one: code that was written before it does not fit it.
-        lock = self._run("compile", "-", "--format", "pylock.toml", "--prerelease", "explicit", *options, stdin=stdin)
-        return [
-            Wheel(package["name"], package["version"], wheel["url"], wheel.get("hashes", {}).get("sha256", ""))
-            for package in read_toml(lock, _LONGEST_LOCK).get("packages", ())
-            for wheel in package.get("wheels", ())[:1]
-        ]
-
-    def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks one locked wheel, with its hash if there is one, into a folder. Raises `Failed`."""
-        hashes = ("--require-hashes",) if "--hash" in line else ()
-        self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *hashes, stdin=line)
-
-
-def compile_all(folder: str) -> None:
+def compile_all(folder: str, interpreter: str) -> None:
     """Writes bytecode beside the sources, because jobs cannot write there. Skips the packages' own tests, which are
     half of some packages, and files that do not compile."""
-    command = (sys.executable, "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
+    command = (interpreter, "-I", "-m", "compileall", "-q", "-q", "-j", "0", "-x", "/tests?/", folder)
     subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
-
-
-def failure_of(stderr: str) -> Failed:
-    """uv's error output as one short reason."""
-    text = " ".join(stderr.split())
-    lower = text.lower()
-    if "was not found in the package registry" in lower:
-        name = re.search(r"Because (\S+) was not found in the package registry", text)
-        return Failed(f"no package {name[1]} in the registry" if name else "no such package in the registry")
-    if "no wheels" in lower or "no usable wheels" in lower or "only-binary" in lower:
-        return Failed("no wheel for this Python (nothing is built from source)")
-    if any(word in lower for word in _UNREACHABLE) or re.search(r"\b(408|425|429|5\d\d) [a-z]", lower):
-        return Unreachable("the package registry cannot be reached")
-    cause = re.sub(r"^error: (No solution found when resolving dependencies )?(cause: )?", "", text)
-    return Failed(cause[:240] or "uv failed without a message")
 
 
 def _megabytes(size: int) -> str:
@@ -149,6 +69,7 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         for module, distribution, guessed, names in request["wanted"]
     ]
     wanted = with_known_distributions(wanted, request["hints"], uv)
+    both = (dated, uv)
     some, missing = resolvable(wanted, dated or uv)
     if missing and dated:
         more, lost_without = resolvable(wanted, uv)
@@ -225,7 +146,17 @@ def plan(request: dict[str, Any], uv: Uv, dated: Uv | None = None) -> dict[str, 
         "provided": providers(wanted, wheels, inspected),
         "incomplete": too_large,
         "dated": dated is not None,
+        "offers": offers(request, both),
     }
+
+
+def offers(request: dict[str, Any], dated_or_not: Sequence[Uv | None]) -> list[dict[str, Any]]:
+    """Where the requirements that lacked a wheel can be had, in versions that the repository asks for."""
+    lacking: dict[str, Uv] = {}
+    for uv in filter(None, dated_or_not):
+        for line in uv.without_wheel:
+            lacking.setdefault(request["hints"].get(line, line), uv)
+    return [uv.offer(line, request["pythons"]) for line, uv in list(lacking.items())[:_MOST_OFFERS]]
 
 
 def with_known_distributions(wanted: Sequence[Wanted], hints: Mapping[str, str], uv: Uv) -> list[Wanted]:
@@ -334,7 +265,7 @@ def indirect_requirements(wanted: Sequence[Wanted], others: Sequence[str], uv: U
     additional: dict[str, Wanted] = {}
     names = {wheel.name for wheel in uv.resolve(requirements(wanted))} if wanted else set()
     for hint in others:
-        name = re.split(r"[^\w.-]", hint, maxsplit=1)[0]
+        name = name_of(hint)
         if name in names and name != hint:
             want = Wanted("", name, hint)
             choice = _first(chain([want], _later(want, uv)), [*wanted, *additional.values()], uv)
@@ -418,7 +349,7 @@ def install(request: dict[str, Any], uv: Uv) -> dict[str, Any]:
     def unpack(wheel: tuple[str, str]) -> None:
         key, line = wheel
         uv.unpack(line, unpacking / key)
-        compile_all(str(unpacking / key))
+        compile_all(str(unpacking / key), request["interpreter"])
         (unpacking / key).rename(store / key)
 
     try:
@@ -448,14 +379,27 @@ def _link(wheel: Path, target: Path) -> None:
                 shutil.copy2(Path(parent) / name, place / name, follow_symlinks=False)
 
 
+def fetch(request: dict[str, Any]) -> dict[str, Any]:
+    """Fetches a source distribution. No code of it is run."""
+    try:
+        place = fetched(request["url"], request["sha256"], Path(request["target"]), request["max_mb"] << 20)
+        return {"error": None, "file": place.name, "requires": build_requirements(place)}
+    except (Failed, OSError) as error:
+        return {"error": str(error)}
+
+
 def main() -> None:
     request = json.loads(Path(sys.argv[1]).read_text())
-    newest, cpu = request.get("newest"), request.get("cpu")
-    uv = Uv(request["uv"], request["cache"], cpu=cpu)
-    dated = Uv(request["uv"], request["cache"], newest, cpu) if newest else None
+    newest = request.get("newest")
+    settings = (request.get("cpu"), request["python"], request.get("built", ()), request.get("failed"))
+    uv = Uv(request["uv"], request["cache"], None, *settings)
+    dated = Uv(request["uv"], request["cache"], newest, *settings) if newest else None
     with forwarded(request["socket"]) if request["socket"] else contextlib.nullcontext():
         try:
-            answer = plan(request, uv, dated) if request["mode"] == "plan" else install(request, uv)
+            if request["mode"] == "plan":
+                answer = plan(request, uv, dated)
+            else:
+                answer = install(request, uv) if request["mode"] == "install" else fetch(request)
         except Unreachable as error:
             missing = {entry[0]: str(error) for entry in request["wanted"]}
             answer = {"wheels": [], "missing": missing, "incomplete": True}

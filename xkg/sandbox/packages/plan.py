@@ -1,19 +1,21 @@
 """What is installed for a request: the wheels of a resolved set, and the progress of their installation."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from pydantic import Field
 
 from xkg.value import Value
 
 _NAMED = 3
+_NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$"
 
 
 class Locked(Value):
     """A wheel of a resolved set; `size` is bytes on disk, `download` those of its file."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
-    version: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+!-]*$")
+    name: str = Field(pattern=_NAME)
+    version: str = Field(pattern=_VERSION)
     url: str
     sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
     size: int
@@ -29,30 +31,63 @@ class Locked(Value):
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
+class Source(Value):
+    """A source distribution in the registry, and the day when it was published, if known."""
+
+    name: str = Field(pattern=_NAME)
+    version: str = Field(pattern=_VERSION)
+    url: str
+    sha256: str = Field(pattern=r"^([0-9a-f]{64})?$")
+    day: str = Field(default="", pattern=r"^(\d{4}-\d\d-\d\d)?$")
+
+    @property
+    def pin(self) -> str:
+        return f"{self.name}=={self.version}"
+
+
+class Offer(Value):
+    """Where a requirement that has no wheel can be had: versions of Python that have one, and its source."""
+
+    line: str
+    pythons: tuple[str, ...]
+    source: Source | None
+
+
 class Plan(Value):
     """`dated`: versions of the requested day; else the newest, since these give more of the packages. `provided` maps
-    imports to the pins of the wheels that have them, `left_out` declared packages to the reason; `incomplete` as in
-    `Environment`."""
+    imports to the pins of the wheels that have them, `left_out` declared packages to the reason; `offers` are for
+    requirements that no wheel serves; `incomplete` and `python` as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
     left_out: dict[str, str] = Field(default={})
     provided: dict[str, str] = Field(default={})
     incomplete: bool
+    python: Path | None = None
     dated: bool = False
+    offers: tuple[Offer, ...] = ()
 
 
 class Done(Value):
     error: str | None
 
 
+class Fetched(Done):
+    """The name of a source distribution's file, and what its build needs."""
+
+    file: str = Field(default="", pattern=r"^[A-Za-z0-9][\w.+!-]*\.(tar\.\w+|tgz|zip)$")
+    requires: tuple[str, ...] = ()
+
+
 class Installing(Value):
-    """Packages that are being installed: megabytes to download and already downloaded, and on disk in the end."""
+    """Packages that are being installed, or built from source: megabytes to download and already downloaded, and on
+    disk in the end."""
 
     packages: str
     total_mb: int
     disk_mb: int
     done_mb: int = 0
+    from_source: bool = False
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
@@ -67,5 +102,7 @@ class Installing(Value):
         )
 
     def __str__(self) -> str:
+        if self.from_source:
+            return f"building {self.packages} from source"
         done = f", {self.done_mb:,} MB downloaded" if self.done_mb else ""
         return f"installing {self.packages}: {self.total_mb:,} MB to download, {self.disk_mb:,} MB on disk{done}"

@@ -26,11 +26,12 @@ _LONGEST = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
-def version_hints(lines: Sequence[str]) -> dict[str, str]:
-    """Requirement lines by canonical name, without extras, for this Python; of several on one package the first that
-    names versions, without local labels (`1.0+cu113`). Other lines are ignored (options, links, paths, markers that do
-    not hold); of one whose versions cannot be parsed, the name counts."""
+def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
+    """Requirement lines by canonical name, without extras, for a version of Python (3.8.10), by default this; of
+    several on one package the first that names versions, without local labels (`1.0+cu113`). Other lines are ignored
+    (options, links, paths, markers that do not hold); of one whose versions cannot be parsed, the name counts."""
     hints: dict[str, str] = {}
+    place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
         text = re.sub(r"(==[ \t]*+[\w.]++)\+[\w.]++", r"\1", _plain(line))
         try:
@@ -40,7 +41,7 @@ def version_hints(lines: Sequence[str]) -> dict[str, str]:
                 continue
             requirement = Requirement(named[1])
         try:
-            if requirement.url or (requirement.marker and not requirement.marker.evaluate()):
+            if requirement.url or (requirement.marker and not requirement.marker.evaluate(place)):
                 continue
         except ValueError:
             continue

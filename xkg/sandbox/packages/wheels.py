@@ -4,6 +4,7 @@ sandbox, with the standard library only."""
 import io
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 import zlib
@@ -51,7 +52,7 @@ class _Remote(io.RawIOBase):
     def __init__(self, url: str) -> None:
         self._url = url
         self._at = 0
-        with _get(url, f"bytes=-{_TAIL}") as answer:
+        with get(url, f"bytes=-{_TAIL}") as answer:
             whole = answer.headers.get("Content-Length")
             if answer.status != 206:
                 raise Failed(f"no parts:{whole or 0}")
@@ -81,23 +82,29 @@ class _Remote(io.RawIOBase):
         else:
             if count > 64 << 20:
                 raise Failed("its list of files is too large")
-            with _get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
+            with get(self._url, f"bytes={self._at}-{self._at + count - 1}") as answer:
                 part = answer.read(count)
         self._at += len(part)
         return part
 
 
-def _get(url: str, part: str) -> Any:
-    request = urllib.request.Request(url, headers={"Range": part, "User-Agent": "xkg"})
+def get(url: str, part: str = "") -> Any:
+    """The answer for a URL, or for one part of it."""
+    request = urllib.request.Request(url, headers={"User-Agent": "xkg"} | ({"Range": part} if part else {}))
     return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
+
+
+def _opened(wheel: Wheel) -> "_Remote | io.BufferedReader":
+    place = urllib.parse.urlsplit(wheel.url)
+    return open(urllib.parse.unquote(place.path), "rb") if place.scheme == "file" else _Remote(wheel.url)  # noqa: PTH123
 
 
 def contents(wheel: Wheel) -> Contents:
     """The contents of a wheel, from the list of files at its end, without downloading the rest."""
     try:
-        remote = _Remote(wheel.url)
-        with zipfile.ZipFile(remote) as archive:
+        with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             listed = archive.infolist()
+            download = file.seek(0, io.SEEK_END)
     except Failed as error:
         whole = int(str(error).rpartition(":")[2]) if str(error).startswith("no parts:") else 0
         return Contents(int(whole * _UNPACKED), None, download=whole)
@@ -105,13 +112,13 @@ def contents(wheel: Wheel) -> Contents:
         return Contents(0, None)
     size = sum(entry.file_size * (1 + entry.filename.endswith(".py")) for entry in listed)  # with its bytecode
     names = [entry.filename for entry in listed]
-    return Contents(size, top_level(names), frozenset(names), remote.size)
+    return Contents(size, top_level(names), frozenset(names), download)
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
     """One file of a wheel, None where it cannot be read or is too large to be a module."""
     try:
-        with zipfile.ZipFile(_Remote(wheel.url)) as archive:
+        with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None
     except (Failed, OSError, ValueError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None

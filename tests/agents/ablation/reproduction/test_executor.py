@@ -14,7 +14,8 @@ from xkg.agents.workspace.starter import read_starter
 from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError
-from xkg.sandbox.packages.environments import first_day
+from xkg.sandbox.isolation.interpreters import own
+from xkg.sandbox.packages.python_choice import first_day
 from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import runner_for
 
@@ -107,12 +108,16 @@ def test_an_empty_folder_of_data_is_named(world: World, tmp_path: Path) -> None:
         world.run(data={"images": str(tmp_path / "empty")})
 
 
+FIRST_DAY = first_day(own().minor)
+
+
 class Dated:
     """An `EnvironmentMaker` whose newest package has lost a function."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.days: list[str | None] = []
+        self.pythons: list[str] = []
         for name, text in (
             ("new", "def other(): pass\n"),
             ("old", "def rate(): return 0.1\n"),
@@ -124,12 +129,13 @@ class Dated:
     def make(
         self,
         imports: Sequence[str] | Mapping[str, Sequence[str]],  # noqa: ARG002
-        requirements: Sequence[str] = (),  # noqa: ARG002
+        requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),  # noqa: ARG002
     ) -> Environment:
         self.days.append(written)
-        name = "oldest" if written == first_day() else "old" if written else "new"
+        self.pythons += [line for line in requirements if line.startswith("python==")]
+        name = "oldest" if written == FIRST_DAY else "old" if written else "new"
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
@@ -149,7 +155,27 @@ def test_a_removed_interface_is_there_in_the_packages_of_the_commits_day(world: 
     assert any(f"the commit's day, {day}" in note for note in campaign.notes)
 
 
-def test_code_older_than_this_python_gets_the_first_packages_for_it(world: World, tmp_path: Path) -> None:
+def test_code_older_than_this_python_gets_its_own_python(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: {"3.7": Path("/python3.7")})
+    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
+    commit(world.repository, "2019-05-01T12:00:00")
+    maker = Dated(tmp_path / "sites")
+    (folder := tmp_path / "dated").mkdir()
+    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
+    campaign = run_campaign(
+        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
+    )
+    assert maker.days == [None, "2019-05-01"]
+    assert set(maker.pythons) == {"python==3.7.*"}
+    assert campaign.environment == "old"
+
+
+def test_code_older_than_this_python_gets_the_first_packages_for_it(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", dict)
     (world.repository / "train.py").write_text("import fakelib\nfakelib.level()\n" + TRAIN)
     commit(world.repository, "2019-05-01T12:00:00")
     maker = Dated(tmp_path / "sites")
@@ -159,10 +185,10 @@ def test_code_older_than_this_python_gets_the_first_packages_for_it(world: World
     campaign = run_campaign(
         Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
     )
-    assert maker.days == [None, "2019-05-01", first_day()]
+    assert maker.days == [None, "2019-05-01", FIRST_DAY]
     assert campaign.environment == "oldest"
     [note] = [note for note in campaign.notes if note.startswith("packages are")]
-    assert note.startswith(f"packages are those of the first day with packages for this Python, {first_day()}; with")
+    assert note.startswith(f"packages are those of the first day with packages for this Python, {FIRST_DAY}; with")
 
 
 class Pinned:

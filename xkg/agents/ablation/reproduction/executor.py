@@ -1,9 +1,9 @@
 """Makes the baseline run: the first seed again and again, with what was wrong repaired in between, each repair a
 version of the baseline's workspace.
 
-Known causes are handled without a model: an interface that a dependency has removed by the packages of the commit's
-day, a module that is missing when the code runs by its package; data and checkpoints that are not whole are named,
-since nothing can repair them."""
+Known causes are handled without a model: an interface that a dependency has removed by the Python and the packages of
+the commit's day, a module that is missing when the code runs by its package; data and checkpoints that are not whole
+are named, since nothing can repair them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,8 @@ from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
 from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
-from xkg.sandbox.packages.environments import first_day
+from xkg.sandbox.isolation.interpreters import installed, own
+from xkg.sandbox.packages.python_choice import first_day, version_of
 from xkg.sandbox.runner import Environment
 
 MOST_REPAIRS = 6
@@ -91,6 +92,9 @@ class Executor:
             if self._complete(outcome, environment):
                 environment = self.packages(self.day)
                 continue
+            if self._on_another_python(outcome):
+                environment = self.packages(self.day)
+                continue
             if _of_a_version(outcome) and self._unpinned(outcome, environment):
                 environment = self.packages(self.day)
                 continue
@@ -137,14 +141,32 @@ class Executor:
         self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(newer,)), outcome)
         return True
 
+    def _on_another_python(self, outcome: RunOutcome) -> bool:
+        """Whether another Python is here that was not tried: a later one for syntax that ours does not know, that of
+        the commit's day for what ours, or a package, has removed."""
+        others = installed()
+        if outcome.failure == "error" and "SyntaxError" in (outcome.problem or ""):
+            version = max(others, key=lambda other: int(other[2:]), default=None)
+            version = version if version and int(version[2:]) > own().minor else None
+            reason = f"its syntax is not that of Python {own().version}"
+        else:
+            version = version_of(self.committed) if _of_a_version(outcome) else None
+            reason = f"the code is of {self.committed}, before Python {own().version}"
+        if version not in others or "python==" in self.texts().get(ADDED, ""):
+            return False
+        line = f"python=={version}.*"
+        self._apply(Fix(cause="version", possible=True, reason=reason, edits=(), requirements=(line,)), outcome)
+        self.day = self.committed
+        return True
+
     def _older(self, environment: Environment) -> tuple[str, Environment, str] | None:
         """The packages of another day, which were not tried, with the day and its name: that of the commit; for code
         older than this Python then the first day that has packages for it. None where there is none."""
         if not self.committed:
             return None
         days = {self.committed: "the commit's day"}
-        if self.committed < first_day():
-            days[first_day()] = "the first day with packages for this Python"
+        if self.committed < (first := first_day(own().minor)):
+            days[first] = "the first day with packages for this Python"
         for day, name in days.items():
             if day in self._tried:
                 continue

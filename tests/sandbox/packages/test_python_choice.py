@@ -1,0 +1,52 @@
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from xkg.sandbox.isolation.interpreters import own
+from xkg.sandbox.packages.plan import Offer
+from xkg.sandbox.packages.python_choice import asked, first_day, nearest, version_of, where_wheels_are, with_most_wheels
+
+HERE = ("3.7", "3.8", "3.11", "3.12")
+
+
+@pytest.mark.parametrize(
+    ("specifier", "chosen"),
+    [
+        ("==3.7.*", "3.7"),
+        (">=3.6,<3.9", "3.8"),
+        (">=3.7.1", "3.12"),
+        ("==3.6.*", "3.7"),  # the first after it
+        ("==3.9.*", "3.11"),
+        (">=3.13", None),
+        ("==2.7.*", None),
+    ],
+)
+def test_the_nearest_of_those_that_are_here(specifier: str, chosen: str | None) -> None:
+    assert nearest(SpecifierSet(specifier), HERE) == chosen
+
+
+def test_what_a_line_on_python_asks_for() -> None:
+    assert asked("python>=3.6,<3.8") == SpecifierSet(">=3.6,<3.8")
+    assert asked(None) == asked("python") == asked("python=>3") == SpecifierSet()
+
+
+def test_the_version_with_most_wheels_of_those_that_are_lacking() -> None:
+    offers = [
+        Offer(line="a==1", pythons=("3.7", "3.8"), source=None),
+        Offer(line="b==1", pythons=("3.7",), source=None),
+        Offer(line="c==1", pythons=("3.8",), source=None),
+        Offer(line="d==1", pythons=(), source=None),
+    ]
+    assert with_most_wheels(offers, HERE) == ["3.8", "3.7"]
+    assert with_most_wheels(offers, ("3.12",)) == []
+    assert where_wheels_are(offers, "3.8") == ["b==1 needs Python 3.7, which is not installed: pyenv install 3.7"]
+    assert where_wheels_are(offers[:1], "3.11") == [
+        "a==1 needs Python 3.7 to 3.8, which is not installed: uv python install 3.8"
+    ]
+
+
+def test_the_python_of_a_day() -> None:
+    assert version_of("2019-06-01") == "3.7"
+    assert version_of("2016-06-01") == "3.7"
+    assert version_of("2020-06-01") == "3.8"
+    assert version_of(first_day(own().minor)) is None
+    assert version_of(None) is None

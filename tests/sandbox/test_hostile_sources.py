@@ -1,0 +1,204 @@
+"""Source distributions whose build attacks what builds it: real archives from an index on the loopback, the real uv,
+the real sandbox."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.sandbox.index import Index, serving
+from xkg.config import EnvironmentSettings
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.packages import source_builds
+from xkg.sandbox.packages.environments import UvEnvironments
+from xkg.sandbox.runner import Environment, Job, Limits
+
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+# A build backend of the standard library alone. The source defines `attack`, and may define the wheel's members and its
+# name.
+BACKEND = """
+import os, zipfile
+from attack import *
+NAME = globals().get("NAME", "alpha-1.0-py3-none-any.whl")
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    value = attack()
+    info = "alpha-1.0.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, NAME), "w") as wheel:
+        wheel.writestr("alpha.py", f"value = {value!r}\\n")
+        metadata = "Metadata-Version: 2.1\\nName: alpha\\nVersion: 1.0\\n"
+        wheel.writestr(f"{info}/METADATA", globals().get("METADATA", metadata))
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{info}/RECORD", "")
+        for name, text in globals().get("MEMBERS", {}).items():
+            wheel.writestr(name, text)
+    return NAME
+"""
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    for name in list(os.environ):
+        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    with serving(Index()) as served:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
+        yield served
+
+
+def made(index: Index, folder: Path, attack: str, **more: str) -> Environment:
+    """The environment for `import alpha`, which the index has as source alone."""
+    index.add_source("alpha", "1.0", {"pyproject.toml": PROJECT, "backend.py": BACKEND, "attack.py": attack, **more})
+    folder.chmod(0o755)
+    return UvEnvironments(EnvironmentSettings(folder=folder / "e", max_mb=20), BubblewrapRunner()).make(["alpha"])
+
+
+def value(environment: Environment) -> str:
+    job = Job(arguments=("-c", "import alpha; print(alpha.value)"), site=environment.site)
+    outcome = BubblewrapRunner().run(job)
+    assert outcome.ok, outcome.output
+    return outcome.output.strip()
+
+
+LOOKS = """
+import glob, os, socket
+def attack():
+    seen = [name for name in os.environ if "_KEY" in name or "INDEX" in name or "PROXY" in name]
+    seen += [place for place in ("/etc/shadow", "/root/.ssh", "/home", HOST) if os.path.exists(place)]
+    for kind, address in ((socket.AF_INET, ("127.0.0.1", PORT)), (socket.AF_UNIX, "/registry")):
+        try:
+            with socket.socket(kind) as opened:
+                opened.connect(address)
+                seen.append("network")
+        except OSError:
+            pass
+    for place in ("/make", "/built", STORE, *glob.glob("/site*"), "/usr/lib", SOURCE):
+        try:
+            with open(os.path.join(place, "planted"), "w"):
+                seen.append("wrote " + place)
+        except OSError:
+            pass
+    return seen
+"""
+
+
+def test_a_build_finds_no_key_no_network_and_no_store(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "secret").write_text("key")
+    settings = f"HOST = {str(home)!r}\nSTORE = {str(tmp_path / 'e')!r}\nSOURCE = {str(Path(__file__).parent)!r}\n"
+    port = index.url.rpartition(":")[2].partition("/")[0]
+    environment = made(index, tmp_path, f"{settings}PORT = {port}\n{LOOKS}")
+    assert environment.packages == ("alpha==1.0",), environment.missing
+    assert value(environment) == "[]"
+    assert not list(tmp_path.rglob("planted"))
+    # it is built once: another set with it takes the stored wheel
+    index.add("beta", "1.0", {"beta.py": ""})
+    index.asked.clear()
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
+    assert maker.make(["alpha", "beta"]).packages == ("alpha==1.0", "beta==1.0")
+    assert not any(path.endswith(".tar.gz") for path in index.asked)
+
+
+ENDLESS = {
+    "fills the disk": "def attack():\n    for n in range(9):\n        open(f'{n}', 'wb').write(bytes(20 << 20))\n",
+    "forks": "import os, time\ndef attack():\n    while True:\n        os.fork() or time.sleep(60)\n",
+    "never ends": "import time\ndef attack():\n    time.sleep(600)\n",
+    "takes memory": "def attack():\n    return len([bytearray(50 << 20) for _ in range(100)])\n",
+}
+
+
+@pytest.mark.product("each limit ends a build in the same way")
+@pytest.mark.parametrize("what", ENDLESS)
+def test_a_build_without_end_is_ended(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
+    limits = Limits(seconds=4, memory_mb=500, disk_mb=50, processes=40)
+    monkeypatch.setattr(source_builds, "LIMITS", limits)
+    environment = made(index, tmp_path, ENDLESS[what])
+    assert environment.site is None
+    assert environment.missing["alpha"].startswith("no wheel, and its build ")
+    used = sum(place.lstat().st_size for place in tmp_path.rglob("*") if place.is_file())
+    assert used < 20 << 20
+
+
+STAYS = """
+import os, subprocess, sys
+def attack():
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)", MARK], start_new_session=True, **quiet)
+    return 1
+"""
+
+
+def test_nothing_of_a_build_stays_alive(index: Index, tmp_path: Path) -> None:
+    mark = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+    assert made(index, tmp_path, f"MARK = {mark!r}\n{STAYS}").packages == ("alpha==1.0",)
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            assert mark.encode() not in process.read_bytes()
+        except OSError:
+            continue
+
+
+PWNED = "import os; os.environ['PWNED'] = '1'; import pwned"
+
+
+def test_what_a_built_wheel_holds_is_checked_like_any_other(index: Index, tmp_path: Path) -> None:
+    members = {"zz.pth": PWNED, "sitecustomize.py": PWNED, "pwned.py": "", "../../../../../tmp/xkg-climbed.py": "x"}
+    environment = made(index, tmp_path, f"MEMBERS = {members!r}\ndef attack():\n    return 1\n")
+    assert not Path("/tmp/xkg-climbed.py").exists()
+    assert not list(tmp_path.rglob("xkg-climbed.py"))
+    if environment.site is not None:
+        job = Job(arguments=("-c", "import alpha, sys; print('pwned' in sys.modules)"), site=environment.site)
+        assert BubblewrapRunner().run(job).output == "False\n"
+
+
+OTHERS = {
+    "another name": 'NAME = "beta-1.0-py3-none-any.whl"\n',
+    "another version": 'NAME = "alpha-9.0-py3-none-any.whl"\n',
+    "a path": 'NAME = "../alpha-1.0-py3-none-any.whl"\n',
+    "another name inside": 'METADATA = "Metadata-Version: 2.1\\nName: beta\\nVersion: 1.0\\n"\n',
+    "another version inside": 'METADATA = "Metadata-Version: 2.1\\nName: alpha\\nVersion: 9.0\\n"\n',
+}
+
+
+@pytest.mark.product("another name and another version are refused in the same way")
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_source_builds_itself_or_nothing(index: Index, tmp_path: Path, what: str) -> None:
+    environment = made(index, tmp_path, f"{OTHERS[what]}def attack():\n    return 1\n")
+    assert environment.packages == ()
+    assert environment.missing.keys() == {"alpha"}
+
+
+def test_a_build_that_fails_is_named_and_not_tried_again(index: Index, tmp_path: Path) -> None:
+    failing = "def attack():\n    raise ValueError('no such option')\n"
+    environment = made(index, tmp_path, failing)
+    reason = "no wheel, and its build failed (ValueError: no such option)"
+    assert environment.missing == {"alpha": reason}
+    index.add("beta", "1.0", {"beta.py": ""})
+    index.asked.clear()
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
+    assert maker.make(["alpha", "beta"]).missing == {"alpha": reason}
+    assert not any(path.endswith(".tar.gz") for path in index.asked)
+
+
+def test_without_a_sandbox_nothing_is_built(index: Index, tmp_path: Path) -> None:
+    index.add_source("alpha", "1.0", {"setup.py": f"open({str(tmp_path / 'ran')!r}, 'w')"})
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), UnsafeSubprocessRunner())
+    assert maker.make(["alpha"]).missing == {"alpha": "no wheel, and source is built in bubblewrap alone"}
+    assert not (tmp_path / "ran").exists()
+
+
+def test_what_is_not_asked_for_is_never_built(index: Index, tmp_path: Path) -> None:
+    """To choose a version, and to look for other sources, runs nothing of a source."""
+    mark = "import pathlib\npathlib.Path('/make/wheels/planted').write_text('x')\n"
+    index.add_source("alpha", "2.0", {"setup.py": mark, "pyproject.toml": PROJECT, "backend.py": mark})
+    index.add("alpha", "1.0", {"alpha.py": "value = 1"})
+    maker = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), BubblewrapRunner())
+    assert maker.make(["alpha"]).packages == ("alpha==1.0",)
+    assert maker.make(["alpha"], ["alpha==2.0"]).packages == ("alpha==1.0",)
+    assert not list(tmp_path.rglob("planted"))

@@ -1,0 +1,61 @@
+"""Builds the wheel of a source distribution with uv; inside the sandbox, with the standard library alone.
+
+The request is a JSON object on stdin. Stdout is the name of the wheel, a line end, and the wheel; stderr is what the
+build printed. All of it is untrusted: the build runs code of the source.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+_REQUIRES = b"Requires-Dist:"
+
+
+def main() -> None:
+    request = json.load(sys.stdin)
+    out = os.dup(1)
+    os.dup2(2, 1)
+    home = Path(os.environ["HOME"])
+    tools = home / "tools"
+    for name, content in request["python"].items():
+        (tools / name).parent.mkdir(parents=True, exist_ok=True)
+        (tools / name).write_text(content)
+    (tools / "bin").mkdir()
+    (tools / "bin/python").symlink_to(request["interpreter"])
+    command = [request["uv"], "build", "--wheel", "--no-build-isolation", "--offline", "--no-config", "--no-progress"]
+    command += [
+        "--python",
+        str(tools / "bin/python"),
+        "--cache-dir",
+        str(home / "cache"),
+        "--out-dir",
+        str(home / "out"),
+    ]
+    ended = subprocess.run([*command, request["source"]], stdin=subprocess.DEVNULL, close_fds=True, check=False)
+    built = sorted((home / "out").glob("*.whl"))
+    if ended.returncode != 0 or len(built) != 1:
+        sys.exit(1)
+    without_extras(built[0], home / "wheel")
+    with os.fdopen(out, "wb") as stdout, (home / "wheel").open("rb") as wheel:
+        stdout.write(built[0].name.encode() + b"\n")
+        shutil.copyfileobj(wheel, stdout)
+
+
+def without_extras(built: Path, target: Path) -> None:
+    """Copies a wheel without the requirements of its extras: nobody asks for them, and old ones are often malformed,
+    for which uv refuses the whole wheel."""
+    with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
+        for member in old.infolist():
+            content = old.read(member)
+            if member.filename.endswith(".dist-info/METADATA"):
+                lines = content.splitlines(keepends=True)
+                content = b"".join(line for line in lines if not (line.startswith(_REQUIRES) and b"extra ==" in line))
+            new.writestr(member, content)
+
+
+if __name__ == "__main__":
+    main()

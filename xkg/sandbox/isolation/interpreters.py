@@ -1,0 +1,134 @@
+"""The interpreters of this machine that code can run on: the one that runs xkg, and others that uv finds."""
+
+import functools
+import json
+import os
+import platform
+import site
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from xkg.errors import SandboxUnavailableError
+
+OLDEST, NEWEST = 7, 14
+"""The minor versions of Python 3 that code can run on: what runs beside it in the sandbox needs no later one."""
+
+_SECONDS = 20
+_FACTS = (
+    "import json, site, sys; print(json.dumps([sys.version_info[1:3], sys.base_prefix, "
+    "site.getsitepackages([sys.base_prefix])]))"
+)
+
+
+class Interpreter(NamedTuple):
+    """`prefix` is the folder that it needs, `hidden` are the folders of packages in there."""
+
+    program: Path
+    minor: int
+    patch: int
+    prefix: Path
+    hidden: tuple[Path, ...]
+
+    @property
+    def version(self) -> str:
+        return f"3.{self.minor}"
+
+    @property
+    def full(self) -> str:
+        return f"{self.version}.{self.patch}"
+
+    @property
+    def tag(self) -> str:
+        """What the bytecode and the compiled modules are for."""
+        return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
+
+    @property
+    def packages(self) -> str:
+        """The folder of packages in a virtual environment."""
+        return f"lib/python{self.version}/site-packages"
+
+
+@functools.cache
+def own() -> Interpreter:
+    """The interpreter under this one's virtual environment."""
+    minor = sys.version_info.minor
+    named = Path(sys.base_prefix) / "bin" / f"python3.{minor}"
+    program = named if named.exists() else Path(sys.executable).resolve()
+    hidden = tuple(Path(folder) for folder in site.getsitepackages([sys.base_prefix]))
+    return Interpreter(program, minor, sys.version_info.micro, Path(sys.base_prefix), hidden)
+
+
+def at(program: Path | None) -> Interpreter:
+    """The interpreter with this program, None for our own. Raises `SandboxUnavailableError` if it does not run."""
+    return own() if program is None else _described(program)
+
+
+@functools.cache
+def _described(program: Path) -> Interpreter:
+    try:
+        ran = subprocess.run(
+            (program, "-I", "-c", _FACTS), capture_output=True, text=True, timeout=_SECONDS, check=True, env={}
+        )
+        (minor, patch), prefix, hidden = json.loads(ran.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise SandboxUnavailableError(f"the interpreter {program} does not run ({error}): install it again") from error
+    return Interpreter(program, minor, patch, Path(prefix), tuple(map(Path, hidden)))
+
+
+@functools.cache
+def installed() -> dict[str, Path]:
+    """The programs of other interpreters, by version ("3.8"): those of CPython that uv finds, and pyenv's. Found out
+    once a process."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    # pyenv's shims run only the versions that are selected, and take a second each to say so.
+    path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
+    path += sorted(map(str, pyenv.glob("versions/*/bin")))
+    command = (
+        uv_program(),
+        "python",
+        "list",
+        "--only-installed",
+        "--no-config",
+        "--offline",
+        "--output-format",
+        "json",
+    )
+    found: dict[str, Path] = {}
+    try:
+        ran = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+            env={**os.environ, "PATH": os.pathsep.join(path)},
+        )
+        for entry in json.loads(ran.stdout):
+            parts, plain = entry["version_parts"], (entry["implementation"], entry["variant"]) == ("cpython", "default")
+            minor = parts["minor"] if parts["major"] == 3 and plain else 0
+            if OLDEST <= minor <= NEWEST and minor != own().minor:
+                found.setdefault(f"3.{minor}", Path(entry["path"]))
+    except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
+        return {}
+    return found
+
+
+def download(version: str) -> Path | None:
+    """Has uv download an interpreter; None if it cannot be had."""
+    command = (uv_program(), "python", "install", "--no-config", "--no-bin", version)
+    try:
+        subprocess.run(command, capture_output=True, timeout=600, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    installed.cache_clear()
+    return installed().get(version)
+
+
+@functools.cache
+def uv_program() -> Path:
+    """The program uv."""
+    import uv
+
+    return Path(uv.find_uv_bin()).resolve()

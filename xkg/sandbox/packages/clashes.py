@@ -1,0 +1,43 @@
+"""Versions that do not work together though their metadata allows it. Runs inside the sandbox, with the standard
+library only."""
+
+import re
+from collections.abc import Mapping
+
+# Of each package the first version that works with that of the other, or a later one.
+# NumPy 2: https://github.com/numpy/numpy/issues/26191 and the release notes of each; before, compiled modules fail with
+# "numpy.dtype size changed" or "_ARRAY_API not found", and torch cannot make arrays.
+# Protobuf 4: https://protobuf.dev/news/2022-05-06 ("Descriptors cannot be created directly").
+_CLASHES = (
+    ("bottleneck", "1.4", "numpy", "2"),
+    ("h5py", "3.11", "numpy", "2"),
+    ("matplotlib", "3.8.4", "numpy", "2"),
+    ("numexpr", "2.10", "numpy", "2"),
+    ("opencv-python-headless", "4.10", "numpy", "2"),
+    ("opencv-contrib-python-headless", "4.10", "numpy", "2"),
+    ("pandas", "2.2.2", "numpy", "2"),
+    ("pyarrow", "16", "numpy", "2"),
+    ("scikit-image", "0.23", "numpy", "2"),
+    ("scikit-learn", "1.4.2", "numpy", "2"),
+    ("shapely", "2.0.4", "numpy", "2"),
+    ("statsmodels", "0.14.2", "numpy", "2"),
+    ("tensorflow-cpu", "2.18", "numpy", "2"),
+    ("torch", "2.3", "numpy", "2"),
+    ("tensorflow-cpu", "2.9", "protobuf", "4"),
+)
+
+
+def clash_bounds(versions: Mapping[str, str]) -> list[str]:
+    """The requirements that a set (name → version) breaks: `numpy<2` for one with torch 2.0 and NumPy 2.1."""
+    return sorted(
+        {
+            f"{other}<{first}"
+            for name, needed, other, first in _CLASHES
+            if name in versions and other in versions
+            if _release(versions[name]) < _release(needed) and _release(versions[other]) >= _release(first)
+        }
+    )
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version.partition("+")[0])[:3])

@@ -1,0 +1,215 @@
+"""Runs the installer in the sandbox, which has no network there but a socket to `host_proxy`, or as a plain process."""
+
+import contextlib
+import functools
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from xkg.config import EnvironmentSettings
+from xkg.files import read_regular
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.bubblewrap_mounts import QUIET, Confined, Mount, outside_uid
+from xkg.sandbox.isolation.container import IMAGE_PYTHON, IMAGE_UV, ContainerRunner, owner_in_container
+from xkg.sandbox.isolation.gpus import nvidia_gpus
+from xkg.sandbox.isolation.host_proxy import PYTORCH_CPU, configured_index, reachable, registry_socket
+from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
+from xkg.sandbox.isolation.scratch import fill
+from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
+from xkg.sandbox.packages.disk_quota import Quota
+from xkg.sandbox.packages.plan import Installing
+from xkg.sandbox.runner import Limits, Runner
+
+_SECONDS = 600
+_MOST_ANSWERED = 16 << 20
+# uv retries once, and waits so many seconds for data.
+_PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
+_NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
+# Modules that run inside, found as a package without `__init__`, so that they need nothing else of xkg.
+_SENT = (
+    "guest/forward",
+    *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
+)
+_START = "import sys; sys.path.insert(0, '.'); from xkg.sandbox.packages.installer import main; main()"
+_INSTALLER = ("-I", "-c", _START, "request.json")
+BUILT = "/built"
+_MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certificates.pem"
+
+
+class InstallerRuns:
+    """Runs of the installer over one `folder` of environments; `notify` is told of downloads."""
+
+    def __init__(
+        self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
+    ) -> None:
+        self.folder = folder
+        self.sandbox = runner if isinstance(runner, BubblewrapRunner | ContainerRunner) else None
+        self._settings = settings
+        self._notify = notify
+        self._contained = not isinstance(runner, UnsafeSubprocessRunner)
+
+    @property
+    def making(self) -> Path:
+        return self.folder / "making"
+
+    @property
+    def built(self) -> Path:
+        """The folder of wheels that were built here, which runs see at `BUILT`."""
+        return self.folder / "built"
+
+    def cpu_index(self) -> str | None:
+        """The index of PyTorch's builds for CPUs, if it is to be used and can be reached."""
+        url: str | None = self._settings.cpu_index
+        if url in ("auto", "none"):
+            url = PYTORCH_CPU if url == "auto" and configured_index().public else None
+        return url if url and not nvidia_gpus() and reachable(url) else None
+
+    def run(
+        self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
+    ) -> tuple[Any, str]:
+        """The installer's answer, and the reason where there is none. Wheels are those for `interpreter`."""
+        if self._contained and self.sandbox is None:
+            return None, "packages can be installed in bubblewrap and containers only"
+        if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
+            return None, "packages can be installed in containers on Linux only, where they reach the index alone"
+        making = self.making
+        keeper = outside_uid(keeper=True) if self.sandbox else None
+        owner = os.getuid() if keeper is None else keeper
+        if making.exists() and making.stat().st_uid != owner:
+            shutil.rmtree(making)
+        work, unpacking = making / "work", making / "unpacking"
+        for folder in (work, unpacking):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (making, work, unpacking, making / "wheels", making / "cache"):
+            folder.mkdir(exist_ok=True)
+            os.chown(folder, owner, owner if os.getuid() == 0 else -1)
+        answer = making / "work/answer.json"
+        if installing is not None:
+            self._notify(installing)
+        ended = (
+            self._confined(query, limits, keeper, interpreter, installing)
+            if self.sandbox
+            else self._plain(query, interpreter)
+        )
+        if not (_is_folder(work) and (_is_folder(work / "site") or not os.path.lexists(work / "site"))):
+            shutil.rmtree(making, ignore_errors=True)
+            return None, "the installation left something else than its folder"
+        try:
+            return json.loads(read_regular(answer, _MOST_ANSWERED, links=False)), ended
+        except (OSError, ValueError):
+            return None, ended
+        finally:
+            with contextlib.suppress(OSError):
+                answer.unlink(missing_ok=True)
+
+    def _confined(
+        self,
+        query: dict[str, Any],
+        limits: Quota,
+        keeper: int | None,
+        interpreter: Interpreter,
+        installing: Installing | None,
+    ) -> str:
+        index, cpu = configured_index(), self.cpu_index()
+        if cpu:
+            index = index.with_index(cpu)
+        certificates = ssl.get_default_verify_paths().cafile
+        variables = dict(index.variables) | _PATIENCE
+        mounts = [Mount(self.making, _MAKE, writable=True)]
+        if self.built.is_dir():
+            mounts.append(Mount(self.built, BUILT))
+        if certificates:
+            variables |= {"SSL_CERT_FILE": _CERTIFICATES}
+            mounts.append(Mount(Path(certificates).resolve(), _CERTIFICATES))
+        received = self._progress(installing) if installing else None
+        with registry_socket(index.hosts, 4 * limits.one << 20, received=received) as socket:
+            confined = Confined(
+                command=(str(own().program), *_INSTALLER),
+                limits=Limits(seconds=_seconds(installing), disk_mb=max(256, limits.one), processes=512),
+                files={**_installer(), "request.json": json.dumps(_request(query, interpreter, _UV, _SOCKET, _MAKE))},
+                mounts=(*mounts, Mount(socket, _SOCKET)),
+                variables=variables,
+                other=interpreter if interpreter != own() else None,
+                unix_sockets=True,
+                keeper=True,
+            )
+            if isinstance(self.sandbox, ContainerRunner):
+                request = json.dumps(_request(query, None, IMAGE_UV, _SOCKET, _MAKE))
+                inside = replace(
+                    confined, command=(IMAGE_PYTHON, *_INSTALLER), files={**_installer(), "request.json": request}
+                )
+                outcome = self.sandbox.confine(inside, user=owner_in_container(keeper))
+            else:
+                assert self.sandbox is not None
+                outcome = self.sandbox.confine(replace(confined, mounts=(*confined.mounts, Mount(uv_program(), _UV))))
+        return _trouble(outcome.ended, outcome.output)
+
+    def _progress(self, installing: Installing) -> Callable[[int], None]:
+        """Notifies of each twentieth of a download; `received` is the number of bytes so far."""
+        step = max(1, installing.total_mb // 20)
+        told = 0
+
+        def received(amount: int) -> None:
+            nonlocal told
+            if (done := min(amount >> 20, installing.total_mb)) >= told + step:
+                told = done
+                self._notify(installing.model_copy(update={"done_mb": done}))
+
+        return received
+
+    def _plain(self, query: dict[str, Any], interpreter: Interpreter) -> str:
+        making = self.making
+        request = _request(query, interpreter, str(uv_program()), None, str(making))
+        fill(making, {**_installer(), "request.json": json.dumps(request)})
+        variables = QUIET | {"HOME": str(making), "TMPDIR": str(making), "PATH": os.defpath} | _PATIENCE
+        variables |= {name: value for name, value in os.environ.items() if name.upper() in _NETWORK}
+        variables |= configured_index().variables
+        command = (str(own().program), *_INSTALLER)
+        try:
+            ran = subprocess.run(
+                command, cwd=making, env=variables, capture_output=True, text=True, timeout=3 * _SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return _trouble("timeout", "")
+        return _trouble("exited", ran.stderr)
+
+
+def _seconds(installing: Installing | None) -> int:
+    """Time for an installation, by slow networks too: a second for each megabyte more."""
+    return _SECONDS + (installing.total_mb if installing else 0)
+
+
+def _request(
+    query: dict[str, Any], interpreter: Interpreter | None, uv: str, socket: str | None, making: str
+) -> dict[str, Any]:
+    work = f"{making}/work"
+    paths = {"cache": f"{making}/cache", "answer": f"{work}/answer.json", "target": f"{work}/site"}
+    paths |= {"store": f"{making}/wheels", "unpacking": f"{making}/unpacking"}
+    other = None if interpreter in (None, own()) else interpreter
+    program = IMAGE_PYTHON if interpreter is None else str(interpreter.program)
+    return query | paths | {"uv": uv, "socket": socket, "python": other and other.full, "interpreter": program}
+
+
+def _is_folder(place: Path) -> bool:
+    """Whether this is a folder, and not a link to one."""
+    return place.is_dir() and not place.is_symlink()
+
+
+def _trouble(ended: str, output: str) -> str:
+    if ended != "exited":
+        return f"the installation was stopped ({ended})"
+    lines = output.strip().splitlines()
+    return f"the installation failed ({lines[-1][:200]})" if lines else "the installation failed"
+
+
+@functools.cache
+def _installer() -> dict[str, str]:
+    sandbox = Path(__file__).parents[1]
+    return {f"xkg/sandbox/{name}.py": (sandbox / f"{name}.py").read_text() for name in _SENT}

@@ -1,0 +1,87 @@
+"""Which Python the code of a repository runs on: what it asks for, and what has wheels of the versions that it pins."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable
+from datetime import date
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
+from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST, own
+from xkg.sandbox.packages.plan import Offer
+
+PYTHON = "python"
+"""A requirement of this name is on the interpreter: `python==3.7.*`."""
+VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
+_SUPPORTED_BY_UV = 8
+
+
+def asked(hint: str | None) -> SpecifierSet:
+    """The versions of Python that a requirement line on `python` names; all for none."""
+    try:
+        return Requirement(hint or PYTHON).specifier
+    except InvalidRequirement:
+        return SpecifierSet()
+
+
+def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
+    """Those of the versions ("3.8") that a specifier allows in a late patch of them."""
+    return [version for version in versions if specifier.contains(f"{version}.20")]
+
+
+def first_day(minor: int) -> str:
+    """The day by which the packages of numerics had wheels for a version of Python: those of that day have removed
+    least of what older code calls."""
+    # Python 3.9 and later come out every October (PEP 602).
+    return date(2011 + minor, 12, 1).isoformat()
+
+
+def version_of(written: str | None) -> str | None:
+    """The Python of the day on which code was written, if that was before ours: the last that had packages by then, of
+    those that code can run on."""
+    if not written or written >= first_day(own().minor):
+        return None
+    minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
+    return f"3.{max(minors, default=OLDEST)}"
+
+
+def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
+    """The latest version that is allowed, else the first after all those that are; None where there is none."""
+    if fitting := allowed(versions, specifier):
+        return max(fitting, key=_minor)
+    past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
+    later = [version for version in versions if past and _minor(version) > max(map(_minor, past))]
+    return min(later, key=_minor, default=None)
+
+
+def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
+    """The versions that have wheels for requirements which lack one here: for the most of them first, then the
+    latest."""
+    served = Counter(version for offer in offers for version in offer.pythons if version in versions)
+    return sorted(served, key=lambda version: (-served[version], -_minor(version)))
+
+
+def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
+    """Lines for people on requirements that have wheels for other versions of Python than the one in use alone."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    for offer in offers:
+        if offer.pythons and used not in offer.pythons:
+            places.setdefault(tuple(sorted(offer.pythons, key=_minor)), []).append(offer.line)
+    return [
+        f"{', '.join(lines)} {'needs' if len(lines) == 1 else 'need'} Python {_range(versions)}, "
+        f"which is not installed: {install(versions[-1])}"
+        for versions, lines in places.items()
+    ]
+
+
+def install(version: str) -> str:
+    """The command that installs an interpreter."""
+    return f"{'uv python install' if _minor(version) >= _SUPPORTED_BY_UV else 'pyenv install'} {version}"
+
+
+def _range(versions: tuple[str, ...]) -> str:
+    return versions[0] if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2])

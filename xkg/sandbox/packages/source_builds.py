@@ -1,0 +1,133 @@
+"""Builds wheels from source distributions, in a sandbox without network, keys and files but what the build needs.
+
+The build sees its source, the packages that it asks for (unpacked before), the system's compiler and headers, and a
+scratch folder in memory that goes with it. Its wheel is untrusted like any other, and has to have the name and the
+version of its source. It is stored by its source and the interpreter, for all graphs of a user.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from xkg.files import write_whole
+from xkg.sandbox import guest
+from xkg.sandbox.isolation import programs
+from xkg.sandbox.isolation.bubblewrap_mounts import python_files
+from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
+from xkg.sandbox.packages.plan import Source
+from xkg.sandbox.runner import Limits
+
+LIMITS = Limits(seconds=300, memory_mb=4096, disk_mb=1024, processes=256)
+_LONGEST_NAME = 300
+_HEADERS = ("/usr/include", "/usr/libexec", "/usr/share/perl", "/usr/share/perl5")
+_NO_MODULE = re.compile(r"No module named '?([A-Za-z_]\w{0,100})")
+_NO_COMPILER = re.compile(r"command '?[\w./-]{0,200}?(gcc|g\+\+|clang|cc|gfortran)'? (?:failed: No such|not found)")
+_REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?!Failed to build)).*)", re.MULTILINE)
+
+
+def folder_of(source: Source, interpreter: Interpreter) -> str:
+    """The name of the folder that the wheel of a source has in the store."""
+    key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
+    return hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+class FailedBuild(Exception):
+    """Why there is no wheel, in one line; `lacks` is a module that the build imports and does not ask for. With
+    `passing`, a later attempt may succeed."""
+
+    def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
+        super().__init__(reason)
+        self.lacks = lacks
+        self.passing = passing
+
+
+def build(source: Source, file: Path, site: Path | None, interpreter: Interpreter, target: Path) -> None:
+    """Builds the wheel of a source distribution in `file` with the packages of `site`, into the folder `target`. Raises
+    `FailedBuild`, and `SandboxUnavailableError`."""
+    other = interpreter if interpreter != own() else None
+    request = {
+        "uv": str(uv_program()),
+        "source": str(file),
+        "python": python_files(str(site) if site else None, interpreter),
+        "interpreter": str(interpreter.program),
+    }
+    script = (Path(guest.__file__).parent / "build_wheel.py").read_text()
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "wheel"
+        program = programs.Program(
+            (str(own().program), "-I", "-S", "-c", script),
+            file.parent,
+            LIMITS,
+            reads=(file, uv_program(), *([site] if site else []), *(Path(p) for p in _HEADERS if Path(p).exists())),
+            ends=_LONGEST_NAME,
+            output=output,
+            other=other,
+            trusted=False,
+        )
+        ran = programs.run(program, json.dumps(request).encode(), behind="bubblewrap")
+        if not ran.ok:
+            raise _failure(ran)
+        name = _checked_name(ran.output, source)
+        target.mkdir(parents=True, exist_ok=True)
+        with output.open("rb") as built, (target / f".{name}").open("wb") as wheel:
+            built.seek(len(name) + 1)
+            shutil.copyfileobj(built, wheel)
+    (target / f".{name}").rename(target / name)
+
+
+def _checked_name(output: bytes, source: Source) -> str:
+    """The name of the wheel at the start of a build's output. Raises `FailedBuild` if it is not the source's."""
+    name = output.partition(b"\n")[0].decode("ascii", "replace")
+    try:
+        built, version, _, _ = parse_wheel_filename(name)
+        if built == canonicalize_name(source.name) and version == Version(source.version):
+            return name
+    except (InvalidWheelFilename, InvalidVersion):
+        pass
+    raise FailedBuild(f"its source builds another package ({name[:80]!a})")
+
+
+def _failure(ran: programs.ProgramResult) -> FailedBuild:
+    if ran.ended != "exited":
+        limit = {"timeout": f"{LIMITS.seconds:g} s", "memory": f"{LIMITS.memory_mb:,} MB of memory"}.get(ran.ended)
+        reason = f"its build took more than {limit}" if limit else f"its build was stopped ({ran.ended})"
+        return FailedBuild(reason, passing=ran.ended == "timeout")
+    if compiler := _NO_COMPILER.search(ran.stderr):
+        return FailedBuild(
+            f"its build needs the compiler {compiler[1]}, which is not installed (apt-get install build-essential)",
+            passing=True,
+        )
+    absent = _NO_MODULE.findall(ran.stderr)
+    reported = _REPORTED.findall(ran.stderr) or ran.stderr.strip().splitlines() or ["no message"]
+    return FailedBuild(f"its build failed ({reported[-1].strip()[:160]})", absent[-1] if absent else None)
+
+
+def stored(target: Path) -> bool:
+    """Whether the store has a wheel in this folder."""
+    return any(target.glob("*.whl"))
+
+
+def stored_failure(target: Path) -> str | None:
+    """The reason why an earlier build of this source failed, if it did."""
+    try:
+        return (target / "failed").read_text()
+    except OSError:
+        return None
+
+
+def store_failure(target: Path, reason: str) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    write_whole(target / "failed", reason.encode())
+
+
+def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
+    """The requirements, NumPy in the version that the modules will run with: they need that or a later one."""
+    pinned = [pin for pin in pins if pin.startswith("numpy==")]
+    return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

@@ -1,0 +1,103 @@
+"""The wheels of packages that the registry has as source alone: fetched, built once for an interpreter, and stored."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.interpreters import Interpreter
+from xkg.sandbox.packages.disk_quota import Quota
+from xkg.sandbox.packages.distributions import distribution_of
+from xkg.sandbox.packages.installer_runs import InstallerRuns
+from xkg.sandbox.packages.plan import Fetched, Installing, Source
+from xkg.sandbox.packages.python_choice import first_day
+from xkg.sandbox.packages.source_builds import (
+    FailedBuild,
+    build,
+    folder_of,
+    numpy_of,
+    store_failure,
+    stored,
+    stored_failure,
+)
+from xkg.sandbox.runner import Environment
+
+_MOST_ADDED = 3
+_MOST_MB = 200
+_LAST_2TO3 = "2021-09-01"
+"""Days before setuptools 58."""
+# What setuptools needs beside it, and old projects do not state.
+_BESIDE = "wheel"
+
+Tools = Callable[[Sequence[str], str, Interpreter], Environment]
+"""The packages of requirement lines as of a day, for an interpreter."""
+
+
+class SourceWheels:
+    """`tools` makes the environment of a build. Builds run in bubblewrap alone."""
+
+    def __init__(self, runs: InstallerRuns, tools: Tools, notify: Callable[[Installing], None]) -> None:
+        self._runs, self._tools, self._notify = runs, tools, notify
+
+    def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
+        """The folder, below `InstallerRuns.built`, of the wheel of a source distribution that is to run beside the
+        packages `pins`. It is built if it is not there. Raises `FailedBuild`."""
+        name = folder_of(source, interpreter)
+        target = self._runs.built / name
+        if stored(target):
+            return name
+        if (reason := stored_failure(target)) is not None:
+            raise FailedBuild(reason)
+        if not isinstance(self._runs.sandbox, BubblewrapRunner):
+            raise FailedBuild("source is built in bubblewrap alone", passing=True)
+        self._notify(Installing(packages=f"{source.name} {source.version}", total_mb=0, disk_mb=0, from_source=True))
+        try:
+            self._make(source, pins, interpreter, limits, target)
+        except FailedBuild as error:
+            if not error.passing:
+                store_failure(target, str(error))
+            raise
+        return name
+
+    def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
+        with tempfile.TemporaryDirectory(prefix="xkg-source-") as kept:
+            file, stated = self._fetched(source, interpreter, limits, Path(kept))
+            # Later versions of setuptools have removed what older projects use, such as the conversion of Python 2.
+            days = sorted({max(source.day, first_day(interpreter.minor)), max(source.day, _LAST_2TO3)}, reverse=True)
+            failure = FailedBuild("it was not tried")
+            for day in days:
+                requires = numpy_of(stated, pins)
+                requires += [_BESIDE] if _BESIDE not in stated and any("setuptools" in line for line in stated) else []
+                for _ in range(_MOST_ADDED + 1):
+                    tools = self._tools(requires, day, interpreter)
+                    if tools.incomplete:
+                        raise FailedBuild("what builds it could not be fetched", passing=True)
+                    try:
+                        build(source, file, tools.site, interpreter, target)
+                        return
+                    except FailedBuild as error:
+                        failure = error
+                        added = numpy_of([distribution_of(error.lacks) or error.lacks], pins) if error.lacks else []
+                        if not added or added[0] in requires:
+                            break
+                        requires += added
+            raise failure
+
+    def _fetched(
+        self, source: Source, interpreter: Interpreter, limits: Quota, folder: Path
+    ) -> tuple[Path, tuple[str, ...]]:
+        query = {"mode": "fetch", "url": source.url, "sha256": source.sha256, "max_mb": _MOST_MB}
+        answer, trouble = self._runs.run(query, limits, interpreter)
+        try:
+            fetched = Fetched.model_validate(answer)
+        except ValidationError:
+            raise FailedBuild(trouble or "its source has no usual name", passing=bool(trouble)) from None
+        left = self._runs.making / "work" / "site" / fetched.file
+        if fetched.error is not None or left.is_symlink() or not left.is_file():
+            raise FailedBuild(fetched.error or "its source was not fetched", passing=True)
+        folder.chmod(0o755)
+        shutil.copyfile(left, folder / fetched.file, follow_symlinks=False)
+        return folder / fetched.file, fetched.requires

@@ -1,0 +1,172 @@
+"""uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
+
+import contextlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from xkg.sandbox.packages.clashes import clash_bounds
+from xkg.sandbox.packages.toml_text import read_toml
+from xkg.sandbox.packages.wheels import Failed, Unreachable, Wheel
+
+_LATE_PATCH = 20
+_SIDE_BY_SIDE = 4
+_LONGEST_LOCK = 50_000_000  # uv writes every wheel of every package
+_WITHOUT_WHEEL = re.compile(
+    r"(?:all versions of (\S{1,200}+)|\b([A-Za-z0-9][\w.-]{0,200}+)((?:[<>=!~]=?[\w.*+]{1,60}+,?){0,9}+))"
+    r" ha(?:s|ve) no (?:usable )?wheels"
+)
+_UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending request", "server error", "end of file")
+
+
+class Uv:
+    """`newest`: versions published after that day are ignored. `cpu`: address of an index with builds of PyTorch that
+    need no CUDA, which are preferred. `python`: the version that the wheels are for, by default this one; `built` are
+    folders of wheels besides those of the index, `failed` the packages that could not be built, with the reasons.
+    `without_wheel` collects requirements that no wheel serves."""
+
+    def __init__(
+        self,
+        program: str,
+        cache: str,
+        newest: str | None = None,
+        cpu: str | None = None,
+        python: str | None = None,
+        built: Sequence[str] = (),
+        failed: Mapping[str, str] | None = None,
+    ) -> None:
+        self.cache = cache
+        self.without_wheel: dict[str, None] = {}
+        self._python = python
+        self._failed = failed or {}
+        self._built = tuple(option for folder in built for option in ("--find-links", folder))
+        self._base = (program, "pip")
+        self._newest = ("--exclude-newer", newest) if newest else ()
+        self._cpu = ("--index", cpu, "--index-strategy", "unsafe-best-match") if cpu else ()
+        self._options = ("--no-config", "--only-binary", ":all:", "--no-progress", "--quiet")
+        self._places = ("--python", sys.executable, "--cache-dir", cache)
+        self._resolved: dict[tuple[str, ...], list[Wheel] | Failed] = {}
+
+    def _run(self, *arguments: str, stdin: str) -> str:
+        ran = subprocess.run(
+            (*self._base, *arguments, *self._options, *self._places),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if ran.returncode != 0:
+            lacking = _without_wheel(ran.stderr)
+            self.without_wheel |= dict.fromkeys(lacking)
+            for line in lacking:
+                if (name := name_of(line)) in self._failed:
+                    raise Failed(f"no wheel, and {self._failed[name]}")
+            raise failure_of(ran.stderr)
+        return ran.stdout
+
+    def resolve(self, requirements: Iterable[str], *options: str) -> list[Wheel]:
+        """The wheels of a set. Raises `Failed`."""
+        key = tuple(requirements)
+        if (*key, *options) not in self._resolved:
+            try:
+                self._resolved[*key, *options] = self._locked(key, options)
+            except Failed as error:
+                self._resolved[*key, *options] = error
+        outcome = self._resolved[*key, *options]
+        if isinstance(outcome, Failed):
+            raise outcome
+        return outcome
+
+    def _locked(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
+        wheels = self._compiled(requirement_lines, (*self._newest, *options))
+        if options:
+            return wheels
+        if bounds := clash_bounds({wheel.name: wheel.version for wheel in wheels}):
+            with contextlib.suppress(Failed):
+                wheels = self._constrained(requirement_lines, bounds, self._newest)
+        if self._cpu and any(wheel.name == "torch" for wheel in wheels):
+            # The same versions once more: a CPU build is a later one of its version (2.9+cpu), without CUDA's packages.
+            with contextlib.suppress(Failed):
+                wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
+        return wheels
+
+    def _constrained(self, lines: Sequence[str], bounds: Sequence[str], options: Sequence[str]) -> list[Wheel]:
+        with tempfile.NamedTemporaryFile("w", dir=".", suffix=".txt") as file:
+            file.write("\n".join(bounds))
+            file.flush()
+            return self._compiled(lines, ("--constraint", file.name, *options))
+
+    def _compiled(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[Wheel]:
+        return [
+            Wheel(package["name"], package["version"], wheel["url"], _sha256(wheel))
+            for package in self._packages(requirement_lines, options)
+            for wheel in package.get("wheels", ())[:1]
+        ]
+
+    def _packages(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[dict[str, Any]]:
+        stdin = "\n".join(requirement_lines)
+        # A pre-release only if a requirement names one: code that was written before it does not fit it.
+        if self._python and "--python-version" not in options:
+            options = (*options, "--python-version", self._python)
+        options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
+        lock = self._run("compile", "-", *options, stdin=stdin)
+        return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
+
+    def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
+        """Where a requirement without a wheel can be had: the versions of Python that have one, and its source."""
+
+        def has_wheel(version: str) -> bool:
+            with contextlib.suppress(Failed):
+                return bool(self.resolve([line], "--no-deps", "--python-version", f"{version}.{_LATE_PATCH}"))
+            return False
+
+        with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+            pythons = [version for version, has in zip(versions, pool.map(has_wheel, versions), strict=True) if has]
+        offer: dict[str, Any] = {"line": line, "pythons": pythons, "source": None}
+        # Without dependencies uv reads names of files alone, and builds nothing.
+        with contextlib.suppress(Failed, KeyError):
+            for package in self._packages([line], ("--no-deps", "--no-binary", name_of(line), *self._newest)):
+                file = package["sdist"]
+                day = str(file.get("upload-time", ""))[:10]
+                offer["source"] = {key: package[key] for key in ("name", "version")}
+                offer["source"] |= {"url": file["url"], "sha256": _sha256(file), "day": day}
+        return offer
+
+    def unpack(self, line: str, folder: Path) -> None:
+        """Unpacks one locked wheel, with its hash if there is one, into a folder. Raises `Failed`."""
+        hashes = ("--require-hashes",) if "--hash" in line else ()
+        python = ("--python-version", self._python) if self._python else ()
+        self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)
+
+
+def _sha256(file: Mapping[str, Any]) -> str:
+    return str(file.get("hashes", {}).get("sha256", ""))
+
+
+def name_of(line: str) -> str:
+    return re.split(r"[^\w.-]", line, maxsplit=1)[0]
+
+
+def _without_wheel(stderr: str) -> list[str]:
+    """The requirements that no wheel serves, by uv's error output."""
+    return [f"{every or name}{versions}" for every, name, versions in _WITHOUT_WHEEL.findall(" ".join(stderr.split()))]
+
+
+def failure_of(stderr: str) -> Failed:
+    """uv's error output as one short reason."""
+    text = " ".join(stderr.split())
+    lower = text.lower()
+    if "was not found in the package registry" in lower:
+        name = re.search(r"Because (\S+) was not found in the package registry", text)
+        return Failed(f"no package {name[1]} in the registry" if name else "no such package in the registry")
+    if "no wheels" in lower or "no usable wheels" in lower or "only-binary" in lower:
+        return Failed("no wheel for this Python")
+    if any(word in lower for word in _UNREACHABLE) or re.search(r"\b(408|425|429|5\d\d) [a-z]", lower):
+        return Unreachable("the package registry cannot be reached")
+    cause = re.sub(r"^error: (No solution found when resolving dependencies )?(cause: )?", "", text)
+    return Failed(cause[:240] or "uv failed without a message")
