@@ -1,9 +1,10 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
 import os
+import re
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -42,7 +43,7 @@ class _Section(BaseModel):
 def plain_url(url: str) -> str:
     """`url` unchanged. Raises `ValueError` where it is no address of an endpoint, or holds a key."""
     parts = _plain_parts(url, ("http", "https"))
-    if parts is None or parts.query:
+    if parts is None or not re.fullmatch(r"(?:api-version=[\w.-]+)?", parts.query):
         raise ValueError("give http(s)://host/path, such as http://localhost:11434/v1; a key has no place here")
     return url
 
@@ -148,7 +149,9 @@ class LlmSettings(_Section):
     environment, else OpenAI's. `window` is what the smallest of the models reads and writes at once, in tokens;
     `seconds` bounds a call; `concurrency` calls run at a time; `max_cost` bounds the dollars for one paper, all its
     builds together, and for the questions of one day; `max_total_cost` those for all papers and questions of the graph.
-    `prices` extend and override those that xkg knows, by model."""
+    `prices` extend and override those that xkg knows, by model. `parameters` are added to the body of each request
+    (`{reasoning_effort: low}`), and `headers` to its headers, as those with which an Azure endpoint takes Entra tokens;
+    `base_url` may end in Azure's `?api-version=…`."""
 
     model: str = Field(default="o4-mini", min_length=1)
     paper_model: str | None = None
@@ -163,6 +166,8 @@ class LlmSettings(_Section):
     max_cost: float | None = Field(default=None, ge=0)
     max_total_cost: float | None = Field(default=None, ge=0)
     prices: dict[str, Price] = {}
+    parameters: dict[str, Any] = {}
+    headers: dict[str, str] = Field(default={}, repr=False)
 
 
 class ArxivSettings(_Section):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import openai
 
 _MESSAGE_CHARACTERS = 200
+_ABOUT_KEYS = re.compile(r"key|token|auth|credential|permission|access|project", re.I)
 FIRST_WAIT, LONGEST_WAIT = 1.0, 30.0
 """Seconds between tries where the server asks for none, doubled each time."""
 
@@ -107,6 +109,8 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     status = error.status_code
     words = at.words(error.body)
     because = f" ({words})" if words else ""
+    if status == 403 and words and not _ABOUT_KEYS.search(words):
+        return Failure(f"{at.at} refuses to answer (HTTP 403){because}")
     if status in (401, 403):
         # A server's message about a key may contain the key.
         return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")

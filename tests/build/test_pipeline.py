@@ -246,6 +246,13 @@ def test_a_paper_without_techniques_is_refused(build: Build, tmp_path: Path) -> 
         build(tmp_path / "note.md", None)
 
 
+def test_a_paper_without_a_title_needs_an_id(build: Build, tmp_path: Path) -> None:
+    paper = tmp_path / "paper.md"
+    paper.write_text("## 1 Introduction\n\nRivers ripple.\n\n## 2 Ripple Gate\n\nThe gate is a module.\n")
+    with pytest.raises(InputError, match=r"paper\.md: no title found; give --id"):
+        build(paper, None)
+
+
 @pytest.mark.parametrize("repository", ["nowhere", "empty"])
 def test_a_repository_that_cannot_be_used_is_one_line(build: Build, tmp_path: Path, repository: str) -> None:
     (tmp_path / "empty").mkdir()

@@ -199,11 +199,12 @@ def test_without_another_expert_the_same_model_begins_anew(desk: Desk) -> None:
 
 
 def test_a_question_without_a_usable_answer_says_which_and_why(desk: Desk) -> None:
-    desk.script("no", Said(None, refusal="I cannot"), Said('{"name": "ker', finish="length"), {"name": 3, "lines": []})
+    cut = Said('{"name": "ker', finish="length")
+    desk.script("no", Said(None, refusal="I cannot"), cut, cut, {"name": 3, "lines": []})
     line = fails(desk, AnswerError)
     assert line.startswith("ground, Kernel: no usable answer after 4 attempts, the last: name: Input should be a valid")
     assert "llm.expert_model" in line
-    assert outcomes(desk) == (4, 4, 0)
+    assert outcomes(desk) == (4, 4, 0), "a question that was asked again with more room is one"
 
 
 def test_what_a_model_says_cannot_break_out_of_the_line(desk: Desk) -> None:
@@ -233,10 +234,12 @@ def test_a_refusal_is_asked_again(desk: Desk, refusal: Said) -> None:
 
 def test_an_answer_that_was_cut_is_asked_for_in_fewer_words(desk: Desk) -> None:
     whole = json.dumps({"name": "x" * 9000, "lines": []})
-    desk.script(Said(whole[:8000], finish="length"), GOOD)
+    cut = Said(whole[:8000], finish="length")
+    desk.script(cut, cut, GOOD)
     with desk.open() as model:
         assert ask(model).name == "kernel"
-    again = desk.endpoint.requests[1]["messages"]
+    assert desk.endpoint.requests[1]["max_tokens"] > 8000
+    again = desk.endpoint.requests[2]["messages"]
     assert "fewer words" in again[-1]["content"]
     assert len(again[-2]["content"]) < 3000, "what was cut for its length is not sent back whole"
 

@@ -262,6 +262,32 @@ async def test_errors_are_raised_in_our_words(
 
 
 @pytest.mark.parametrize(
+    ("tool", "given", "meant"),
+    [
+        ("get_technique", {"technique": STEAM}, {"id": STEAM}),
+        ("get_technique", {"code": STEAM}, {"id": STEAM}),
+        ("get_paper", {"id": "title:bread/ovens"}, {"paper": "title:bread/ovens"}),
+        (
+            "search_techniques",
+            {"query": "steam", "exclude": STEAM},
+            {"query": "steam", "exclude": [STEAM]},
+        ),
+        (
+            "search_techniques",
+            {"query": "steam", "papers": "title:bread/ovens", "packages": "torch"},
+            {"query": "steam", "papers": ["title:bread/ovens"], "packages": ["torch"]},
+        ),
+        ("cypher", {"query": "```cypher\nRETURN 1 AS one;\n```\n"}, {"query": "RETURN 1 AS one"}),
+    ],
+)
+async def test_arguments_as_models_write_them_are_understood(
+    server: MCPServer, tool: str, given: dict[str, Any], meant: dict[str, Any]
+) -> None:
+    async with Client(server) as client:
+        assert await ask(client, tool, **given) == await ask(client, tool, **meant)
+
+
+@pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [
         ("locate", {"technique": "steam", "repo": "/somewhere"}, "locate: there is no argument 'repo'; use repository"),

@@ -99,10 +99,30 @@ def test_others_are_other_repositories() -> None:
     assert len(set(names)) == len(texts)
 
 
+@pytest.mark.parametrize(
+    ("page", "within", "reference"),
+    [
+        ("https://github.com/o/n/tree/main/x/y", "x/y", "main"),
+        ("https://github.com/o/n/blob/v1.0/a.py", "a.py", "v1.0"),
+        ("https://github.com/o/n/releases/tag/v1", "", "v1"),
+        ("https://github.com/o/n/commit/abc123", "", "abc123"),
+        ("https://gitlab.com/o/n/-/tree/dev/src", "src", "dev"),
+        ("https://codeberg.org/o/n/src/branch/main/x", "x", "main"),
+        ("https://bitbucket.org/o/n/src/master/", "", "master"),
+        ("https://huggingface.co/o/n/tree/main", "", "main"),
+        ("https://github.com/o/n/issues/3", "issues/3", ""),
+    ],
+)
+def test_pages_of_a_branch_tag_or_commit(page: str, within: str, reference: str) -> None:
+    found = repository_address(page)
+    assert found is not None
+    assert (found.path, found.within, found.reference) == ("o/n", within, reference)
+
+
 def test_the_parts_of_an_address() -> None:
     found = repository_address("https://www.github.com:443/Owner/Name.git/tree/main")
     assert found is not None
-    assert (found.url, found.within, found.reference) == ("https://github.com/Owner/Name", "tree/main", "")
+    assert (found.url, found.within, found.reference) == ("https://github.com/Owner/Name", "", "main")
     found = repository_address("ssh://git@git.example.org:2222/a/b@v1")
     assert found is not None
     assert (found.url, found.within, found.reference) == ("https://git.example.org/a/b", "", "v1")

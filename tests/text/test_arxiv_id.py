@@ -24,6 +24,8 @@ from xkg.text.arxiv_id import arxiv_id
         ("https://ar5iv.labs.arxiv.org/html/2401.01234", "2401.01234", ""),
         ("https://ar5iv.org/abs/2401.01234?x=y", "2401.01234", ""),
         ("https://doi.org/10.48550/arXiv.2401.01234", "2401.01234", ""),
+        ("https://huggingface.co/papers/2401.01234", "2401.01234", ""),
+        ("https://www.alphaxiv.org/abs/2401.01234v2", "2401.01234", "v2"),
     ],
 )
 def test_names_of_papers(spec: str, number: str, version: str) -> None:
@@ -32,7 +34,8 @@ def test_names_of_papers(spec: str, number: str, version: str) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "paper.tex", "2401.01234v0", "2401.012345x", "240.01234", "https://arxiv.org/list/cs", "x/2401.01234/a.tex",
+    ["", "paper.tex", "https://huggingface.co/o/2401.01234",
+     "2401.01234v0", "2401.012345x", "240.01234", "https://arxiv.org/list/cs", "x/2401.01234/a.tex",
      "https://example.org/abs/2401.01234", "https://arxiv.org.example.org/abs/2401.01234", "cs/011201",
      "٢٤٠١.٠١٢٣٤", "2401.0123４", "2401.01234v１"],
 )  # fmt: skip

@@ -15,7 +15,7 @@ from xkg.build.sources.paper_source import find_paper
 from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
-from xkg.model import Paper, PaperBundle, paper_id
+from xkg.model import Paper, PaperBundle, paper_id, slug
 from xkg.text.plural import plural
 
 
@@ -87,7 +87,7 @@ def open_paper(
     if context.guard is not None:
         _refuse(str(paper), context.guard.paper(document.arxiv_id, document.doi, document.title))
     parsing = time.perf_counter() - started
-    identity = given_id or paper_id(document.title or found.path.stem, document.arxiv_id, document.doi)
+    identity = given_id or id_of(document, found.path)
     if context.claims is not None:
         identity = context.claims.claim(document, identity, chosen=given_id is not None)
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
@@ -102,6 +102,14 @@ def open_paper(
     if checkout is not None:
         written = checkout.committed or written
     return OpenedPaper(identity, found.path, document, codebase, written, source, cache), checkout
+
+
+def id_of(document: Document, path: Path) -> str:
+    """The id of a paper that nobody gave one. Raises `InputError` for one without arXiv id, DOI and title: papers share
+    the names of their files."""
+    if not (document.title or document.arxiv_id or document.doi):
+        raise InputError(f"{path.name}: no title found; give --id, such as --id title:{slug(path.stem)}")
+    return paper_id(document.title, document.arxiv_id, document.doi)
 
 
 def _refuse(spec: str, reason: str | None) -> None:

@@ -10,6 +10,8 @@ from xkg.build.package_versions import check_with_packages
 from xkg.build.slicing.code_node import code_node
 from xkg.build.stage_cache import StageCache, installed, levels
 from xkg.build.techniques.extract import Extraction, extract
+from xkg.build.techniques.language import is_english
+from xkg.errors import InputError
 from xkg.model import Derivation
 from xkg.sandbox.isolation import interpreters
 from xkg.sandbox.runner import Environment
@@ -17,8 +19,13 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extract, ground, modularize and check, each stored. Raises as the stages do."""
+    """Extract, ground, modularize and check, each stored. Raises as the stages do, and `InputError` for a paper that is
+    not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
+    if not is_english(document):
+        raise InputError(
+            f"{opened.path.name}: without a model only papers in English are read: name a model with --llm"
+        )
     extraction = cache.stage(
         "extract",
         {"paper": opened.identity, "document": document.source_sha256, "format": document.format},

@@ -43,9 +43,9 @@ def curate(
     from xkg.build.curation.guide import Guide
     from xkg.build.curation.repository_search import RepositorySearch
     from xkg.build.parsing.parsers import Parsers
+    from xkg.build.pipeline import id_of
     from xkg.build.sources.arxiv import ArxivSource
     from xkg.build.sources.paper_source import find_paper
-    from xkg.model import paper_id as id_of
 
     require_folder(settings.kg)
     share_pace(settings)
@@ -65,7 +65,7 @@ def curate(
 
         found = find_paper(target, (papers,))
         document = found.described(parsers.paper(found.path))
-        identity = paper_id or id_of(document.title or found.path.stem, document.arxiv_id, document.doi)
+        identity = paper_id or id_of(document, found.path)
         if host is not None:
             notify(host.limits)
         guard = blacklist_guard(settings, blacklist, note)

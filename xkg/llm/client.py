@@ -16,11 +16,12 @@ from xkg.clock import CLOCK, Clock
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
 from xkg.llm.credentials import access
-from xkg.llm.endpoint import CLOSED, PATIENCE, Endpoint, Message, Reply
+from xkg.llm.endpoint import CLOSED, PATIENCE, Endpoint, Reply
 from xkg.llm.ledger import CallLedger, Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
 from xkg.llm.prompt import Prompt, Role
+from xkg.llm.request import Message
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
@@ -139,7 +140,14 @@ class LanguageModel:
         where = access(settings, without_key)
         self._at = where.at
         self._ledger = ledger or Ledger(folder, self._prices)
-        self._endpoint = Endpoint(where, seconds=settings.seconds, patience=patience, clock=clock)
+        self._endpoint = Endpoint(
+            where,
+            seconds=settings.seconds,
+            patience=patience,
+            clock=clock,
+            parameters=settings.parameters,
+            headers=settings.headers,
+        )
         slots = threading.BoundedSemaphore(settings.concurrency)
         self._turn = turn or (lambda: slots)
         self._changed = threading.Condition()

@@ -10,18 +10,20 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
+from urllib.parse import parse_qsl
 
 from xkg.clock import CLOCK, Clock
 from xkg.errors import MissingExtraError, ModelUnavailableError
 from xkg.llm.prices import tokens
+from xkg.llm.request import Accepted, Message, whole_of_stream
 from xkg.openai_server import Access, Patience, failure
 from xkg.text.unicode import encodable
 
 if TYPE_CHECKING:
     import openai
 
-Message = Mapping[str, str]
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
 PATIENCE = 300.0
@@ -29,11 +31,8 @@ CLOSED = "the language model was closed while it was asked: start again"
 _MAX_BYTES = 16 << 20
 _NO_COMPLETIONS = 3
 _CONNECT = 15.0
-_FENCED = (
-    "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
-    "JSON schema:\n"
-)
-_SCHEMA_WORDS = re.compile(r"response_?format|json_?schema|structured.?output|grammar", re.I)
+_LOW_LIMIT = 8_192
+"""Tokens: an answer that was cut before has met the endpoint's own limit, which a request can raise."""
 _TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
 
@@ -65,19 +64,27 @@ class Endpoint:
     """Asks models for chat completions. Safe to call from several threads.
 
     A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
-    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. The only parameters sent
-    are `response_format` and, where one is given, `temperature`; a model that does not accept the first gets the schema
-    in the prompt, one that does not accept the second has its own.
+    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. `parameters` are added
+    to each request, whose shape follows what a model accepts (`Accepted`).
 
     Calls run in an event loop of their own thread, so that `close` ends those under way at once.
     """
 
-    def __init__(self, where: Access, *, seconds: float, patience: float = PATIENCE, clock: Clock = CLOCK) -> None:
+    def __init__(
+        self,
+        where: Access,
+        *,
+        seconds: float,
+        patience: float = PATIENCE,
+        clock: Clock = CLOCK,
+        parameters: Mapping[str, Any] = MappingProxyType({}),
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._where = where
         self._seconds = seconds
         self._patience, self._clock = patience, clock
-        self._unstructured: set[str] = set()
-        self._own_temperature: set[str] = set()
+        self._parameters, self._headers = parameters, headers
+        self._accepted: dict[str, Accepted] = {}
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -103,7 +110,7 @@ class Endpoint:
 
     def distrust(self, model: str) -> None:
         """The model accepts `response_format` and ignores it: from now on it gets the schema in the prompt."""
-        self._unstructured.add(model)
+        self._accepted[model] = replace(self._accepted.get(model, Accepted()), schema=False)
 
     def close(self) -> None:
         """Ends calls under way: they raise `ModelUnavailableError`."""
@@ -133,8 +140,13 @@ class Endpoint:
                 raise ModelUnavailableError(str(MissingExtraError("llm", "asking a language model"))) from error
 
             # Tries are counted here, not in the SDK.
+            address, _, query = self._where.base_url.partition("?")
             self._client = openai.AsyncOpenAI(
-                api_key=self._where.sent_key, base_url=self._where.base_url, max_retries=0
+                api_key=self._where.sent_key,
+                base_url=address,
+                max_retries=0,
+                default_headers=dict(self._headers),
+                default_query=dict(parse_qsl(query)),
             )
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="llm", daemon=True)
@@ -160,66 +172,51 @@ class Endpoint:
     async def _complete(
         self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
     ) -> Reply:
-        """Sends the temperature where it is accepted."""
+        """Asks in another shape while the endpoint refuses one, and remembers the shape that was accepted."""
         import openai
 
-        if temperature is not None and model not in self._own_temperature:
+        accepted = self._accepted.get(model, Accepted())
+        first: Reply | None = None
+        while True:
             try:
-                return await self._with_schema(model, messages, schema, {"temperature": temperature})
+                reply = await self._attempt(model, accepted.body(messages, schema, temperature, self._parameters))
             except openai.APIStatusError as error:
-                if error.status_code not in (400, 422) or "temperature" not in json.dumps(error.body, default=str):
-                    return self._refusal(error, model)
-                self._own_temperature.add(model)
-        try:
-            return await self._with_schema(model, messages, schema, {})
-        except openai.APIStatusError as error:
-            return self._refusal(error, model)
+                other = accepted.after(error, temperature)
+                if other is None:
+                    return first or self._refusal(error, model)
+                accepted = other
+                continue
+            if reply.ending == "cut" and accepted.limit is None and reply.output_tokens < _LOW_LIMIT:
+                accepted, first = replace(accepted, limit="max_tokens"), reply
+                continue
+            self._accepted[model] = accepted
+            if first is None:
+                return reply
+            return replace(
+                reply,
+                input_tokens=first.input_tokens + reply.input_tokens,
+                cached_tokens=first.cached_tokens + reply.cached_tokens,
+                output_tokens=first.output_tokens + reply.output_tokens,
+            )
 
-    async def _with_schema(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], options: Mapping[str, float]
-    ) -> Reply:
-        """Sends the schema as a parameter, or in the prompt where that is refused. Raises `APIStatusError`."""
-        import openai
-
-        if model not in self._unstructured:
-            try:
-                return await self._attempt(model, messages, schema, options, structured=True)
-            except openai.APIStatusError as error:
-                if not _may_refuse_schema(error):
-                    raise
-        reply = await self._attempt(model, messages, schema, options, structured=False)
-        self._unstructured.add(model)
-        return reply
-
-    async def _attempt(
-        self,
-        model: str,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any],
-        more: Mapping[str, float],
-        *,
-        structured: bool,
-    ) -> Reply:
+    async def _attempt(self, model: str, request: Mapping[str, Any]) -> Reply:
         """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
-        or fill the memory."""
+        or fill the memory. Raises `APIStatusError` if it is refused."""
         import httpx2
         import openai
 
         assert self._client is not None
-        sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
-        options: dict[str, Any] = dict(more)
-        if structured:
-            shape = {"name": "answer", "schema": schema, "strict": True}
-            options["response_format"] = {"type": "json_schema", "json_schema": shape}
-        else:
-            sent[-1]["content"] += f"\n\n{_FENCED}{json.dumps(schema)}"
+        sent = request["messages"]
         limits = httpx2.Timeout(self._seconds, connect=min(_CONNECT, self._seconds))
         body = bytearray()
         try:
             async with (
                 asyncio.timeout(self._seconds),
                 self._client.chat.completions.with_streaming_response.create(
-                    model=model, messages=cast(Any, sent), timeout=limits, **options
+                    model=model,
+                    messages=cast(Any, sent),
+                    timeout=limits,
+                    extra_body={key: value for key, value in request.items() if key != "messages"},
                 ) as response,
             ):
                 async for piece in response.iter_bytes():
@@ -240,10 +237,11 @@ class Endpoint:
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
         """The completion in a body. Raises `_PassingError` where it holds none."""
         try:
-            whole = json.loads(body)
+            whole = whole_of_stream(body) if body.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(body)
             choice = whole["choices"][0]
             message = choice["message"]
-            text = _text(message.get("content"))
+            # Some servers of open models take a whole answer for a thought.
+            text = _text(message.get("content")) or _text(message.get("reasoning_content") or message.get("reasoning"))
             refusal = _text(message.get("refusal"))
             finish = choice.get("finish_reason")
         except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
@@ -291,15 +289,6 @@ class Endpoint:
     def _failed(self, error: Exception, model: str) -> Exception:
         why = failure(error, self._where, model)
         return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
-
-
-def _may_refuse_schema(error: openai.APIStatusError) -> bool:
-    """Whether the schema may be what is refused. A 400 costs nothing, so that one more try is cheap."""
-    body = error.body if isinstance(error.body, (dict, str)) else ""
-    words = json.dumps(body, default=str)
-    if error.status_code in (401, 402, 403, 413, 429) or "temperature" in words:
-        return False
-    return error.status_code in (400, 422) or _SCHEMA_WORDS.search(words) is not None
 
 
 def _text(content: Any) -> str:

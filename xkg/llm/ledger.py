@@ -18,8 +18,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from xkg.errors import BudgetError, ConfigError, StoreError
 from xkg.files import private_folder
-from xkg.llm.endpoint import Ending, Message, Reply
+from xkg.llm.endpoint import Ending, Reply
 from xkg.llm.prices import Prices
+from xkg.llm.request import Message
 from xkg.sqlite_files import open_wal, set_aside, transaction
 from xkg.text.unicode import encodable
 

@@ -11,7 +11,8 @@ A = TypeVar("A", bound=BaseModel)
 
 _LISTED_FAULTS = 6
 _MAX_STARTS = 1000
-_THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.S)
+_THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>)", re.S)
+"""What comes before the answer: a thought, whose opening tag may be missing, or the other channels of gpt-oss."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 # As they are written in JSON: a terminal obeys them, and `\frac` with a single backslash holds one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
@@ -30,7 +31,7 @@ class UnusableError(ValueError):
 
 def read_answer(text: str, kind: type[A]) -> A:
     """The last JSON object of the text that has the right type. Raises `UnusableError`."""
-    objects = _objects(_THOUGHT.sub("", text))
+    objects = _objects(_THOUGHT.sub("", text)) or _objects(text)
     if not objects:
         raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
     for text_of_object in reversed(objects):

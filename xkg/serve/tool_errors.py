@@ -9,6 +9,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
+from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
@@ -19,6 +20,7 @@ from xkg.serve.answers.quoting import framed_line, one_line
 from xkg.serve.published_schemas import published
 
 _LONGEST = 1000
+_ID_NAMES = frozenset(["id", "technique", "paper", "code"])
 
 
 class PlainErrors(MCPServer[Any]):
@@ -28,11 +30,21 @@ class PlainErrors(MCPServer[Any]):
         super().__init__(*args, **options)
         self._accepted: dict[str, tuple[str, ...]] = {}
         self._required: dict[str, tuple[str, ...]] = {}
+        self._lists: dict[str, list[str]] = {}
         self._listed: list[ListedTool] = []
+
+    async def run_stdio_async(self) -> None:
+        from xkg.serve.jsonrpc import checked_stdio
+
+        async with checked_stdio() as (read, write):
+            await self._lowlevel_server.run(read, write, self._lowlevel_server.create_initialization_options())
 
     def add_tool(self, fn: Callable[..., Any], *args: Any, **options: Any) -> None:
         super().add_tool(fn, *args, **options)
-        self._accepted[f"tool {options.get('name') or fn.__name__}"] = tuple(inspect.signature(fn).parameters)
+        name = options.get("name") or fn.__name__
+        taken = inspect.signature(fn).parameters
+        self._accepted[f"tool {name}"] = tuple(taken)
+        self._lists[name] = [argument for argument in taken if _takes_list(self._tool_manager.get_tool(name), argument)]
 
     async def list_tools(self) -> list[ListedTool]:
         """The tools with short schemas (`published`), made once for the tools that are there."""
@@ -66,8 +78,11 @@ class PlainErrors(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. An argument that is
-        null counts as left out: frameworks send null for what a model did not give."""
+        null counts as left out, and a string for a list is a list of one: frameworks and models send these."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
+        arguments = self._named(name, arguments)
+        lists = self._lists.get(name, ())
+        arguments |= {argument: [arguments[argument]] for argument in lists if _is_one(arguments.get(argument))}
         if (wrong := self._unknown("tool", name, arguments)) is not None:
             raise ToolError(wrong)
         try:
@@ -82,6 +97,14 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(str(ours)) from ours.__cause__
                 case _:
                     raise ToolError(refusal(error)) from None
+
+    def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, an id that was given under the name that another tool has for it under this tool's own."""
+        taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
+        given = [argument for argument in arguments if argument in _ID_NAMES]
+        if len(taken) != 1 or len(given) != 1:
+            return arguments
+        return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
     def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
         """A line about a prompt that there is not, or about the first argument that it lacks."""
@@ -99,6 +122,18 @@ class PlainErrors(MCPServer[Any]):
         near = difflib.get_close_matches(unknown, accepted, n=1, cutoff=0.55)
         instead = f"use {near[0]}" if near else f"it takes {', '.join(accepted) or 'none'}"
         return f"{name}: there is no argument {unknown[:80]!a}; {instead}"
+
+
+def _takes_list(tool: Tool | None, argument: str) -> bool:
+    """Whether the schema of an argument has lists, and no strings."""
+    schema: Mapping[str, Any] = tool.parameters["properties"].get(argument, {}) if tool is not None else {}
+    types = {each.get("type") for each in schema.get("anyOf", [schema])}
+    return "array" in types and "string" not in types
+
+
+def _is_one(value: Any) -> bool:
+    """Whether this is a string that is not a list written as JSON, which the SDK reads."""
+    return isinstance(value, str) and not value.lstrip().startswith("[")
 
 
 def _invalid(error: BaseException) -> ValidationError | None:

@@ -34,6 +34,9 @@ _WITHIN_GITLAB = frozenset(
     "wikis".split()
 )
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
+_SHOWN = re.compile(
+    r"(?:-/)?(?:(?:tree|blob|raw|commits?)|src/(?:branch|tag|commit)|src|releases/tag)/(?P<reference>[^/]+)"
+)
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
@@ -135,7 +138,7 @@ def same_server(one: str, other: str) -> bool:
 
 def repository_address(text: str) -> RepositoryAddress | None:
     """The repository that an address leads to: of a web page, an API, a git remote, with or without a scheme, perhaps
-    with `@reference`. None for anything else."""
+    with `@reference`. A page of a forge for a branch, tag or commit leads to that one. None for anything else."""
     url, is_bare = _as_url(text.strip())
     try:
         place = address(url)
@@ -150,6 +153,9 @@ def repository_address(text: str) -> RepositoryAddress | None:
     repository, within = _parted(forge, words)
     if forge != _GIST and len(repository) < 2:
         return None
+    shown = _SHOWN.match("/".join(within))
+    if shown and not reference:
+        reference, within = shown["reference"], within[shown[0].count("/") + 1 :]
     server = forge or (place.host if place.scheme == "ssh" else place.server)
     return RepositoryAddress(server, _quoted(repository), _quoted(within), reference) if repository else None
 

@@ -9,9 +9,9 @@ from xkg.text.doi import canonical_doi
 _ID = re.compile(
     r"(?ai)(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?(?:\.pdf)?/?"
 )
-_HOST = re.compile(r"(?:[\w-]+\.)*(?:arxiv|ar5iv)\.org")
-_PAGES = frozenset("abs pdf html src e-print format".split())
-_MAY_NAME = re.compile(r"(?i)ar[x5]iv|%|[^\x00-\x7f]")
+_HOST = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv)\.org|(?P<papers>huggingface\.co|hf\.co))")
+_PAGES = frozenset("abs pdf html src e-print format overview".split())
+_MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|(?:huggingface|hf)\.co/papers/")
 _PREFIX = re.compile(r"(?i)arxiv:\s*")
 _DOI = "10.48550/arxiv."
 
@@ -46,8 +46,8 @@ def _named_elsewhere(text: str) -> str:
         place = address(text if "://" in text else f"https://{text}")
     except ValueError:
         place = None
-    if place is not None and place.scheme in ("http", "https") and _HOST.fullmatch(place.host):
+    if place is not None and place.scheme in ("http", "https") and (host := _HOST.fullmatch(place.host)):
         page, *rest = place.words or [""]
-        return "/".join(rest) if page.lower() in _PAGES else ""
+        return "/".join(rest) if page.lower() in (("papers",) if host["papers"] else _PAGES) else ""
     doi = canonical_doi(text) or ""
     return doi.removeprefix(_DOI) if doi.startswith(_DOI) else ""

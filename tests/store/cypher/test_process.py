@@ -113,7 +113,7 @@ def test_to_wait_for_another_query_counts_towards_the_time(graph: Path) -> None:
 
 def test_a_query_over_its_memory_is_stopped_and_the_next_one_answered(graph: Path) -> None:
     with closing(QueryProcess(graph)) as process:
-        with pytest.raises(QueryFailedError):
+        with pytest.raises(QueryFailedError, match="too large"):
             process.run("RETURN size(repeat(repeat('x', 100000), 100000)) AS n")
         assert process.run("RETURN 1 AS x").rows == ((1,),)
 

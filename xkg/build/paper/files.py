@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from charset_normalizer import from_bytes
+
 from xkg.errors import InputError, UnsafeInputError
 
 LARGEST_TEXT = 8_000_000
 """Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
 _MOST_ENTRIES = 20_000
+_ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252"]
+"""What papers are written in beside UTF-8."""
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
 """Number and share of control characters in a text: almost none in prose of any encoding, 10 % in compressed data."""
@@ -163,8 +167,9 @@ class PaperFiles:
         try:
             text = data.decode("utf-16") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            text = data.decode("latin-1")
-            self._warn(f"{path} is not UTF-8; it was read as Latin-1")
+            found = from_bytes(data, cp_isolation=_ENCODINGS).best()
+            text = str(found) if found is not None else data.decode("latin-1")
+            self._warn(f"{path} is not UTF-8; it was read as {found.encoding if found is not None else 'Latin-1'}")
         if "\0" in text:
             self._warn(f"{path} holds NUL characters; they were read as spaces")
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic_core import from_json
+
 from xkg.build.paper.archive import LARGEST_ARCHIVE, is_archive, require_small_archive, unpack
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.markdown.document import parse_markdown
+from xkg.build.paper.other_formats import not_a_paper, notice
 from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
@@ -74,7 +77,13 @@ def _whole(path: Path) -> bytes:
 
 def parse_opened(paper: PaperOnDisk) -> Document:
     """The paper, parsed; raises as `parse_paper`."""
-    return _named(paper.path, _parsed(paper))
+    meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
+    document = None if meaning else _parsed(paper)
+    if document is not None and document.format in ("html", "latex"):
+        meaning = notice(document.title, document.text)
+    if document is None or meaning:
+        raise InputError(f"{paper.path} is {meaning}")
+    return _named(paper.path, document)
 
 
 def _parsed(paper: PaperOnDisk) -> Document:
@@ -134,8 +143,9 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     scratch = PaperFiles(reader)
     latex = [name for name in names if name.lower().endswith(LATEX)]
     markdown = [name for name in names if name.lower().endswith(_MARKDOWN[:-1])]
+    stated = _stated_main(scratch)
     ranked = sorted(((_rank(name, scratch.text(name) or ""), name) for name in latex[:2000]), reverse=True)
-    main = next((name for rank, name in ranked if rank[0]), None)
+    main = stated if stated in latex else next((name for rank, name in ranked if rank[0]), None)
     main = main or _best_markdown(scratch, markdown) or next((name for rank, name in ranked if rank[-2]), None)
     if main is None:
         raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
@@ -146,8 +156,17 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
         return parse_markdown(files, name)
     document = parse_latex(files, name)
     read = {posixpath.normpath(posixpath.join(folder, span.path)) for span in document.spans}
-    others = [name for rank, name in ranked if all(rank[:3]) and name not in read]
+    others = [name for rank, name in ranked if all(rank[:3]) and name not in read and main != stated]
     return _with_warning(document, f"{main} was read; {_listed(others)}") if others else document
+
+
+def _stated_main(files: PaperFiles) -> str | None:
+    """The main file that arXiv's `00README.json` names (<https://info.arxiv.org/help/00README.html>)."""
+    try:
+        sources = from_json(files.text("00README.json") or "{}")["sources"]
+        return next((each["filename"] for each in sources if each["usage"] == "toplevel"), None)
+    except (ValueError, LookupError, TypeError):
+        return None
 
 
 def _with_warning(document: Document, line: str) -> Document:

@@ -158,14 +158,16 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
     address = repository_address(spec)
     if address is None:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
-    if address.within:
+    if address.within and not address.reference:
         raise InputError(f"{spec} leads into a repository: give {address.url}, perhaps with @COMMIT")
     commit = address.reference or None
     _check_reference(commit, spec)
     folder, found = clone(address.url, commit, cache)
     identity = f"{address.server}/{address.path}@{found}"
     checkout = _checkout_of_clone(folder, found, identity, address.url, spec)
-    return replace(checkout, repository=checkout.repository.model_copy(update={"reference": commit}))
+    notes = (f"{address.within} was named, and the whole repository was read",) if address.within else ()
+    repository = checkout.repository.model_copy(update={"reference": commit})
+    return replace(checkout, repository=repository, notes=(*checkout.notes, *notes))
 
 
 def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:

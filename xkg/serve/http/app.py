@@ -31,7 +31,7 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
-from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
+from xkg.serve.http.limits import BodyLimit, Gate, MessagesOnly, RateLimit, refuse, too_often
 from xkg.serve.http.metrics import Metrics
 from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing
@@ -94,7 +94,7 @@ def make_app(
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
     server = _mcp_server(service, roots, metrics, jobs, planner)
     mcp: ASGIApp = server.session_manager.handle_request
-    mcp = BodyLimit(Gate(mcp, http.concurrency, http.queue), http.body_kb * 1024)
+    mcp = BodyLimit(MessagesOnly(Gate(mcp, http.concurrency, http.queue)), http.body_kb * 1024)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
     guarded = functools.partial(_Guarded, access=access, per_minute=http.per_minute, metadata=metadata)
     routes: list[BaseRoute] = [

@@ -102,8 +102,11 @@ def is_name(text: str) -> bool:
 
 
 def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
-    """Statement and parameters for a statement, which stays as it is, or for the name of a query. Raises
-    `InputError`."""
+    """Statement and parameters for a statement, without the code fence that models put around it, or for the name of a
+    query. Raises `InputError`."""
+    lines = text.strip().splitlines()
+    if len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
+        text = "\n".join(lines[1:-1])
     if not is_name(text):
         return text, values
     query = find(text.strip())

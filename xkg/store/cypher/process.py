@@ -20,6 +20,7 @@ _WORKER = Path(__file__).with_name("worker.py")
 _STARTING_SECONDS = 30.0
 _GRACE_SECONDS = 1.0
 _LEAST_SECONDS = 0.05
+_OUT_OF_MEMORY = ("out of memory", "bad_alloc", "Unable to allocate memory")
 
 
 class QueryProcess:
@@ -133,7 +134,7 @@ class QueryProcess:
         if answer is None:
             ended = self._worker.poll() is not None
             self._stop()
-            return {"error": "the engine ran out of memory or crashed; ask for less" if ended else "Interrupted."}
+            return {"error": "out of memory" if ended else "Interrupted."}
         return answer
 
     def _read(self, seconds: float) -> dict[str, Any] | None:
@@ -162,6 +163,8 @@ def _pass_on(worker: subprocess.Popen[bytes], lines: "queue.SimpleQueue[bytes | 
 def _query_error(error: str, statement: str, seconds: float) -> QueryFailedError:
     if error.lstrip().startswith("Interrupted"):
         return overran(seconds)
+    if any(words in error for words in _OUT_OF_MEMORY):
+        return QueryFailedError("the query is too large: it ran out of memory; add a LIMIT or match less")
     from xkg.store.cypher.suggestions import suggestion
 
     return failure(error, suggestion(error, statement))

@@ -9,12 +9,12 @@ from xkg.build.paper.latex.tex.text import latex_text
 
 _BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|[eE]mail|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|IEEEmembership|[eE]mail|texttt|thanks|footnote|hspace|vspace)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
     r"|\\email\s++[^\s\\{}]++"
 )
-_ADDRESS = re.compile(r"\\addr(?![a-zA-Z])")
+_ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 _TEMPLATE = "Hippocampus"
 """Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
 _NOBODY = re.compile(r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?")

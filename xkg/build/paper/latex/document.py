@@ -1,6 +1,5 @@
 """LaTeX papers: from a main file to a `Document`."""
 
-import posixpath
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,7 +23,8 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
 
-LEVELS = {"section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
+LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
+_SECTIONS = frozenset(["section", "subsection", "subsubsection"])
 _STYLES = {
     "emph": "italic", "textit": "italic", "textsl": "italic", "textbf": "bold", "textsc": "small-caps",
     "texttt": "monospace", "it": "italic", "em": "italic", "itshape": "italic", "sl": "italic", "bf": "bold",
@@ -102,7 +102,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     ).asides()
     document = Document(
         format="latex",
-        title=title or posixpath.splitext(posixpath.basename(main))[0],
+        title=title,
         abstract="",
         abstract_span=structure.abstract,
         text=text,
@@ -171,6 +171,7 @@ class _Scan:
             text, [e for e in self.environment_list if e.name == "subequations" and e.closed]
         )
         self.structure = _Structure()
+        self.chapters = re.search(r"\\chapter\*?(?=\s*[{[])", text[self.start : self.end]) is not None
         self.appendix = False
         self.no_display_end = False
         self.dollar_warned = False
@@ -208,6 +209,9 @@ class _Scan:
                 at = self._dollar(match)
             else:
                 at = match.end()
+        if self.structure.abstract is None:  # some classes have it before the body
+            first = next((e for e in self.environment_list if e.name == "abstract" and e.closed), None)
+            self.structure.abstract = (first.body_start, first.body_end) if first else None
         return self.structure
 
     def _unclosed(self) -> None:
@@ -226,8 +230,10 @@ class _Scan:
         environment = self.environments.get(start)
         if environment is not None:
             return self._environment(environment)
-        level = LEVELS.get(self.heading_aliases.get(word, word))
+        name = self.heading_aliases.get(word, word)
+        level = LEVELS.get(name)
         if level is not None:
+            level = min(3, level + self.chapters) if name in _SECTIONS else level
             return self._heading(level, start, after)
         if word in self.unprinted and (group := self.tex.group(after)) is not None:
             return group.after

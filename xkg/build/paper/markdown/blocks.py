@@ -145,7 +145,8 @@ class _Blocks:
             return None
         first = start + (len(line) - len(line.lstrip()))
         if index == 0 and bare == "---":
-            return self._delimited("front", first, "\n---", 5_000)
+            closed = min(("\n---", "\n..."), key=lambda close: text.find(close, end, end + 5_000) % (len(text) + 1))
+            return self._delimited("front", first, closed, 5_000)
         if bare.startswith("<!--"):
             return self._delimited("comment", first, "-->", 50_000)
         if bare.startswith("\\["):

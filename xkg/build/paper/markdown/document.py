@@ -1,10 +1,13 @@
 """Markdown papers, including Mathpix's: from a file to a `Document`."""
 
 import bisect
-import posixpath
+import datetime
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import yaml
 
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
@@ -16,6 +19,7 @@ from xkg.build.paper.headings import (
     normalised,
     numbered,
     run_in,
+    split_number,
     tree,
     without_running_heads,
 )
@@ -33,7 +37,9 @@ from xkg.build.paper.markdown.text import inline, markdown_text
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_BOLD_LINE = re.compile(r"(?:\*\*|__)([^*_\n]{2,120})(?:\*\*|__)[ \t]*$")
+_BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__)[ \t]*){1,5})$")
+_HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
+_ATTRIBUTES = re.compile(r"[ \t]*\{[#.:][^{}\n]{0,200}\}$")
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
 _ITALIC_RUN_IN = re.compile(r"(?:\*|_)([^*_\n]{2,120}?)([.:?]?)(?:\*|_)([.:]?)[ \t]+(?=\S)")
 _CITATION = re.compile(r"\s?(?:\[[\d,\s–-]{1,40}\]|\([^()]{1,200}\b(?:19|20)\d\d[a-z]?\))")
@@ -64,7 +70,11 @@ _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
 _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
-_FRONT_FIELD = re.compile(r"^(title|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE)
+_FRONT_FIELD = re.compile(
+    r"^(title|author|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
+)
+_BEFORE_TITLE = 300
+"""Characters, such as the name of a conference, that may stand before a title that its level does not show."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +99,11 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
     fields = paper.fields()
     arxiv_id = arxiv_id_in("arxiv:" + fields.get("arxiv", "")) or arxiv_id_in(text[:front_end])
     year = re.search(r"(?:19|20)\d\d", fields.get("date", "") + fields.get("year", ""))
+    stated = fields.get("abstract", "")
     return Document(
         format="markdown",
-        title=title.text or fields.get("title") or posixpath.splitext(posixpath.basename(main))[0],
-        abstract=markdown_text(text[slice(*abstract)], mathpix=paper.mathpix) if abstract else "",
+        title=title.text,
+        abstract=markdown_text(text[slice(*abstract)] if abstract else stated, mathpix=paper.mathpix),
         abstract_span=abstract,
         text=text,
         authors=paper.authors(title, abstract),
@@ -118,6 +129,15 @@ def _unquoted(value: str) -> str:
     return value.removesuffix(value[-1:] if value.endswith(("'", '"')) else "").strip()
 
 
+def _front_fields(block: str) -> Mapping[str, Any]:
+    """The fields of a YAML block, by name. A block that is not YAML still has its fields of one line."""
+    try:
+        fields = yaml.safe_load(block)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        fields = {name: _unquoted(value) for name, value in _FRONT_FIELD.findall(block)}
+    return {str(name).lower(): value for name, value in fields.items()} if isinstance(fields, dict) else {}
+
+
 class _Paper:
     def __init__(self, text: str) -> None:
         self.text = text
@@ -130,28 +150,50 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """The fields of a YAML block at the top."""
+        """The fields of a YAML block at the top that have one value."""
+        plain = (str, int, datetime.date)
+        named = {name.removesuffix("_id"): value for name, value in self._front().items()}
+        return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
+
+    def _front(self) -> Mapping[str, Any]:
         front = self.regions[0] if self.regions and self.regions[0].kind == "front" else None
-        fields = _FRONT_FIELD.findall(self.text[front.body_start : front.body_end]) if front else []
-        return {name.lower().removesuffix("_id"): _unquoted(value) for name, value in fields}
+        return _front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
+        """That of LaTeX, of the YAML block, or the first heading, if it is not one of a section."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
                 return _Title(" ".join(latex_text(self.tex.inner(group)[:1000]).split()), group.after)
-        first = [
-            (heading, text)
-            for heading, text in self._marked_headings()
-            if heading.level == 1 and not _SECTION.match(self.text, heading.start)
-        ][:2]
-        all_first = next(iter(self._marked_headings()), None)
-        if first and all_first and first[0][0].start == all_first[0].start:
-            heading, name = first[0]
-            once = len(first) == 1
-            if (once or not re.match(r"\d", first[0][1])) and not _KNOWN.match(name):
-                return _Title(name, heading.body_start)
-        return _Title(self.fields().get("title", ""), 0)
+        stated = self.fields().get("title", "")
+        marked = self._marked_headings()
+        if marked and (normalised(marked[0][1]) == normalised(stated) if stated else self._is_title(*marked)):
+            return _Title(marked[0][1], marked[0][0].body_start)
+        return _Title(stated, 0) if stated else self._bold_title()
+
+    def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
+        """Whether the first heading is the title: by its level, or since it stands at the top and sections follow."""
+        heading, text = first
+        number, name = split_number(text)
+        if _KNOWN.match(name) or _SECTION.match(self.text, heading.start):
+            return False
+        if number is not None and any(other.level <= heading.level for other, _ in others):
+            return False
+        sections = any(_KNOWN.match(split_number(other)[1]) for _, other in others)
+        return heading.level == 1 or (sections and self._is_top(heading))
+
+    def _is_top(self, heading: Heading) -> bool:
+        before = sum(region.end - region.start for region in self.regions if region.end <= heading.start)
+        return heading.start - before <= _BEFORE_TITLE
+
+    def _bold_title(self) -> _Title:
+        """A line in bold at the very top."""
+        for start, end in self.lines:
+            if self.text[start:end].strip() and inside_any(self.regions, start) is None:
+                match = _BOLD_LINE.match(self.text[start : min(end, start + 1000)])
+                name = self.readable(match[1]).strip(" .:") if match else ""
+                return _Title(name, end if name else 0)
+        return _Title("", 0)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
         """Headings by their markup alone, with the markup's levels."""
@@ -186,7 +228,9 @@ class _Paper:
             level = len(match[1])
             if self.mathpix and level >= 4:
                 return None
-            return Heading(self.readable(match[2]).strip("* "), level, start, end)
+            return Heading(self.readable(_ATTRIBUTES.sub("", match[2])).strip("* "), level, start, end)
+        if line.startswith("<") and (match := _HTML_HEADING.match(self.text, start)):
+            return Heading(self.readable(match[2]), int(match[1]), start, match.end())
         if after_blank and (match := _BOLD_LINE.match(line)):
             title = self.readable(match[1]).rstrip(" .:")
             if re.match(r"\d++(?:\.\d++)*+\.?\s|[A-Z]\.\d", title) or _KNOWN.match(title):
@@ -196,7 +240,8 @@ class _Paper:
             below_start, below_end = self.lines[index + 1]
             below = _SETEXT.match(self.text[below_start : min(below_end, below_start + 300)])
             if below and "|" not in line and not line.lstrip().startswith(("-", "*", ">", "\\")):
-                return Heading(self.readable(line), 1 if below[1][0] == "=" else 2, start, below_end)
+                title = self.readable(_ATTRIBUTES.sub("", line.rstrip()))
+                return Heading(title, 1 if below[1][0] == "=" else 2, start, below_end)
         return None
 
     def _uses_atx(self) -> bool:
@@ -231,7 +276,7 @@ class _Paper:
         for begin, _ in self.lines[:400]:
             if begin > max(limit, title.end) + 200:
                 break
-            if match := _ABSTRACT_RUN_IN.match(self.text, begin):
+            if inside_any(self.regions, begin) is None and (match := _ABSTRACT_RUN_IN.match(self.text, begin)):
                 blank = re.compile(r"\n[ \t]*\n").search(self.text, match.end())
                 return (match.end(), blank.start() if blank else len(self.text)), headings
         return None, headings
@@ -305,7 +350,10 @@ class _Paper:
                 source = re.sub(r"\$\s*\{\s*\}\^\{[^$\n]{0,80}\$", " \\\\and ", self.tex.inner(group)[:20_000])
                 return authors_in([source], {}, {})
         if not title.end:
-            return ()
+            stated = self._front().get("author") or self._front().get("authors") or []
+            listed = stated if isinstance(stated, list) else _BETWEEN_NAMES.split(str(stated))
+            people = (each.get("name", "") if isinstance(each, dict) else each for each in listed[:200])
+            return tuple(dict.fromkeys(name.strip() for name in map(str, people) if name.strip()))
         stop = abstract[0] if abstract else title.end + 2000
         names: list[str] = []
         for line in self.text[title.end : max(title.end, min(stop, title.end + 3000))].split("\n"):

@@ -56,7 +56,7 @@ def test_only_the_body_of_a_subfile_is_taken() -> None:
         ("\\begin{verbatim}% kept\n\\input{a}\\end{verbatim}", "\\begin{verbatim}% kept\n\\input{a}\\end{verbatim}"),
         ("a\\begin{comment}x\\end{comment}b", "ab"),
         ("a\\iffalse x \\ifx y \\fi z \\fi b", "a b"),
-        ("a\\iffalse x \\else y\\fi", "a y\\fi"),
+        ("a\\iffalse x \\else y\\fi", "a y"),
         ("a \\endinput b", "a "),
     ],
 )

@@ -2,12 +2,14 @@ r"""A LaTeX paper as one text: inputs in place, comments removed, every characte
 
 import posixpath
 import re
+from bisect import insort
 from dataclasses import dataclass, field
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, defines
 from xkg.build.paper.latex.tex.label_macros import with_plain_labels
-from xkg.build.paper.latex.tex.tokens import VERBATIM
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Tex
 from xkg.errors import UnsafeInputError
 
 _DEEPEST = 40
@@ -17,19 +19,20 @@ _PICTURES = (".pgf", ".tikz", ".pdf_tex", ".eps_tex", ".pdf_t", ".pstex_t")
 _TOKEN = re.compile(
     r"(?P<verb>\\(?:verb|lstinline)\*?(?P<delimiter>[^a-zA-Z\s*{\[])[^\n]{0,300}?(?P=delimiter))"
     r"|(?P<url>\\(?:url|path|href)[ \t]*+\{[^{}\n]{0,2000}\})"
-    r"|\\begin[ \t]*+\{(?P<skip>comment)\}"
-    r"|\\begin[ \t]*+\{(?P<verbatim>" + "|".join(re.escape(name) for name in VERBATIM) + r")\}"
-    r"|(?P<false>\\iffalse(?![a-zA-Z]))"
+    r"|\\begin[ \t]*+\{(?P<begin>[a-zA-Z@]{1,40}\*?)\}"
+    r"|(?P<setting>" + SETTING + r")"
+    r"|\\(?P<change>deleted|replaced)(?![a-zA-Z@])"
     r"|\\(?P<pair>import|subimport|inputfrom|subinputfrom|includefrom|subincludefrom)\*?[ \t]*+"
     r"\{(?P<folder>[^{}\n]{0,300})\}[ \t]*+\{(?P<file>[^{}\n]{1,300})\}"
-    r"|\\(?P<command>input|include|subfile|subfileinclude|@input)(?![a-zA-Z@])[ \t]*+"
+    r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
+    r"(?:[ \t]*+\[[^][\n]{0,200}\])?[ \t]*+"
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
     r"|(?P<stop>\\endinput(?![a-zA-Z]))"
+    r"|(?P<conditional>" + CONDITIONAL + r")"
     r"|(?P<escaped>\\.)"
     r"|(?P<comment>%)",
     re.DOTALL,
 )
-_CONDITION = re.compile(r"\\(?:(fi)|(else)|if(?!f(?![a-zA-Z]))[a-zA-Z@]*)(?![a-zA-Z@])")
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
 _INDENT = re.compile(r"[ \t]*+")
@@ -51,6 +54,8 @@ class _Output:
     spans: list[tuple[int, int, str, int]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     inputs: int = 0
+    conditions: Conditions = field(default_factory=Conditions)
+    in_body: bool = False
 
     def warn(self, line: str) -> None:
         if line not in self.warnings and len(self.warnings) < 50:
@@ -75,23 +80,32 @@ class _File:
         self.at = start
         self.line, self.line_at = 1, 0
         self.never: set[str] = set()
+        self.pending: list[tuple[int, int]] = []
+        self._tex: Tex | None = None
 
     def copy(self, end: int | None = None) -> None:
         end = len(self.text) if end is None else end
         at = self.at
-        while match := _TOKEN.search(self.text, at, end):
+        while at <= end:
+            limit = min(end, max(at, self.pending[0][0])) if self.pending else end
+            match = _TOKEN.search(self.text, at, limit)
+            if match is None:
+                if limit == end and not (self.pending and self.pending[0][0] == end):
+                    break
+                at = max(self.at, self.pending.pop(0)[1])
+                self._drop(limit, at)
+                continue
             at = match.end()
             if match["comment"]:
                 at = self._comment(match.start())
-            elif match["verbatim"]:
-                close = self._find(f"\\end{{{match['verbatim']}}}", at)
-                at = at if close < 0 else close
-            elif match["skip"]:
-                close = self._find("\\end{comment}", at)
-                if close >= 0:
-                    at = self._drop(match.start(), close + len("\\end{comment}"))
-            elif match["false"]:
-                at = self._false(match.start(), at)
+            elif match["begin"]:
+                at = self._environment(match["begin"], match.start(), at)
+            elif match["setting"]:
+                self.output.conditions.set(self.text, match)
+            elif match["conditional"]:
+                at = self._conditional(match)
+            elif match["change"]:
+                at = self._change(match)
             elif match["pair"] or match["command"]:
                 name = match["braced"] or match["bare"] or ""
                 if match["pair"]:
@@ -101,6 +115,52 @@ class _File:
                 self._drop(match.start(), match.start())
                 return
         self._drop(end, end)
+
+    def _environment(self, name: str, start: int, at: int) -> int:
+        """Passes over a verbatim environment, and drops one that prints nothing."""
+        self.output.in_body |= name == "document"
+        swallowed = name in self.output.conditions.swallowed
+        if not swallowed and name not in VERBATIM:
+            return at
+        close = self._find(f"\\end{{{name}}}", at)
+        if close < 0:
+            return at
+        return self._drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
+
+    def _conditional(self, match: re.Match[str]) -> int:
+        conditions = self.output.conditions
+        spans = conditions.unprinted(self.text, self._braces, match, lambda name: self._resolve(name)[1] is not None)
+        if spans is None:
+            name = match["if"] or match["braced_if"]
+            if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
+                self.output.warn(f"{self.path}: the value of \\{name} is not known; both of its branches are read")
+            return match.end()
+        (start, after), *later = spans
+        for span in later:
+            insort(self.pending, span)
+        if match["braced_if"] == "InputIfFileExists" and (file := self._braces().group(match.end())):
+            name = self.text[file.start : file.end].strip()
+            return self._input(start, after, name) if self._resolve(name)[1] is not None else self._drop(start, after)
+        return self._drop(start, after)
+
+    def _change(self, match: re.Match[str]) -> int:
+        """Drops what the package changes marks as deleted."""
+        tex, at = self._braces(), match.end()
+        new = tex.group(tex.skip_options(at))
+        if new is None or defines(self.text, match.start()):
+            return at
+        if match["change"] == "deleted":
+            return self._drop(match.start(), new.after)
+        old = tex.group(new.after)
+        if old is None:
+            return at
+        insort(self.pending, (new.end, old.after))
+        return self._drop(match.start(), new.start)
+
+    def _braces(self) -> Tex:
+        if self._tex is None:
+            self._tex = Tex(self.text)
+        return self._tex
 
     def _find(self, needle: str, at: int) -> int:
         """As `str.find`, but a needle that was not found is not searched again."""
@@ -145,31 +205,14 @@ class _File:
             return self._drop(start, line_end)
         return self._drop(start, after)
 
-    def _false(self, start: int, at: int) -> int:
-        depth = 0
-        if "\\iffalse" in self.never:
-            return at
-        position = at
-        while match := _CONDITION.search(self.text, position):
-            position = match.end()
-            if match[1]:
-                if depth == 0:
-                    return self._drop(start, match.end())
-                depth -= 1
-            elif match[2]:
-                if depth == 0:
-                    return self._drop(start, match.end())
-            else:
-                depth += 1
-        self.never.add("\\iffalse")
-        self.output.warn(f"{self.path}: an \\iffalse is never closed")
-        return at
-
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
-        name = name.strip('"')
-        if "#" in name or "\\" in name or not name:
+        name = output.conditions.expanded(name.strip('"'))
+        if "#" in name or not name:
             return at
+        if "\\" in name:
+            output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")
+            return self._drop(start, at)
         if name.lower().endswith(_PICTURES):
             return self._drop(start, at)
         output.inputs += 1
@@ -196,8 +239,10 @@ class _File:
 
     def _resolve(self, name: str) -> tuple[str | None, str | None]:
         """TeX resolves paths from the main file's folder; packages for split projects, from the current file's."""
+        name = self.output.conditions.expanded(name)
         here = posixpath.dirname(self.path)
-        for base in dict.fromkeys(("", here)):
+        folders = re.findall(r"[^{}]+", self.output.conditions.words.get("input@path", ""))[:20]
+        for base in dict.fromkeys(("", here, *folders)):
             for suffix in ("", ".tex") if posixpath.splitext(name)[1] else (".tex", ""):
                 path = posixpath.normpath(posixpath.join(base, name + suffix))
                 text = self.files.text(path)

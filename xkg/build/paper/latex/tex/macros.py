@@ -15,7 +15,7 @@ _DEFINITION = re.compile(
     r"|(?P<def>[gex]?def)\s*+\\(?P<b>[a-zA-Z@]+)(?P<parameters>(?:#\d)*)"
     r"|(?P<operator>DeclareMathOperator\*?)\s*+\{?\s*+\\(?P<c>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<document>(?:Re)?NewDocumentCommand|DeclareDocumentCommand|NewExpandableDocumentCommand)"
-    r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>[m\s]*+)\}"
+    r"\s*+\{?\s*+\\(?P<e>[a-zA-Z@]+)\s*+\}?\s*+\{(?P<m>(?:[^{}]|\{[^{}]{0,40}\}){0,60})\}"
     r"|(?P<paired>DeclarePairedDelimiter)\s*+\{?\s*+\\(?P<f>[a-zA-Z@]+)\s*+\}?"
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
     r"|(?P<environment>(?:re)?newenvironment|newtheorem)\*?(?=\s*+\{))"
@@ -24,6 +24,9 @@ _DEFINITION = re.compile(
 _NEW_REFERENCE = re.compile(
     r"\\newref\s*+\{([a-zA-Z]{1,40})\}\s*+\{[^{}]{0,200}?\brefcmd\s*+=\s*+\{([^{}]{0,100}\\ref\{)(#1\}[^{}]{0,100})\}"
 )
+_SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
+_HEADING = re.compile(_SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#\d")
+_OTHER_NAME = re.compile(_SECTIONING + r"\s*+")
 _COUNT = re.compile(r"\s*+\[(\d)\]")
 _DECIDES = re.compile(r"\\(?:if(?!f(?![a-zA-Z]))|csname|expandafter|futurelet|@ifnextchar|@ifstar|catcode|begingroup)")
 _LONGEST_BODY = 5000
@@ -98,7 +101,8 @@ def find_macros(text: str) -> Macros:
                 at = right.after
                 table[name] = (1, f"{tex.inner(left)} #1 {tex.inner(right)}")
             continue
-        count, default = len(match["parameters"] or "") // 2 or (match["m"] or "").count("m"), None
+        specification = "".join((match["m"] or "").split())
+        count, default = len(match["parameters"] or "") // 2 or specification.count("m"), None
         if match["command"]:
             if number := _COUNT.match(text, at):
                 count, at = int(number[1]), number.end()
@@ -110,6 +114,11 @@ def find_macros(text: str) -> Macros:
         at = group.after
         spans.append((match.start(), at))
         body = tex.inner(group)
+        if specification.strip("m"):  # with a star or options: only a heading is understood
+            heading = _HEADING.search(body)
+            if heading is None or count != 1:
+                continue
+            body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
         known = match["command"] == "providecommand" and name in table
@@ -142,9 +151,7 @@ def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]
         environments = re.findall(r"\\(begin|end)\s*\{([a-zA-Z@]+\*?)\}", body) if len(body) < 200 else []
         if count == 0 and len(environments) == 1:
             borders[name] = environments[0]
-        if count == 1 and (
-            heading := re.search(r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter)\*?\s*\{\s*#1", body)
-        ):
+        if heading := _HEADING.search(body) if count == 1 else _OTHER_NAME.fullmatch(body):
             headings[name] = heading[1]
         elif (
             count == 1

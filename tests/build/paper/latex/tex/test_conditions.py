@@ -1,0 +1,75 @@
+r"""What LaTeX does not print is not read. The words say what pdfTeX does with each line."""
+
+import re
+
+import pytest
+
+from tests.build.paper.latex.tex.test_flatten import flat
+
+PREAMBLE = r"""\documentclass[11pt,draft]{article}
+\newif\iflong
+\longtrue
+\newif\ifshort \shorttrue
+\newcommand{\makelong}{\shortfalse}
+\newcommand{\blind}{0}
+\def\mode{2}
+\newtoggle{extra}\togglefalse{extra}
+\newboolean{camera}\setboolean{camera}{true}
+\excludecomment{internal}
+\newenvironment{hide}{\comment}{\endcomment}
+\NewEnviron{notes}{}
+\begin{document}
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        r"\iflong kept \ifshort kept \else gone \fi \else gone \ifshort gone\fi\fi",
+        "\\if0\\blind\nkept\n\\fi \\if1\\blind gone \\else kept \\fi",
+        "\\if0\ngone\n\\fi \\if00 kept\\fi \\if 0 gone\\fi",
+        r"\iftoggle{extra}{gone {\bf gone}}{kept} \nottoggle{extra}{kept}{gone}",
+        r"\ifthenelse{\boolean{camera}}{kept}{gone} \ifthenelse{\NOT \boolean{camera}}{gone}{kept}",
+        r"\ifthenelse{\equal{\mode}{2}}{kept}{gone} \ifthenelse{1>2}{gone}{kept} \ifcamera kept\fi",
+        r"\ifnum\mode=1 gone \else kept \fi \ifnum1>0 kept\fi",
+        r"\begin{internal}gone\end{internal}\begin{hide}gone\end{hide}\begin{notes}gone\end{notes}\begin{comment}gone\end{comment}",
+        r"\deleted[id=a]{gone} \added{kept} \replaced{kept}{gone}",
+        r"\iffalse gone \if0 gone \fi gone \fi kept $a \iff b$",
+        r"\ifdraft{kept}{gone} \iftrue kept \else gone \fi \unless\iflong gone \else kept \fi",
+        "\\longfalse \\iflong gone % \\fi\n gone \\fi kept",
+        r"\iflong{\bf kept}\else{gone}\fi \ifx\mode\blind gone\else kept\fi",
+        r"\IfFileExists{none}{gone}{kept} \InputIfFileExists{part}{kept}{gone} \InputIfFileExists{none}{gone}{kept}",
+        r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
+    ],
+)
+def test_only_what_is_printed_is_read(source: str) -> None:
+    read = flat({"main.tex": PREAMBLE + source + "\\end{document}", "part.tex": "kept"}).text
+    assert "gone" not in read
+    assert read.count("kept") == (source + "kept" * ("{part}" in source)).count("kept")
+
+
+def test_a_condition_without_a_known_value_is_said() -> None:
+    (said,) = flat({"main.tex": PREAMBLE + r"\ifunheard a\else b\fi \ifunheard c\fi"}).warnings
+    assert re.search(r"\\ifunheard is not known", said)
+
+
+def test_conditions_that_never_end_keep_their_text() -> None:
+    for source in (r"\iflong kept", r"\iffalse kept", r"\iftoggle{extra}{kept", r"\if0", r"\begin{internal} kept"):
+        assert flat({"main.tex": PREAMBLE + source}).text.endswith(source)
+
+
+@pytest.mark.parametrize(
+    ("preamble", "name"),
+    [
+        (r"\newcommand{\dir}{sections}", r"\dir/x"),
+        (r"\def\dir{sections/}", r"\dir x"),
+        (r"\makeatletter\def\input@path{{other/}{sections/}}\makeatother", "x"),
+    ],
+)
+def test_inputs_with_macros_in_their_path_are_found(preamble: str, name: str) -> None:
+    files = {"main.tex": preamble + rf"\input{{{name}}}", "sections/x.tex": "INSIDE"}
+    assert "INSIDE" in flat(files).text
+
+
+def test_an_input_whose_name_cannot_be_known_is_said() -> None:
+    assert "made by macros" in flat({"main.tex": r"\input{\unheard/x}"}).warnings[0]

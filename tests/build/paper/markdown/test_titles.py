@@ -1,0 +1,123 @@
+"""Titles, authors and abstracts as converters of PDF and LaTeX write them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.paper.markdown.test_document import outline, paper
+
+TITLE, AUTHORS = "Gated Ripple Sampling", ("Ann Lee", "Bo Ray")
+
+DOCLING = """\
+## Gated Ripple Sampling
+
+Ann Lee 1 , Bo Ray 2
+
+## Abstract
+
+We propose it.
+
+## 1. Introduction
+
+Rivers ripple.
+"""
+PYMUPDF4LLM = """\
+## **Gated Ripple Sampling**
+
+**Ann Lee** [1] **Bo Ray** [2]
+
+## **Abstract**
+
+We propose it.
+
+**1** **Introduction**
+
+Rivers ripple.
+"""
+BOLD = PYMUPDF4LLM.replace("## ", "")
+MARKER = """\
+# <span id="page-0-0"></span>**Gated Ripple Sampling**
+
+**Ann Lee**<sup>1</sup> **Bo Ray**<sup>2</sup>
+
+# Abstract
+
+We propose it.
+
+# <span id="page-0-1"></span>**1 Introduction**
+
+Rivers ripple.
+"""
+VENUE = "Published as a conference paper at ICLR 2024\n\n" + DOCLING
+PANDOC = """\
+---
+title: "Gated Ripple Sampling"
+author:
+- Ann Lee
+- Bo Ray
+abstract: |
+  We propose it.
+bibliography: refs.bib
+---
+
+Introduction {#sec:intro}
+============
+
+Rivers ripple.
+"""
+PANDOC_PEOPLE = """\
+---
+title: Gated Ripple Sampling
+author:
+  - name: Ann Lee
+    affiliation: Uni
+  - name: Bo Ray
+abstract: We propose it.
+...
+
+# Introduction
+
+Rivers ripple.
+"""
+NOT_YAML = """\
+---
+title: 'Gated Ripple Sampling'
+author: Ann Lee and Bo Ray
+abstract: We propose it.
+url: a: b
+---
+
+# 1 Introduction
+
+Rivers ripple.
+"""
+HTML = """\
+<h1 align="center">
+  Gated Ripple Sampling
+</h1>
+
+Ann Lee, Bo Ray
+
+<h2>Abstract</h2>
+
+We propose it.
+
+<h2>1 Introduction</h2>
+
+Rivers ripple.
+"""
+
+
+@pytest.mark.parametrize("text", [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, NOT_YAML, HTML])
+def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
+    document = paper(tmp_path, text)
+    assert (document.title, document.authors, document.abstract) == (TITLE, AUTHORS, "We propose it.")
+    assert [(level, title) for level, _, title in outline(document)] == [(1, "Introduction")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["## 1 Introduction\n\nRivers.\n\n## 2 Method\n\nWe.", "# Introduction\n\nRivers.", "I. Introduction\n\nRivers."],
+)
+def test_a_paper_without_a_title_has_none(tmp_path: Path, text: str) -> None:
+    assert paper(tmp_path, text).title == ""

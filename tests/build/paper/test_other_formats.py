@@ -1,0 +1,44 @@
+"""Files that are not papers are refused by name, in one line."""
+
+from pathlib import Path
+
+import pytest
+
+from xkg.build.paper.read import parse_paper
+from xkg.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.ipynb", '{\n "cells": [], "nbformat": 4}', "a Jupyter notebook"),
+        ("a.json", '{"metadata": {}, "nbformat": 4, "cells": []}', "a Jupyter notebook"),
+        ("a.rtf", r"{\rtf1 hello}", "RTF"),
+        ("a.pdf", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"),
+        ("a.xml", '<?xml version="1.0"?>\n<!-- x -->\n<TEI xmlns="http://www.tei-c.org/ns/1.0"/>', "TEI"),
+        ("a.xml", '<?xml version="1.0"?><!DOCTYPE article PUBLIC "-//NLM//DTD JATS"><article/>', "JATS"),
+        ("a.html", "<html><head><title>404 Not Found</title></head><body>nginx</body></html>", "404 Not Found"),
+        ("a.html", "<html><head><title>Just a moment...</title></head><body>Wait.</body></html>", "an error page"),
+        ("a.tex", "%auto-ignore\nThis paper has been withdrawn by the author: Lemma 2 is wrong.\n", "was withdrawn"),
+        ("a.tex", "% refs\n@article{a, title={B}}\n", "a bibliography"),
+        ("a.bib", "", "a bibliography"),
+        ("a.ps", "%!PS-Adobe\n", "ps2pdf"),
+        ("a.org", "#+TITLE: x\n* A\n", "an Org file"),
+        ("a.typ", "= Title\n", "a Typst file"),
+        ("a.docx", "PK", "a Word document"),
+    ],
+)
+def test_what_is_not_a_paper_is_refused_by_name(tmp_path: Path, name: str, content: str, said: str) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(InputError, match=said):
+        parse_paper(path)
+
+
+def test_words_of_notices_in_a_paper_are_no_notice(tmp_path: Path) -> None:
+    path = tmp_path / "a.tex"
+    text = "We count how often a paper has been withdrawn. " * 100
+    path.write_text(
+        rf"\documentclass{{article}}\title{{Not Found}}\begin{{document}}\section{{A}} {text}\end{{document}}"
+    )
+    assert parse_paper(path).title == "Not Found"

@@ -1,0 +1,34 @@
+from pathlib import Path
+
+import pytest
+
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.language import is_english
+
+FRONT = (
+    r"\documentclass{article}\begin{document}\begin{abstract}We propose a sampler with a gate.\end{abstract}\section{A}"
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "english"),
+    [
+        ("We sort the particles by weight and merge those that are near to one another, which keeps the mean of them "
+         "for the next step of the filter.", True),
+        (r"We set $\theta$, $\alpha \in \mathcal{A}$, and use the gradient of the loss with respect to it for updates "
+         "of all the particles that are left in a batch.", True),
+        ("Resampling.", True),
+        ("Das Wellengatter ist ein Modul, das jeden Wert skaliert. Die Ankererneuerung ersetzt alte Anker durch neue, "
+         "und zwar nach jedem zehnten Schritt des Verfahrens.", False),
+        ("La porte est un module qui multiplie chaque score par sa distance au point le plus proche, et le remplace "
+         "tous les dix pas.", False),
+        ("De poort is een module die elke score schaalt met de afstand tot het dichtstbijzijnde anker, en elk anker "
+         "wordt na tien stappen vervangen.", False),
+        ("リップルゲートとは、スコアを変換するモジュールである。", False),
+        ("Шлюз масштабирует каждую оценку.", False),
+    ],
+)  # fmt: skip
+def test_the_language_of_a_paper(tmp_path: Path, body: str, english: bool) -> None:
+    paper = tmp_path / "main.tex"
+    paper.write_text(FRONT + body + r"\end{document}", "utf-8")
+    assert is_english(parse_paper(paper)) is english

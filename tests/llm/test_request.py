@@ -1,0 +1,119 @@
+"""Endpoints that refuse a part of a request, or answer in another form: each is still understood."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.llm_endpoint import Answer, Handler, Said, ScriptedEndpoint, status
+from xkg.config import LlmSettings
+from xkg.errors import ModelUnavailableError
+from xkg.llm.credentials import access
+from xkg.llm.endpoint import Endpoint, Reply
+
+MESSAGES = [{"role": "system", "content": "You."}, {"role": "user", "content": "Say."}]
+GOOD = '{"a": 1}'
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("XKG_LLM_KEY", "sk-x")
+
+
+def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
+    """The replies to two questions."""
+    with ScriptedEndpoint(script) as endpoint:
+        reached = Endpoint(access(LlmSettings(base_url=endpoint.url)), seconds=20, patience=0.1, **settings)
+        try:
+            asked = [reached.complete("m", MESSAGES, {"type": "object"}, temperature=0.5) for _ in range(2)]
+        finally:
+            reached.close()
+    return asked, endpoint
+
+
+def has_limit(body: dict[str, Any]) -> bool:
+    return "max_tokens" in body or "max_completion_tokens" in body
+
+
+@pytest.mark.parametrize(
+    ("accepts", "code", "words"),
+    [
+        (lambda body: "response_format" not in body, 500, "invalid JSON schema in format"),
+        (lambda body: "response_format" not in body, 500, "Failed to parse grammar"),
+        (lambda body: "response_format" not in body, 400, "guided_json is not supported"),
+        (lambda body: "response_format" not in body, 404, "No endpoints can handle the requested parameters."),
+        (lambda body: "temperature" not in body, 400, "Unsupported parameter: 'temperature'"),
+        (lambda body: "temperature" not in body, 422, "this model has no sampling parameters"),
+        (lambda body: body["messages"][0]["role"] != "system", 400, "System role not supported"),
+        (lambda body: body["messages"][0]["role"] != "system", 400, "'messages[0].role' does not support 'system'"),
+        (has_limit, 400, "max_tokens: field required"),
+        (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
+    ],
+)
+def test_what_an_endpoint_refuses_is_left_out_from_then_on(
+    accepts: Callable[[dict[str, Any]], bool], code: int, words: str
+) -> None:
+    asked, endpoint = replies(lambda body: GOOD if accepts(body) else status(code, words))
+    assert [reply.text for reply in asked] == [GOOD, GOOD]
+    assert len(endpoint.requests) <= 4
+    assert accepts(endpoint.requests[-1])
+    assert "You." in json.dumps(endpoint.requests[-1]["messages"])
+
+
+def events(handler: Handler) -> None:
+    parts = [{"choices": [{"delta": {"content": text}, "finish_reason": None}]} for text in (GOOD[:4], GOOD[4:])]
+    parts += [{"choices": [{"delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": {"completion_tokens": 7}}]
+    lines = [": hello", *(f"data: {json.dumps(part)}\n" for part in parts), "data: [DONE]", ""]
+    handler.reply(200, "\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        lambda _: events,
+        lambda body: events if body.get("stream") else status(400, "This model only supports stream mode"),
+    ],
+)
+def test_a_stream_is_read_as_one_answer(script: Callable[[dict[str, Any]], Answer]) -> None:
+    asked, _ = replies(script)
+    assert [(reply.text, reply.ending, reply.output_tokens) for reply in asked] == [(GOOD, "ok", 7)] * 2
+
+
+def test_an_answer_that_a_low_limit_cut_is_asked_for_with_more_room_and_both_are_counted() -> None:
+    asked, endpoint = replies(
+        lambda body: Said(GOOD, output_tokens=30) if has_limit(body) else Said("{", finish="length", output_tokens=10)
+    )
+    assert [(reply.text, reply.output_tokens) for reply in asked] == [(GOOD, 40), (GOOD, 30)]
+    assert len(endpoint.requests) == 3
+
+
+def test_a_limit_that_cannot_be_raised_leaves_the_cut_answer() -> None:
+    asked, _ = replies(
+        lambda body: status(400, "max_tokens is too large") if has_limit(body) else Said("{", finish="length")
+    )
+    assert [reply.ending for reply in asked] == ["cut", "cut"]
+
+
+def test_a_thought_without_an_answer_is_the_answer() -> None:
+    def thought(handler: Handler) -> None:
+        message = {"role": "assistant", "content": None, "reasoning_content": GOOD}
+        handler.reply(200, json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode())
+
+    assert replies(lambda _: thought)[0][0].text == GOOD
+
+
+def test_parameters_of_the_settings_are_sent() -> None:
+    _, endpoint = replies(lambda _: GOOD, parameters={"reasoning_effort": "low"}, headers={"Authorization": "Bearer t"})
+    assert endpoint.requests[0]["reasoning_effort"] == "low"
+    assert endpoint.keys[0] == "Bearer t"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [("Country, region, or territory not supported", "refuses to answer"), ("invalid api key", "refuses the key")],
+)
+def test_a_403_has_its_own_reason(words: str, said: str) -> None:
+    with pytest.raises(ModelUnavailableError, match=said):
+        replies(lambda _: status(403, words))

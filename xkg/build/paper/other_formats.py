@@ -1,0 +1,48 @@
+"""Files that are not papers, or papers in a format that is not read, by their first bytes or their name."""
+
+import re
+from pathlib import PurePath
+
+_ASK = "give the paper as LaTeX, Markdown, HTML or PDF"
+_BY_START = (
+    (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
+    (rb"\{\\rtf", f"RTF: {_ASK}"),
+    (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
+    (rb"\xd0\xcf\x11\xe0", f"a document of Microsoft Office: {_ASK}"),
+    (rb"\{(?s:.){0,900}?\"(?:cells|nbformat)\"\s*:", f"a Jupyter notebook: {_ASK}"),
+    (rb"(?:<[?!](?s:.){0,900}?>\s*)*<TEI\b", f"TEI: {_ASK}"),
+    (rb"<\?xml(?s:.){0,900}?<(?:\w+:)?article\b|<!DOCTYPE article\b", f"JATS: {_ASK}"),
+    (rb"(?:%[^\n]*\s*)*@\w{3,20}\s*\{", f"a bibliography: {_ASK}"),
+)
+_BY_NAME = {
+    ".docx": "a Word document", ".doc": "a Word document", ".odt": "an OpenDocument text", ".epub": "an EPUB",
+    ".pptx": "a presentation", ".bib": "a bibliography", ".bbl": "a bibliography", ".org": "an Org file",
+    ".typ": "a Typst file", ".rst": "a reStructuredText file", ".ipynb": "a Jupyter notebook", ".rtf": "RTF",
+    ".djvu": "DjVu", ".ps": "PostScript",
+}  # fmt: skip
+_WITHDRAWN = re.compile(
+    r"(?i)\b(?:paper|article|submission|manuscript)\s+(?:has|have)\s+been\s+(?:temporarily\s+)?withdrawn\b"
+)
+_ERROR_PAGE = re.compile(
+    r"(?i)\b(?:40[0-9]|50[0-9])\b|not found|access denied|forbidden|just a moment|captcha|log ?in|sign in"
+)
+_LONGEST_NOTICE = 3000
+
+
+def not_a_paper(name: str, head: bytes) -> str | None:
+    """What a file is instead of a paper, and what to do."""
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    for pattern, meaning in _BY_START:
+        if re.match(pattern, start):
+            return meaning
+    kind = _BY_NAME.get(PurePath(name).suffix.lower())
+    return None if kind is None else f"{kind}: {_ASK}"
+
+
+def notice(title: str, text: str) -> str | None:
+    """What a short text says instead of being a paper: that it was withdrawn, or that a page was not found."""
+    if len(text) > _LONGEST_NOTICE:
+        return None
+    if _WITHDRAWN.search(text):
+        return "a notice that the paper was withdrawn"
+    return f"an error page ({title!r}): fetch the paper again" if _ERROR_PAGE.search(title) else None

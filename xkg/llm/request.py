@@ -1,0 +1,108 @@
+"""What a model accepts in a request for a chat completion, learned from the refusals of its endpoint."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from xkg.text.unicode import encodable
+
+if TYPE_CHECKING:
+    import openai
+
+Message = Mapping[str, str]
+
+ROOM = 16_384
+"""Tokens of an answer where an endpoint has no limit of its own, or a low one."""
+_FENCED = (
+    "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
+    "JSON schema:\n"
+)
+_SCHEMA_WORDS = re.compile(
+    r"response.?format|json.?schema|structured.?output|grammar|guided|requested parameters", re.I
+)
+_LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
+_SYSTEM_WORDS = re.compile(r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b", re.I | re.S)
+_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)", re.I)
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """What requests to a model have: the schema as a parameter (otherwise it is in the prompt), a temperature, a
+    message of the system's, a stream as the answer, and the parameter `limit` with the tokens of an answer."""
+
+    schema: bool = True
+    temperature: bool = True
+    system: bool = True
+    stream: bool = False
+    limit: str | None = None
+
+    def body(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        temperature: float | None,
+        parameters: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """The body of a request, without the model. `parameters` are those of the settings."""
+        sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
+        if not self.system and len(sent) > 1 and sent[0]["role"] == "system":
+            first = sent.pop(0)
+            sent[0]["content"] = f"{first['content']}\n\n{sent[0]['content']}"
+        body: dict[str, Any] = {"messages": sent}
+        if temperature is not None and self.temperature:
+            body["temperature"] = temperature
+        if self.schema:
+            shape = {"name": "answer", "schema": schema, "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": shape}
+        else:
+            sent[-1]["content"] += f"\n\n{_FENCED}{json.dumps(schema)}"
+        if self.limit is not None:
+            body[self.limit] = ROOM
+        if self.stream:
+            body |= {"stream": True}
+        return body | dict(parameters)
+
+    def after(self, error: openai.APIStatusError, temperature: float | None) -> Accepted | None:
+        """What to try next, None if another request would be refused as well. A 4xx costs nothing, so that one more
+        try is cheap."""
+        words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, str)) else ""
+        if error.status_code in (401, 402, 403, 413, 429):
+            return None
+        refused = error.status_code in (400, 422)
+        if refused and self.temperature and temperature is not None and re.search("temperature|sampling", words):
+            return replace(self, temperature=False)
+        if refused and self.system and _SYSTEM_WORDS.search(words):
+            return replace(self, system=False)
+        if refused and not self.stream and _STREAM_WORDS.search(words):
+            return replace(self, stream=True)
+        if refused and (limit := _LIMIT_WORDS.search(words)):
+            if self.limit is None:
+                return replace(self, limit=limit[0].lower())
+            renamed = self.limit == "max_tokens" and "max_completion_tokens" in words
+            return replace(self, limit="max_completion_tokens") if renamed else None
+        if self.schema and (refused or _SCHEMA_WORDS.search(words)):
+            return replace(self, schema=False)
+        return None
+
+
+def whole_of_stream(body: bytes) -> Any:
+    """The completion whose parts are in a body of server-sent events. Raises `ValueError`."""
+    content: list[str] = []
+    last: dict[str, Any] = {}
+    finish = None
+    for line in body.decode("utf-8", "replace").splitlines():
+        data = line.removeprefix("data:").strip()
+        if not line.startswith("data:") or data == "[DONE]":
+            continue
+        part = json.loads(data)
+        last |= {key: value for key, value in part.items() if key in ("usage", "error") and value}
+        for choice in part.get("choices") or ():
+            content.append((choice.get("delta") or {}).get("content") or "")
+            finish = choice.get("finish_reason") or finish
+    if not content:
+        return last
+    return {"choices": [{"message": {"content": "".join(content)}, "finish_reason": finish}], **last}
