@@ -141,3 +141,10 @@ def test_the_settings_of_another_user_are_refused(folder: Path, monkeypatch: pyt
         monkeypatch.setattr("xkg.config.os.geteuid", lambda: 12345)
     with pytest.raises(ConfigError, match="another user"):
         load()
+
+
+@pytest.mark.parametrize("line", ["a b", "x @ https://a.example/x.whl", "transformers[torch]", "-r other.txt"])
+def test_a_package_is_named_by_a_requirement_of_the_index(line: str) -> None:
+    assert load(environment={"packages": ["h5py>=3"]}).environment.packages == ("h5py>=3",)
+    with pytest.raises(ConfigError, match=r"environment\.packages"):
+        load(environment={"packages": [line]})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
 
+from packaging.requirements import InvalidRequirement, Requirement
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -123,13 +124,29 @@ class EnvironmentSettings(_Section):
     `cpu_index` has builds of PyTorch without CUDA, which are taken if this machine has no NVIDIA GPU and the index can
     be reached: `auto` is PyTorch's own index, unless pip or uv are configured for another registry than PyPI; `none`
     always takes the registry's builds. `python_downloads` lets uv download a Python that a repository needs and that is
-    not installed."""
+    not installed. `packages` are requirement lines (`h5py>=3`) of packages that are installed beside those that code
+    imports; with `cpu`, code for CUDA runs on the CPU."""
 
     folder: Path | None = None
     cpu_index: Literal["auto", "none"] | Url = "auto"
     python_downloads: bool = False
     max_mb: int | None = Field(default=None, ge=0)
     total_mb: int | None = Field(default=None, ge=0)
+    packages: Names = ()
+    cpu: bool = False
+
+    @field_validator("packages")
+    @classmethod
+    def _from_the_index(cls, lines: tuple[str, ...]) -> tuple[str, ...]:
+        for line in lines:
+            try:
+                requirement = Requirement(line)
+            except InvalidRequirement:
+                raise ValueError(f"{line!a} names no package: give a name, or name>=version") from None
+            if requirement.url or requirement.extras:
+                what = "an address" if requirement.url else "extras"
+                raise ValueError(f"{line!a} has {what}: packages come from the index, each by its own name")
+        return lines
 
 
 class Price(_Section):

@@ -79,7 +79,8 @@ class Paper(Node):
     """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
     model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
     `v2`, None where the paper was not fetched from arXiv. `nothing_in` are passages (their beginning) and functions
-    (`path::name`) that no technique covers, and in which a model that was asked about each found none."""
+    (`path::name`) that no technique covers, and in which a model that was asked about each found none. `packages` are
+    requirement lines that were given beside the repository's own; `cpu`: its code for CUDA was run on the CPU."""
 
     id: str
     title: Name
@@ -99,6 +100,8 @@ class Paper(Node):
     pipeline_version: str | None = None
     built_at: str | None = None
     cost_usd: float = 0.0
+    packages: tuple[str, ...] = ()
+    cpu: bool = False
     claims: dict[str, Any] = Field(default={})
 
     @property

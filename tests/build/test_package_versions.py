@@ -45,6 +45,7 @@ class Fake:
         self.asked: list[tuple[list[str], list[str], str | None]] = []
         self.missing = missing or {}
         self.incomplete = incomplete
+        self.provided: dict[str, str] = {}
 
     def make(self, imports: Mapping[str, Sequence[str]], requirements: Sequence[str], day: str | None) -> Environment:
         self.asked.append((sorted(imports), list(requirements), day))
@@ -55,6 +56,7 @@ class Fake:
             hash=f"h{number}",
             packages=pins,
             missing=self.missing,
+            provided={name: pin for name, pin in self.provided.items() if name in imports},
             incomplete=self.incomplete,
             notes=("told by the maker",) if number == 0 else (),
         )
@@ -120,6 +122,14 @@ def test_old_code_is_tried_on_the_python_of_its_time(failure: str, monkeypatch: 
     monkeypatch.setattr("xkg.build.package_versions.installed", dict)
     fake = Fake(*[failure] * 3)
     assert [node.level for node in checked(fake, day="2019-06-01").code] == [Level.PARSED]
+
+
+def test_a_module_that_is_missing_only_in_a_run_is_added() -> None:
+    fake = Fake(IN_PACKAGE.replace("AttributeError: ", "ModuleNotFoundError: No module named 'msgpack'\n#"), "")
+    fake.provided = {"msgpack": "msgpack==1"}
+    result = checked(fake, "from flax import linen\n", "from flax import struct\n")
+    assert [node.level for node in result.code] == [Level.IMPORTED, Level.IMPORTED]
+    assert [asked[0] for asked in fake.asked] == [["flax"], ["flax", "msgpack"]]
 
 
 def test_code_that_fails_by_itself_is_not_tried_again() -> None:

@@ -55,14 +55,16 @@ class Registry:
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, ...]] = []
+        self.added: list[tuple[str, ...]] = []
 
     def make(
         self,
         imports: Sequence[str] | Mapping[str, Sequence[str]],
         requirements: Sequence[str] = (),  # noqa: ARG002
         written: str | None = None,  # noqa: ARG002
-        declared: Sequence[str] = (),  # noqa: ARG002
+        declared: Sequence[str] = (),
     ) -> Environment:
+        self.added.append(tuple(declared))
         self.requests.append(tuple(sorted(imports)))
         missing = {name: "no wheel" for name in imports if name not in ("numpy", "torch", "jax")}
         if {"torch", "jax"} <= set(imports):
@@ -187,6 +189,19 @@ def test_one_environment_where_nothing_is_missing_and_none_without_a_maker() -> 
     assert registry.requests == [("numpy", "torch")]
     assert {e.hash for e in found.values()} == {"numpy-torch"}
     assert {e.site for e in environments_for(papers, None).values()} == {None}
+
+
+def test_a_paper_keeps_the_packages_that_were_asked_for_it() -> None:
+    paper = bundle("n", "import numpy\n")
+    ran = Evidence(level=Level.IMPORTED, runner="r", environment="numpy-old")
+    code = paper.code[0].model_copy(update={"level": ran.level, "evidence": (ran,)})
+    kept = paper.paper.model_copy(update={"packages": ("jax",), "cpu": True})
+    asked = paper.model_copy(update={"code": (code,), "paper": kept})
+    registry = Registry()
+    [environment] = environments([asked], registry)["n"]
+    assert environment.hash == "numpy"  # not that of its last run, which lacks one
+    assert environment.cpu
+    assert registry.added == [(), ("jax",)]
 
 
 @pytest.mark.parametrize(

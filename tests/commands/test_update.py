@@ -132,6 +132,20 @@ def test_a_new_version_and_a_new_commit_are_built_and_what_changed_is_listed(sou
     assert "+ Folded median" in str(between)
 
 
+def test_what_was_asked_for_code_is_kept_with_the_paper(sources: Sources) -> None:
+    asked = EnvironmentSettings(max_mb=0, packages=("h5py>=3",), cpu=True)
+    build.build(sources.settings.model_copy(update={"environment": asked}), NUMBER, sources.url, clock=sources.clock)
+    sources.publish(2, MORE)
+    sources.commit(MOVED)
+    assert sources.update().papers[0].state == "updated"
+    verify(sources.settings, (), 1)
+    stored = sources.stored()
+    assert (stored.paper.packages, stored.paper.cpu) == (("h5py>=3",), True)
+    command = stored.code[0].evidence[-1].command
+    assert command is not None
+    assert command.endswith(", on the CPU in place of CUDA")
+
+
 def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Path) -> None:
     sources.build()
     sources.commit(MOVED)

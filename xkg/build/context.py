@@ -18,6 +18,7 @@ from xkg.embeddings.base import Embedder
 from xkg.errors import LanguageModelError
 from xkg.llm.client import LanguageModel
 from xkg.model import Code, Derivation, PaperBundle
+from xkg.sandbox.packages.environments import on_cpu
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
 from xkg.value import Value
 
@@ -41,7 +42,8 @@ class BuildContext:
     """The services of a build. Without a `runner` no code can be run, so that the highest level is `parsed`; without
     `environments` code has only the standard library, without `sources` papers are files, and without a `model` the
     build is static analysis. With `roots`, folders must be under them. A `guard` keeps papers and repositories out,
-    `claims` decide under which id a paper is built."""
+    `claims` decide under which id a paper is built. `packages` are requirement lines beside those of the repository;
+    with `cpu`, code for CUDA runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -54,6 +56,13 @@ class BuildContext:
     roots: Sequence[Path] | None = None
     guard: Guard | None = None
     claims: Claims | None = None
+    packages: tuple[str, ...] = ()
+    cpu: bool = False
+
+    @property
+    def added(self) -> dict[str, object]:
+        """What was asked beside the defaults, for the keys of stages."""
+        return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(
         self,
@@ -62,10 +71,12 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Like `EnvironmentMaker.make`; without `environments`, the standard library only."""
+        """Like `EnvironmentMaker.make`, with `packages` too; without `environments`, the standard library only."""
         if self.environments is None:
             return Environment(site=None, hash="")
-        return self.environments.make(imports, requirements, written, declared)
+        added = self.packages
+        made = self.environments.make(imports, (*added, *requirements), written, (*added, *declared))
+        return on_cpu(made) if self.cpu else made
 
 
 @dataclass(frozen=True)

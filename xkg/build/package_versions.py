@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from xkg.build.requirements import without_versions
 from xkg.build.slicing.scoping.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
+from xkg.sandbox.diagnosis.completion import Completion
+from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.isolation.interpreters import installed
@@ -46,12 +48,16 @@ def check_with_packages(
 ) -> Checked:
     """Checks code with the packages it imports: in the versions that the repository names, else of the day `written`.
 
-    Nodes that fail in a package rather than in their own lines are tried again, at most three times: without the
-    versions that the repository names, with the newest, then on the Python of that day; the last also those that fail
-    for what this Python has removed. `make` gives an environment as an `EnvironmentMaker` does."""
+    Nodes that miss a module only when they run are tried again with its package. Nodes that fail in a package rather
+    than in their own lines are tried again, at most three times: without the versions that the repository names, with
+    the newest, then on the Python of that day; the last also those that fail for what this Python has removed. `make`
+    gives an environment as an `EnvironmentMaker` does."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
+    code, environment = _completed(
+        code, environment, runner, limits, lambda imports: make(imports, requirements, written), _imports(candidates)
+    )
     final, notes = not environment.incomplete, list(environment.notes)
     tried = {environment.hash}
     for lines, day, how in other_versions(requirements, written):
@@ -75,6 +81,29 @@ def check_with_packages(
             notes.append(f"{share} import with packages {how} ({versions}); before: {why}")
         code = tuple(better.get(node.id, node) for node in code)
     return Checked(code=code, final=final, notes=(*unavailable_packages(code, environment), *notes))
+
+
+def _completed(
+    code: tuple[Code, ...],
+    environment: Environment,
+    runner: Runner | None,
+    limits: Limits,
+    make: Callable[[Mapping[str, Sequence[str]]], Environment],
+    imports: Mapping[str, Sequence[str]],
+) -> tuple[tuple[Code, ...], Environment]:
+    """The nodes, and the environment that has the modules too which they missed only when they ran."""
+    completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
+    while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
+        outputs = (node.evidence[-1].output_end for node in failing)
+        completed = next(filter(None, (completion.after(output, environment) for output in outputs)), None)
+        if completed is None:
+            break
+        environment = completed
+        lacking = [n for n in failing if set(missing_modules(n.evidence[-1].output_end)) & set(completion.modules)]
+        with in_use(environment):
+            again = {node.id: node for node in check_code(lacking, runner, environment, limits)}
+        code = tuple(again.get(node.id, node) for node in code)
+    return code, environment
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:

@@ -16,6 +16,7 @@ from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, 
 from xkg.build.static_stages import static_stages
 from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id, slug
+from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, names_cuda
 from xkg.text.plural import plural
 
 
@@ -55,6 +56,7 @@ def build_paper(
             "asked": opened.codebase.repository.reference if opened.codebase else None,
             "runner": context.runner is not None,
             "min_level": context.settings.prune.min_level,
+            **context.added,
         },
         PaperBundle,
         lambda: _bundle(opened, contents, context),
@@ -181,6 +183,8 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             incomplete=tuple(contents.incomplete),
             source_sha256=document.source_sha256,
             pipeline_version=pipeline_version(),
+            packages=context.packages,
+            cpu=context.cpu,
             built_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ),
         techniques=techniques,
@@ -207,4 +211,10 @@ def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> l
         return [f"no repository was given (--repo): techniques have no code{offer}"]
     if context.runner is None:
         return ["nothing was run: there is no sandbox on this machine, so no level is above 'parsed' (xkg doctor)"]
+    last = [node.evidence[-1] for node in bundle.code if node.evidence]
+    lacking = sum(
+        evidence.exit_code not in (0, None) and names_cuda(evidence.output_end, on_cpu=context.cpu) for evidence in last
+    )
+    if lacking:
+        return [f"{plural(lacking, 'code node')} failed for want of CUDA: {cuda_remedy((), on_cpu=context.cpu)}"]
     return []

@@ -103,6 +103,7 @@ def _checked(
             "runner": context.runner.name if context.runner else None,
             "packages": context.environments is not None,
             "python": [sys.version, *sorted(interpreters.installed())],
+            **context.added,
         },
         CodeNodes,
         check,

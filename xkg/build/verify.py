@@ -13,11 +13,13 @@ from xkg.build.similarity.fidelity import is_met
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stage_cache import folder_name
 from xkg.build.stored_proofs import stored_proof
-from xkg.model import Code, Evidence, Level, PaperBundle, paper_of
+from xkg.model import Code, Evidence, Level, Paper, PaperBundle, paper_of
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.packages.disk_quota import in_use
+from xkg.sandbox.packages.environments import on_cpu
+from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
 from xkg.value import Value
 
@@ -161,19 +163,23 @@ def forget(folder: Path, codes: Iterable[str]) -> None:
 def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | None) -> Mapping[str, Environment]:
     """The environment of each code node by its id.
 
-    A node that has run gets the same packages, if they are still available and none was missing. The others share an
-    environment for the imports of all these papers; where it lacks a package that is available alone (a conflict, or
-    too large together), the papers that import it get an environment of their own if that lacks less."""
+    A node that has run gets the same packages, if they are still available and none was missing. Papers that packages
+    were given for have an environment of their own. The others share one for the imports of all these papers; where it
+    lacks a package that is available alone (a conflict, or too large together), the papers that import it get an
+    environment of their own if that lacks less."""
     nodes = [code for bundle in bundles for code in bundle.code]
     nothing = Environment(site=None, hash="")
     if maker is None:
         return {code.id: nothing for code in nodes}
     last = {code.id: code.evidence[-1] for code in nodes if code.evidence and code.evidence[-1].runner}
     earlier = {digest: maker.again(digest) for digest in sorted({e.environment or "" for e in last.values()})}
+    papers = {bundle.paper.id: bundle.paper for bundle in bundles}
     environments = {
-        code: made
+        code: _for_paper(made, papers[paper_of(code)])
         for code, evidence in last.items()
-        if (made := earlier[evidence.environment or ""]) and made.missing.keys().isdisjoint(evidence.missing)
+        if (made := earlier[evidence.environment or ""])
+        and made.missing.keys().isdisjoint(evidence.missing)
+        and _has(made, papers[paper_of(code)].packages)
     }
     open_papers = {paper_of(code.id) for code in nodes if code.id not in environments}
     if not open_papers:
@@ -182,16 +188,29 @@ def environments_for(bundles: Sequence[PaperBundle], maker: EnvironmentMaker | N
     shared = maker.make(_imports(bundles))
     for paper in sorted(open_papers):
         environment = shared
+        added = papers[paper].packages
+        if added:
+            environment = maker.make(imports[paper], added, None, added)
         # Checked one by one, since a second environment that lacks the same packages would waste gigabytes.
-        absent = imports[paper].keys() & shared.missing.keys()
+        absent = () if added else imports[paper].keys() & shared.missing.keys()
         if len(imports) > 1 and any(not maker.make([name]).missing for name in sorted(absent)):
             own = maker.make(imports[paper])
             if len(imports[paper].keys() & own.missing.keys()) < len(absent):
                 environment = own
+        environment = _for_paper(environment, papers[paper])
         environments |= {
             code.id: environment for code in nodes if paper_of(code.id) == paper and code.id not in environments
         }
     return environments
+
+
+def _has(environment: Environment, packages: Sequence[str]) -> bool:
+    installed = {pin.partition("==")[0] for pin in environment.packages}
+    return version_hints(packages).keys() <= installed
+
+
+def _for_paper(environment: Environment, paper: Paper) -> Environment:
+    return on_cpu(environment) if paper.cpu else environment
 
 
 def cause_counts(results: Iterable[NodeResult]) -> dict[Cause, int]:

@@ -8,7 +8,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Address, AllowPublic, Engine, Json, present, print_result, print_text, settings_of
+from xkg.cli.display.output import (
+    Address,
+    AllowPublic,
+    Cpu,
+    Engine,
+    Json,
+    With,
+    present,
+    print_result,
+    print_text,
+    settings_of,
+)
 from xkg.errors import InputError
 
 _MOST_OFFERED = 5
@@ -28,6 +39,12 @@ def ablate(
     ] = None,
     paper: Annotated[str | None, typer.Option(help="Paper of the graph whose techniques are the components.")] = None,
     setup: Annotated[str | None, typer.Option(help="Command that runs before --run, in the same sandbox.")] = None,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(help="Host that --setup may reach, such as data.example.org; it runs once then (repeatable)."),
+    ] = None,
+    with_: With = None,
+    cpu: Cpu = None,
     evaluate: Annotated[
         str | None, typer.Option(help="Command that measures what --run left, in a sandbox of its own.")
     ] = None,
@@ -71,11 +88,11 @@ def ablate(
 ) -> None:
     """Reproduce an experiment, then measure how much each component matters.
 
-    The repository is read once and never written to; every run is in the sandbox, without network. A run that was
-    stopped goes on where it was when the same command is given again. Without a model --metric is needed, --run is
-    offered from README and scripts if it is not given, and the code alone says what can be changed. With one (--llm, or
-    llm.model in the settings) it finds out what to run, repairs what keeps that from running, writes candidates, and
-    words the report."""
+    The repository is read once and never written to; every run is in the sandbox, without network. Of a --setup with
+    --allow-host, which reaches those hosts, each run has what it left. A run that was stopped goes on where it was when
+    the same command is given again. Without a model --metric is needed, --run is offered from README and scripts if it
+    is not given, and the code alone says what can be changed. With one (--llm, or llm.model in the settings) it finds
+    out what to run, repairs what keeps that from running, writes candidates, and words the report."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.ablation.task import read_task
@@ -88,6 +105,7 @@ def ablate(
         "metrics": metric or None,
         "paper": paper,
         "setup": setup,
+        "allow_hosts": allow_host or None,
         "evaluate": evaluate,
         "data": _mounts(data) if data else None,
         "claimed": claimed,
@@ -102,7 +120,9 @@ def ablate(
         "disk_mb": disk_mb,
         "devices": device or None,
     }
-    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    settings = settings_of(
+        context, llm=present(model=llm, max_cost=max_cost), environment=present(packages=with_ or None, cpu=cpu)
+    )
     if max_cost is not None and not command.has_model(settings):
         raise InputError("--max-cost bounds what a language model costs: name one with --llm")
     planned = command.has_model(settings)

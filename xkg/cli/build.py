@@ -13,10 +13,12 @@ from xkg.cli.display.output import (
     Address,
     AllowPublic,
     Blacklisted,
+    Cpu,
     Engine,
     Json,
     PaperJobs,
     Papers,
+    With,
     present,
     print_each,
     print_result,
@@ -70,6 +72,8 @@ def build(
         float | None,
         typer.Option(min=0, help="At most so many dollars for the whole graph, earlier builds too."),
     ] = None,
+    with_: With = None,
+    cpu: Cpu = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
     ] = False,
@@ -95,7 +99,11 @@ def build(
     from xkg.commands.batch.paper_list import paper_list, read_list
     from xkg.commands.engines import engine_for
 
-    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost))
+    settings = settings_of(
+        context,
+        llm=present(model=llm, max_cost=max_cost, max_total_cost=max_total_cost),
+        environment=present(packages=with_ or None, cpu=cpu),
+    )
     if papers is not None:
         _refuse(
             context,
@@ -203,13 +211,16 @@ def verify(
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
     stale: Annotated[str | None, typer.Option(help="Only code that ran last longer ago, such as 90d.")] = None,
+    with_: With = None,
+    cpu: Cpu = None,
     as_json: Json = False,
 ) -> None:
     """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
     from xkg.commands import verify
 
     age = None if stale is None else verify.age(stale)
-    result = verify.verify(settings_of(context), tuple(papers or ()), jobs, notify=_show_node, stale=age)
+    settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
+    result = verify.verify(settings, tuple(papers or ()), jobs, notify=_show_node, stale=age)
     for note in result.notes:
         print_text(f"note: {note}", err=True)
     print_result(result, as_json)

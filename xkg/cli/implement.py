@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, present, print_result, print_text, settings_of
+from xkg.cli.display.output import Cpu, Json, With, present, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def implement(
         bool,
         typer.Option("--may-change-evaluation", help="The method asks for other evaluation code; the report lists it."),
     ] = False,
+    with_: With = None,
+    cpu: Cpu = None,
     mode: Annotated[
         Literal["agent", "single", "prescribed"] | None,
         typer.Option(help="The agent (default), or for comparison one call, or a fixed path."),
@@ -88,7 +90,9 @@ def implement(
     from xkg.agents.codification.task import read_task
     from xkg.commands import implement
 
-    settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
+    settings = settings_of(
+        context, llm=present(model=llm, max_cost=max_cost), environment=present(packages=with_ or None, cpu=cpu)
+    )
     flags = {
         "method": method,
         "starter": starter,

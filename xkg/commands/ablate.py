@@ -107,6 +107,12 @@ def ablate(
             notify(str(event))
 
     _require_paper(settings, task)
+    if settings.environment.cpu and task.devices:
+        raise InputError("--cpu is for machines without a GPU, and --device names one: leave one of them out")
+    if engine and task.allow_hosts:
+        raise InputError(
+            "--allow-host fetches to this machine: fetch by hand on a cluster, and name the folder with --data"
+        )
     runner = runner_for(settings.sandbox)
     folder = folder or settings.kg / "runs" / run_name(task)
     with ExitStack() as opened:

@@ -14,6 +14,7 @@ from xkg.errors import ConfigError, InputError
 from xkg.value import Value
 
 if TYPE_CHECKING:  # heavy imports wait for the function that needs them
+    from xkg.build.context import BuildContext
     from xkg.build.curation.curated_set import ChosenRepository, RepositoryRecord
     from xkg.embeddings.base import EncodedDocuments
     from xkg.llm.client import LanguageModel
@@ -152,17 +153,25 @@ class Builder(AbstractContextManager["Builder"]):
         *,
         keep_proven: bool = False,
         record: "RepositoryRecord | None" = None,
+        packages: Sequence[str] = (),
+        cpu: bool = False,
         publish: "Callable[[Unpublished], Published]",
     ) -> "Published | BuildResult":
         """Builds one paper, a path or an arXiv id or address, and gives what `publish`, which is called under the
         claim on the paper, makes of it; a result for another form of a paper that the graph has. `keep_proven` as in
-        `Unpublished`; `record` is what is known of the repository.
+        `Unpublished`; `record` is what is known of the repository; `packages` and `cpu` are those of the
+        stored paper, and hold beside those of the settings.
 
         Raises what `build_paper` and `publish` raise, and `InputError` for an id that no paper can have."""
         from xkg.commands.claims import OtherFormError, SamePaperError
 
+        own = self._settings.environment
+        context = replace(self._context, packages=tuple(dict.fromkeys((*own.packages, *packages))), cpu=own.cpu or cpu)
+
         def once() -> "Published | BuildResult":
-            return self._build(paper, repository, paper_id, keep_proven=keep_proven, record=record, publish=publish)
+            return self._build(
+                context, paper, repository, paper_id, keep_proven=keep_proven, record=record, publish=publish
+            )
 
         if paper_id is not None:
             require_paper_id(paper_id)
@@ -176,6 +185,7 @@ class Builder(AbstractContextManager["Builder"]):
 
     def _build(
         self,
+        context: "BuildContext",
         paper: str | Path,
         repository: str | None,
         paper_id: str | None,
@@ -187,7 +197,6 @@ class Builder(AbstractContextManager["Builder"]):
         from xkg.build.pipeline import build_paper
         from xkg.sandbox.select import warmed
 
-        context = self._context
         with self._graph.claims() as claims:
             with ExitStack() as opened:
                 if context.model is not None and context.runner is not None:

@@ -106,6 +106,8 @@ def update(
             repository=found.repository,
             paper_id=found.bundle.paper.id,
             keep_proven=True,
+            packages=found.bundle.paper.packages,
+            cpu=found.bundle.paper.cpu,
         )
         for line, found in enumerate(looked_at, start=1)
         if found.state == "newer" and not check

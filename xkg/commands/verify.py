@@ -93,7 +93,7 @@ def verify(
     environments = UvEnvironments(settings.environment, runner, notify)
     with open_store(settings) as store, ExitStack() as opened:
         with store.snapshot() as snapshot:
-            bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
+            bundles = [_with_added(snapshot.bundle(p), settings) for p in chosen_papers(store, snapshot, papers)]
         only = None if stale is None else _ran_before(bundles, datetime.now(UTC) - stale)
         if only is not None:
             bundles = [bundle for bundle in bundles if any(code.id in only for code in bundle.code)]
@@ -103,7 +103,7 @@ def verify(
         hidden: Counter[bool] = Counter()
 
         def revised(bundle: "PaperBundle") -> "PaperBundle":
-            new = apply(bundle, evidence, settings.prune.min_level)
+            new = apply(_with_added(bundle, settings), evidence, settings.prune.min_level)
             for before, after in zip(bundle.techniques, new.techniques, strict=True):
                 if (before.hidden is None) != (after.hidden is None):
                     hidden[after.hidden is not None] += 1
@@ -121,6 +121,14 @@ def verify(
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden), *_none_stale(only)),
     )
+
+
+def _with_added(bundle: "PaperBundle", settings: Settings) -> "PaperBundle":
+    """The paper with what is asked for its code now, which later runs of it keep."""
+    paper, asked = bundle.paper, settings.environment
+    added = tuple(dict.fromkeys((*asked.packages, *paper.packages)))
+    update = {"packages": added, "cpu": asked.cpu or paper.cpu}
+    return bundle.model_copy(update={"paper": paper.model_copy(update=update)})
 
 
 def _ran_before(bundles: "Sequence[PaperBundle]", time: datetime) -> set[str]:

@@ -6,6 +6,8 @@ from typing import Literal, Protocol
 
 from xkg.value import Value
 
+IN_PLACE_OF_CUDA = "on the CPU in place of CUDA"
+
 
 class Limits(Value):
     """Wall seconds, megabytes of memory (summed over all processes) and of scratch disk, kilobytes of output."""
@@ -63,7 +65,7 @@ class Environment(Value):
     interpreter that they are for, None for our own. `hash` identifies the resolved set; `packages`
     are name==version, and `provided` maps imports to those that have them; `missing` maps an import to the reason why
     it is not available; `incomplete` means that a later attempt may give more (the registry could not be reached);
-    `notes` tell a person about the versions, one line each."""
+    `notes` tell a person about the versions, one line each. With `cpu`, code for CUDA runs on the CPU in it."""
 
     site: Path | None
     hash: str
@@ -73,6 +75,7 @@ class Environment(Value):
     missing: Mapping[str, str] = {}
     incomplete: bool = False
     notes: tuple[str, ...] = ()
+    cpu: bool = False
 
     def providers(self, imports: Iterable[str]) -> dict[str, str]:
         """The name==version that each import comes from, where one is installed."""

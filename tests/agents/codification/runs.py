@@ -90,6 +90,8 @@ class World:
         self.library: Library = NoLibrary()
         self.events: list[object] = []
         self.llm: dict[str, Any] = {}
+        self.packages = Environment(site=None, hash="")
+        """Those with the modules that runs miss."""
 
     def task(self, **fields: Any) -> Task:
         given = {"method": METHOD, "starter": str(self.starter), "run": "python train.py", "metric": _METRIC}
@@ -118,6 +120,7 @@ class World:
                 ImplementSettings(**settings),
                 notify or self.events.append,
                 read_related(asked.related, starter.files),
+                lambda *_: self.packages,
             )
 
     @property

@@ -23,6 +23,7 @@ from tests.llm_endpoint import status
 from xkg.agents.codification import report
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
+from xkg.agents.codification.session import AddedModules
 from xkg.agents.codification.transcript import steps
 from xkg.agents.workspace.command import Commands
 from xkg.agents.workspace.workspace import Workspace
@@ -30,6 +31,7 @@ from xkg.config import LlmSettings
 from xkg.errors import InputError
 from xkg.llm.client import Call
 from xkg.llm.costs import costs
+from xkg.sandbox.runner import Environment
 
 WORK = [
     parts(),
@@ -63,6 +65,16 @@ def test_a_method_is_implemented_run_and_reported(world: World) -> None:
     assert "how often each changed line" in world.endpoint.requests[-1]["messages"][1]["content"]
     assert world.run() == result
     assert costs(world.folder / "kg", LlmSettings(), ("run:one",)).total.calls == 6
+
+
+def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> None:
+    (world.starter / "train.py").write_text(f"__import__('wa' + 'ves')\n{TRAIN}")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "waves.py").write_text("")
+    world.packages = Environment(site=tmp_path / "site", hash="waves", provided={"waves": "waves-dist==1"})
+    world.endpoint.answers = list(WORK)
+    assert world.run().result == "A"
+    assert Journal(world.run_folder / "journal.jsonl").get("modules", AddedModules) == AddedModules(names=("waves",))
 
 
 @pytest.mark.parametrize("event", range(1, 12))

@@ -104,7 +104,10 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
         ("raise ValueError('no data')", r"status 1: ValueError: no data \(train.py:1\)$"),
         ("x = []\nwhile True: x.append(b'1' * (1 << 24))", "of memory|MemoryError"),
         ("f = open('big', 'wb')\nwhile True: f.write(b'0' * (1 << 20))", "status|wrote more"),
-        ("import socket\nsocket.create_connection(('1.1.1.1', 53), 1)", r"status 1: .* \(runs have no network\)"),
+        (
+            "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)",
+            r"no network, and it wants 1\.1\.1\.1 at train",
+        ),
         ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
         ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
         ("import os\nos.kill(os.getpid(), 9)", "status 137"),
@@ -298,3 +301,46 @@ def test_modules_of_a_folder_that_is_given_are_not_installed(tmp_path: Path) -> 
     (tmp_path / "lib" / "mod.py").touch()
     (tmp_path / "pictures").mkdir()
     assert importable({"lib": tmp_path / "lib", "datasets": tmp_path / "pictures"}) == {"lib"}
+
+
+FAKE_TORCH = """
+import types
+
+
+class device:
+    type = "cuda"
+
+
+def zeros(size, device=None):
+    \"\"\"device (:class:`torch.device`, optional)\"\"\"
+    if device == "cuda":
+        raise RuntimeError("Found no NVIDIA driver on your system")
+    return [0.5] * size
+
+
+cuda = types.SimpleNamespace(is_available=lambda: False, device_count=lambda: 0)
+"""
+
+
+def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace) -> None:
+    script = "import argparse\nimport torch\nargparse.ArgumentParser().add_argument('--no-cuda')\n"
+    script += "print('loss:', torch.zeros(1, device='cuda')[0])\n"
+    workspace.edit({"torch/__init__.py": FAKE_TORCH, "train.py": script}, "for CUDA")
+    runner, limits = runner_for(SandboxSettings()), Limits(seconds=20, disk_mb=64)
+    failed = Commands(runner, Environment(site=None, hash=""), limits).run(workspace, "python train.py")
+    assert failed.problem is not None
+    assert "--cpu runs code for CUDA on the CPU; the code's own option --no-cuda may turn it off" in failed.problem
+    result = Commands(runner, Environment(site=None, hash="", cpu=True), limits).run(
+        workspace, "python train.py", trace=["train.py"]
+    )
+    assert result.output.strip() == "loss: 0.5"
+    assert result.lines == {"train.py": {1: 1, 2: 1, 3: 1, 4: 1}}
+
+
+def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Workspace, commands: Commands) -> None:
+    script = "import urllib.request\n\nurllib.request.urlopen('https://data.example.org/set.gz')\n"
+    workspace.edit({"train.py": script}, "fetch")
+    result = commands.run(workspace, "python train.py")
+    assert [each.host for each in result.downloads] == ["data.example.org"] * 2
+    assert result.problem is not None
+    assert "it wants https://data.example.org/set.gz at train.py:3, `urllib.request.urlopen(" in result.problem

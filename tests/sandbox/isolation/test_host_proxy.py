@@ -6,8 +6,9 @@ from unittest import mock
 import pytest
 
 from tests.sandbox.index import Index, serving
+from xkg.errors import InputError
 from xkg.sandbox.isolation import host_proxy
-from xkg.sandbox.isolation.host_proxy import configured_index, registry_socket
+from xkg.sandbox.isolation.host_proxy import configured_index, named_hosts, registry_socket
 from xkg.sandbox.packages.wheels import top_level
 
 
@@ -113,3 +114,38 @@ def test_top_level_names_of_a_wheel() -> None:
         "thing.pth",
     ]
     assert top_level(names) == {"package", "namespace", "single", "_native", "native", "moved"}
+
+
+def test_hosts_are_named_one_by_one() -> None:
+    assert named_hosts(["Data.example.org"]) == {("data.example.org", 443), ("data.example.org", 80)}
+    assert named_hosts(["127.0.0.1:8000", "[::1]:80"]) == {("127.0.0.1", 8000), ("::1", 80)}
+    for name in ("https://a.example/x", "*.example.org", "a.example/x", "a@b.example", "", "a.example:0", "a:99999"):
+        with pytest.raises(InputError, match="--allow-host"):
+            named_hosts([name])
+
+
+@pytest.mark.parametrize("place", ["127.0.0.1", "10.0.0.7", "169.254.169.254", "::1", "fd00::1", "::ffff:127.0.0.1"])
+def test_a_name_that_leads_into_this_network_is_not_followed(place: str) -> None:
+    answers = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (place, 80))]
+    mixed = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 80)), *answers]
+    with registry_socket(named_hosts(["data.example.org"]), 1 << 20, public=True) as path:
+        for found in (answers, mixed):
+            with (
+                mock.patch.object(socket, "getaddrinfo", return_value=found),
+                mock.patch.dict("os.environ", clear=True),
+            ):
+                answer = ask(path, "GET http://data.example.org/ HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert answer.startswith(b"HTTP/1.1 502")
+
+
+def test_an_address_is_reached_if_it_was_named_itself() -> None:
+    with serving(Index()) as index, serving(Index()) as other:
+        index.add("alpha", "1.0", {"alpha.py": ""})
+        here, there = (each.url.split("/")[2] for each in (index, other))
+        with registry_socket(named_hosts([here]), 1 << 20, public=True) as path:
+            assert ask(path, f"GET {index.url}/alpha/ HTTP/1.1\r\nHost: x\r\n\r\n").startswith(b"HTTP/1.1 200")
+            port = here.split(":")[1]
+            for target in (there, f"localhost:{port}", f"2130706433:{port}", f"[::1]:{port}", f"0.0.0.0:{port}"):
+                answer = ask(path, f"GET http://{target}/ HTTP/1.1\r\nHost: {here}\r\n\r\n")
+                assert answer.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400")) or target.startswith("2130706433"), target
+        assert other.asked == []

@@ -120,12 +120,12 @@ def test_one_host_is_reached_and_others_are_told(folder: Path, behind: Wall | No
             folder,
             Limits(seconds=30),
             {"URLS": f"{index.url}/alpha/ {other.url}/alpha/ http://elsewhere.example/"},
-            host=("127.0.0.1", port),
+            hosts=frozenset({("127.0.0.1", port)}),
             max_bytes=1 << 20,
         )
         ran = run(asked, behind=behind)
         assert ran.output.split() == [b"200", b"403", b"403"], ran.stderr
-        assert ran.refused == {"127.0.0.1", "elsewhere.example"}
+        assert ran.refused == {other.url.split("/")[2], "elsewhere.example"}
         assert other.asked == []
 
 

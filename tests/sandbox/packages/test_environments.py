@@ -57,6 +57,19 @@ def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environ
     assert not importable(environment, "pytest")
 
 
+def test_packages_that_were_asked_for_come_beside_those_of_the_code(index: Index, tmp_path: Path) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    for version in ("1.0", "2.0"):
+        index.add("beta", version, {"beta.py": ""})
+    settings = EnvironmentSettings(folder=tmp_path / "e", max_mb=20, packages=("beta<2", "gone"), cpu=True)
+    made = UvEnvironments(settings, BubblewrapRunner()).make(["alpha"], ["beta==2.0"], declared=["beta==2.0"])
+    assert made.packages == ("alpha==1.0", "beta==1.0")
+    assert made.cpu
+    [gone] = [note for note in made.notes if note.startswith("gone, ")]
+    assert "is not installed" in gone
+    assert "code for CUDA runs on the CPU in place of CUDA" in made.notes
+
+
 def test_a_second_question_is_answered_without_the_index(
     index: Index, environments: UvEnvironments, installing: Runner, tmp_path: Path
 ) -> None:

@@ -4,7 +4,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ from xkg.agents.ablation.selection.history import Pull, Trial
 from xkg.agents.ablation.space.from_task import metric_keys, only, options_of
 from xkg.agents.ablation.task import Task
 from xkg.agents.parsers import agent_parsers
-from xkg.agents.workspace.command import packages_for
+from xkg.agents.workspace.command import Left, packages_for
 from xkg.agents.workspace.measured_run import Origin
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.starter import SUBMODULE, Starter
@@ -45,7 +45,7 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.code.settings import Setting
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
-from xkg.files import private_folder
+from xkg.files import private_folder, write_whole
 from xkg.llm.client import LanguageModel
 from xkg.sandbox.isolation.gpus import Taken, gpus
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
@@ -117,6 +117,8 @@ class _Runner:
         self._base = worktrees.opened(start.folder / "baseline", start.starter)
         self._gpus = Taken(() if start.elsewhere else gpus(self._task.devices))
         self._base.rewind(0)  # repairs are made again, from what is stored
+        self._fetched: Left | None = None
+        self._not_fetched: RunOutcome | None = None
         self._use(Environment(site=None, hash=""))
         self._protected: Sequence[Place] = ()
         self._shared: Sequence[Place] = ()
@@ -132,7 +134,7 @@ class _Runner:
     def _use(self, environment: Environment) -> None:
         """Goes on with these packages and the present files of the baseline."""
         self._environment = environment
-        self._bench = Bench(self._task, self._start.runner, environment, self._parser, self._gpus)
+        self._bench = Bench(self._task, self._start.runner, environment, self._parser, self._gpus, self._fetched)
         self._texts = worktrees.texts_of(self._base)
         self._files = digest(self._texts)
         self._repaired: tuple[str, ...] = tuple(self._base.changed())
@@ -203,7 +205,8 @@ class _Runner:
         def run(environment: Environment) -> RunOutcome:
             self._use(environment)
             self._day = executor.day
-            attempts.append(self._first_run(alone=bool(attempts)))
+            self._not_fetched = self._fetch()
+            attempts.append(self._not_fetched or self._first_run(alone=bool(attempts)))
             return attempts[-1]
 
         executor = Executor(
@@ -222,9 +225,31 @@ class _Runner:
         self._use(executor.reproduce())
         self._day = executor.day
         self._repairs, self._causes = executor.repairs, executor.causes
-        notes += [*executor.notes, *self._environment.notes]
+        notes += executor.notes
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
+
+    def _fetch(self) -> RunOutcome | None:
+        """Lets the setup reach its hosts, once, and gives each run what it leaves; the run of a setup that fails, which
+        is not stored."""
+        if not self._task.allow_hosts:
+            return None
+        self._fetched = None
+        inputs = self._inputs(None, self._task.seeds[0])
+        inputs |= {"command": self._task.setup, "hosts": sorted(self._task.allow_hosts)}
+        file = self._start.folder / f"setup-{digest(inputs)}.tar"
+        done = file.with_suffix(".json")
+        if not done.exists():
+            file.touch()
+            file.chmod(0o644)
+            outcome = replace(self._bench, fetched=None).fetch(self._base, file)
+            if outcome.problem is not None:
+                return outcome
+            write_whole(done, outcome.model_dump_json().encode())
+        outcome = RunOutcome.model_validate_json(done.read_bytes())
+        self._fetched = Left(file, outcome.left_at or 0)
+        self._use(self._environment)
+        return None
 
     def _first_run(self, *, alone: bool) -> RunOutcome:
         """The first run of the baseline; where there is room, with runs of its other seeds beside it."""
@@ -243,7 +268,7 @@ class _Runner:
         return run
 
     def _baseline(self) -> Baseline:
-        first = self._run(None, self._base, self._task.seeds[0])
+        first = self._not_fetched or self._run(None, self._base, self._task.seeds[0])
         self._outputs = first.rewritten
         if first.value is None:  # no other seed would tell more
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
@@ -434,6 +459,8 @@ class _Runner:
             "metrics": list(task.metrics),
             "seed": seed,
             "data": {name: str(place) for name, place in task.data.items()},
+            **({"cpu": True} if self._environment.cpu else {}),
+            **({"fetched": self._fetched.file.name} if self._fetched else {}),
             "limits": [task.seconds, task.memory_mb, task.disk_mb],
             "environment": self._environment.hash,
             "runner": self._start.runner.name,

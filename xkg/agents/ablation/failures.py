@@ -7,8 +7,8 @@ from xkg.agents.workspace.command import RunResult
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
-    "missing package", "Python 2", "needs the network", "needs a terminal", "time", "memory", "disk", "output",
-    "no metric",
+    "missing package", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time", "memory", "disk",
+    "output", "no metric",
     "never ran", "not a number", "killed", "error",
 ]  # fmt: skip
 
@@ -19,7 +19,8 @@ ADVICE: dict[Failure, str] = {
     "missing data": "mount its folder with --data PATH=FOLDER",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
     "empty data": "check the folder that --data names: the loader found nothing in it",
-    "needs the network": "fetch what it downloads beforehand, and name the folder with --data",
+    "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",
+    "needs a GPU": "or run it on a machine that has one, with --device nvidia",
     "needs a terminal": "give a command that asks nothing",
     "time": "raise --seconds, or train for fewer epochs",
     "memory": "raise --memory-mb, or take a smaller batch",
@@ -82,6 +83,10 @@ def failure_of(result: RunResult) -> Failure:
     }  # fmt: skip
     if result.ended in by_limit:
         return by_limit[result.ended]
+    if result.downloads or result.refused:
+        return "needs the network"
+    if result.lacks_gpu:
+        return "needs a GPU"
     lines = [line[:600] for line in result.output[-_TAIL:].splitlines() if line.strip()]
     for text in ("\n".join(lines[-1:]), "\n".join(lines)):
         for kind, pattern in _BY_MESSAGE:

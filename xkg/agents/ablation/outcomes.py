@@ -12,7 +12,8 @@ class RunOutcome(Value):
     spent around it. `never_ran` are places of a candidate of which no line ran, `reached` whether any place ran; None
     where that is not known (a configuration file, a trace that gave up). `rewritten` are files of the repository that
     it wrote over, `touched` those that measure and that it wrote over or removed. `apart`: no edited file was there
-    when the metric was computed; `claimed` is what the run itself reported then."""
+    when the metric was computed; `claimed` is what the run itself reported then.
+    `left_at` is where what a setup fetched begins in its file."""
 
     seed: int
     command: str
@@ -30,6 +31,7 @@ class RunOutcome(Value):
     touched: tuple[str, ...] = ()
     apart: bool = False
     claimed: float | None = None
+    left_at: int | None = None
 
     @property
     def value(self) -> float | None:

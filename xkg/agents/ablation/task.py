@@ -13,6 +13,7 @@ from xkg.agents.workspace.metric import Metric
 from xkg.errors import InputError
 from xkg.files import read_regular
 from xkg.sandbox.isolation.gpus import names
+from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.value import Value
 
 PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
@@ -23,18 +24,20 @@ SEED = "{seed}"
 
 class Task(Value):
     """`run` trains and evaluates; `{seed}` in it is replaced by each seed. `setup` runs before it in the same sandbox,
-    `evaluate` after it in one of its own, as `xkg.agents.workspace.measured_run.measured` does. The first of `metrics`
-    is the primary one: `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If
-    `run` or `metrics` is empty, a model has to find it. `claimed` is what the paper reports of the metric, met within
-    `tolerance` (relative). `data` maps paths in the repository to folders of this machine, for reading alone. `budget`
-    is the most candidates, in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run, and as much its
-    evaluation. `devices` are GPUs, of which a run gets one: `nvidia:0`, or `nvidia` for all of a machine."""
+    or, with `allow_hosts` that it reaches, once, and each run has what it left; `evaluate` after it in one of its own,
+    as `xkg.agents.workspace.measured_run.measured` does. The first of `metrics` is the primary one:
+    `results.json:test_mse:min`, `log.csv:val_loss:min` or a pattern, `accuracy ([0-9.]+):max`. If `run` or `metrics` is
+    empty, a model has to find it. `claimed` is what the paper reports of the metric, met within `tolerance` (relative).
+    `data` maps paths in the repository to folders of this machine, for reading alone. `budget` is the most candidates,
+    in `rounds` of `places`; `seconds`, `memory_mb` and `disk_mb` bound one run, and as much its evaluation. `devices`
+    are GPUs, of which a run gets one: `nvidia:0`, or `nvidia` for all of a machine."""
 
     repo: str
     run: str = ""
     metrics: tuple[str, ...] = ()
     paper: str | None = None
     setup: str | None = None
+    allow_hosts: tuple[str, ...] = ()
     evaluate: str | None = None
     data: Mapping[str, Path] = {}
     claimed: float | None = None
@@ -65,7 +68,7 @@ class Task(Value):
 
     def training(self, seed: int) -> str:
         """The command without `evaluate`."""
-        return self._of(seed, self.setup, self.run)
+        return self._of(seed, None if self.allow_hosts else self.setup, self.run)
 
     def evaluation(self, seed: int) -> str | None:
         return self._of(seed, self.evaluate) if self.evaluate else None
@@ -99,7 +102,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
         if not isinstance(loaded, dict):
             raise InputError(f"{path}: holds no settings; it begins with lines such as `repo: ./repo`")
         values = {str(key): value for key, value in loaded.items()}
-        for name in ("metrics", "devices"):
+        for name in ("metrics", "devices", "allow_hosts"):
             if isinstance(values.get(name), str):
                 values[name] = [values[name]]
     values |= {name: value for name, value in flags.items() if value is not None}
@@ -118,4 +121,7 @@ def read_task(path: Path | None, flags: Mapping[str, object], *, planned: bool =
     for metric in task.metrics:
         parse_metric(metric)
     names(task.devices)
+    named_hosts(task.allow_hosts)
+    if task.allow_hosts and not task.setup:
+        raise InputError("--allow-host is for what --setup fetches: give that command too")
     return task

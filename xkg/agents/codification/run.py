@@ -41,6 +41,7 @@ from xkg.errors import AnswerError, BudgetError, InputError, ModelUnavailableErr
 from xkg.files import file_lock, private_folder, write_whole
 from xkg.llm.client import LanguageModel
 from xkg.model import slug
+from xkg.sandbox.runner import Environment
 from xkg.value import Value
 
 
@@ -69,11 +70,14 @@ class Baseline(Value):
         return (f"the starter's run removes files of its own folder, here of a copy alone: {some}",) * bool(some)
 
 
-def run_name(task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "") -> str:
+def run_name(
+    task: Task, method: Method, starter: Starter, models: Sequence[str], related: str = "", environment: object = None
+) -> str:
     """The name of the run of a task: a word of the starter and a digest. `related` is the identity of the related files
-    from elsewhere."""
+    from elsewhere, `environment` what was asked of packages, a JSON value."""
     asked = task.model_dump(mode="json") | {"method": method.text, "starter": starter.identity, "models": list(models)}
     asked |= {"files": related} if related else {}
+    asked |= {"environment": environment} if environment else {}
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:10]
     word = slug(starter.spec.rstrip("/").rpartition("/")[2].partition("@")[0])[:24] or "run"
     return f"{word}-{task.mode}-{digest}"
@@ -91,9 +95,11 @@ def codify(
     settings: ImplementSettings,
     notify: Callable[[object], None] = lambda _: None,
     related: RelatedFiles | None = None,
+    packages: Callable[[Workspace, Sequence[str]], Environment] = lambda *_: Environment(site=None, hash=""),
 ) -> CodificationResult:
     """Runs a task in `folder`, or goes on with it there; what was asked, run or paid for before is not again. Without
-    `related`, those that the task names are files of the starter.
+    `related`, those that the task names are files of the starter. `packages` makes an environment for a workspace that
+    has further modules.
 
     Where the model cannot be asked any further (no money, no endpoint, no usable answer), the result says so in
     `stopped`, and the same call goes on later. Raises `InputError` for a starter that does not run or has no metric,
@@ -123,6 +129,7 @@ def codify(
             settings=settings,
             beside=beside,
             notify=notify,
+            packages=lambda modules: packages(workspace, modules),
         )
         return _run(session, folder)
 

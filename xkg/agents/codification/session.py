@@ -17,16 +17,27 @@ from xkg.agents.workspace.related_files import RelatedFiles
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import ImplementSettings
+from xkg.sandbox.diagnosis.completion import Completion
+from xkg.sandbox.runner import Environment
+from xkg.value import Value
 
+_MODULES = "modules"
 _MOST_STORED = 400_000
 _MOST_FILES = 60_000
 
 
+class AddedModules(Value):
+    """Modules that runs missed, and whose packages were added."""
+
+    names: tuple[str, ...] = ()
+
+
 @dataclass
 class Session:
-    """One run. `beside` are the related files of the task. `baseline` is the starter's metric, None where it has
-    none; `starter_removes` are files of its tree that the starter's run removes, `outputs` those that it writes over;
-    both are unknown, None, until it ran."""
+    """One run. `packages` makes the environment that has modules beside those that the starter imports. `beside` are
+    the related files of the task. `baseline` is the starter's metric, None where it has none; `starter_removes` are
+    files of its tree that the starter's run removes, `outputs` those that it writes over; both are unknown, None, until
+    it ran."""
 
     task: Task
     method: Method
@@ -43,6 +54,11 @@ class Session:
     outputs: tuple[str, ...] | None = None
     beside: RelatedFiles = field(default_factory=RelatedFiles)
     notify: Callable[[object], None] = field(default=lambda _: None)
+    packages: Callable[[Sequence[str]], Environment] = field(default=lambda _: Environment(site=None, hash=""))
+
+    def __post_init__(self) -> None:
+        if added := self.added_modules().names:
+            self.commands.environment = self.packages(added)
 
     def execute(self, command: str, trace: Sequence[str]) -> RunResult:
         """The result of a command over the current files; the same command over the same files runs once."""
@@ -50,7 +66,7 @@ class Session:
 
         def run() -> RunResult:
             wanted = self.task.parsed_metric.files
-            result = self.commands.run(self.workspace, command, trace=trace, wanted=wanted)
+            result = self._completed(lambda: self.commands.run(self.workspace, command, trace=trace, wanted=wanted))
             return result.model_copy(update={"output": cut_middle(result.output, _MOST_STORED)})
 
         return self.journal.once(key, RunResult, run)
@@ -61,16 +77,18 @@ class Session:
         task, wanted = self.task, self.task.parsed_metric.files
 
         def run() -> RunResult:
-            result = measured(
-                self.commands,
-                self.workspace,
-                task.run,
-                task.evaluate,
-                task.parsed_metric,
-                self.reader,
-                self.origin(),
-                trace=trace,
-                wanted=wanted,
+            result = self._completed(
+                lambda: measured(
+                    self.commands,
+                    self.workspace,
+                    task.run,
+                    task.evaluate,
+                    task.parsed_metric,
+                    self.reader,
+                    self.origin(),
+                    trace=trace,
+                    wanted=wanted,
+                )
             )
             shortened: dict[str, object] = {"output": cut_middle(result.output, _MOST_STORED)}
             if (found := result.evaluated) is not None:
@@ -79,6 +97,24 @@ class Session:
             return result.model_copy(update=shortened)
 
         return self.journal.once(f"measured {self.digest()[:24]}{' traced' if trace else ''}", RunResult, run)
+
+    def _completed(self, run: Callable[[], RunResult]) -> RunResult:
+        """The result of a run, with the packages too of the modules that it missed only when it ran; later runs have
+        them."""
+        completion = Completion(self.packages, self.added_modules().names)
+        while True:
+            result = run()
+            evaluated = result.evaluated.output if result.evaluated else ""
+            environment = None
+            if result.problem is not None:
+                environment = completion.after(evaluated or result.output, self.commands.environment)
+            if environment is None:
+                return result
+            self.commands.environment = environment
+            self.journal.put(_MODULES, AddedModules(names=completion.modules))
+
+    def added_modules(self) -> AddedModules:
+        return self.journal.get(_MODULES, AddedModules) or AddedModules()
 
     def origin(self) -> Origin:
         """How the current files differ from the starter."""

@@ -19,7 +19,7 @@ from xkg.files import private_folder
 from xkg.llm.client import LanguageModel
 from xkg.llm.prices import model_of
 from xkg.sandbox.packages.environments import UvEnvironments
-from xkg.sandbox.runner import Limits
+from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
 from xkg.serve.service import Service
 
@@ -52,17 +52,31 @@ def implement(
         library = GraphLibrary(opened.enter_context(closing(Service(settings, parsers))), graph=task.graph)
         method = read_method(task, parsers, library.method)
         models = [model_of(settings.llm, role) for role in ("code_model", "stronger_model", "expert_model")]
-        name = run_name(task, method, starter, models, related.identity)
+        asked = settings.environment.model_dump(include={"packages", "cpu"}, exclude_defaults=True)
+        name = run_name(task, method, starter, models, related.identity, asked)
         maker = UvEnvironments(settings.environment, runner, notify)
         reader = CodeReader(parsers)
 
+        def packages(workspace: Workspace, modules: Sequence[str] = ()) -> Environment:
+            return packages_for(workspace, maker, reader, data=task.data, modules=modules)
+
         def commands(workspace: Workspace) -> Commands:
-            environment = packages_for(workspace, maker, reader, data=task.data)
-            return Commands(runner, environment, limits, task.data)
+            return Commands(runner, packages(workspace), limits, task.data)
 
         model = opened.enter_context(LanguageModel(settings.llm, settings.kg, notify, without_key=_WITHOUT_KEY))
         private_folder(settings.kg / RUNS)
         folder = settings.kg / RUNS / name
         return codify(
-            task, method, starter, folder, model, library, commands, reader, settings.implement, notify, related
+            task,
+            method,
+            starter,
+            folder,
+            model,
+            library,
+            commands,
+            reader,
+            settings.implement,
+            notify,
+            related,
+            packages,
         )

@@ -16,14 +16,18 @@ from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable, module_folders
 from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.run_hints import hint
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
-from xkg.sandbox import guest
+from xkg.sandbox.diagnosis.cuda_failures import names_cuda
+from xkg.sandbox.diagnosis.downloads import Reached, reached, wanted
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, python_files
 from xkg.sandbox.isolation.gpus import Gpu
+from xkg.sandbox.isolation.host_proxy import Host, certificates
 from xkg.sandbox.isolation.interpreters import at
 from xkg.sandbox.packages.requirement_hints import version_hints
 from xkg.sandbox.runner import Environment, EnvironmentMaker, Limits, Runner
@@ -40,9 +44,6 @@ _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
 _FRAME = re.compile(rf'File "{HOME}/work/([^"\n]{{1,200}})", line (\d{{1,7}})')
-_NETWORK = re.compile(
-    r"Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
-)
 
 
 class Left(NamedTuple):
@@ -64,13 +65,14 @@ class Evaluated(Value):
 
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
-    line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed.
-    Of awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `files`
-    are those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs.
-    `problem` says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed
-    from its copy, at most 20, `rewritten` those that have other content there. The metric is read from `evaluated`, if
-    there is one; `apart`: no edited file was there when it was computed. `left_at` is where in the file that was given
-    for it the archive of what it left begins, None for none."""
+    line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed. Of
+    awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `files` are
+    those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs. `problem`
+    says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed from its
+    copy, at most 20, `rewritten` those that have other content there. The metric is read from `evaluated`, if there is
+    one; `apart`: no edited file was there when it was computed. `left_at` is where in the file that was given for it
+    the archive of what it left begins, None for none. `downloads` are what it wanted from the network and failed
+    without, `refused` the hosts that it was not allowed to reach; `lacks_gpu`: it failed for want of CUDA."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -90,6 +92,9 @@ class RunResult(Value):
     evaluated: Evaluated | None = None
     apart: bool = False
     left_at: int | None = None
+    lacks_gpu: bool = False
+    downloads: tuple[Reached, ...] = ()
+    refused: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
@@ -112,7 +117,8 @@ class RunResult(Value):
 class Commands:
     """Runs commands over workspaces with one set of packages. `data` maps paths in the tree to folders or files of this
     machine, which are there for reading; `variables` are added to those of the sandbox, `gpu` is one that a run may
-    use. `limits.disk_mb` bounds what a run writes, the copy of the tree included.
+    use. `limits.disk_mb` bounds what a run writes, the copy of the tree included. What a command `fetch`ed is there in
+    each run as that command left it.
 
     Raises `InputError` for data that is not there or would hide a file of the tree."""
 
@@ -124,6 +130,7 @@ class Commands:
         data: Mapping[str, Path] | None = None,
         variables: Mapping[str, str] | None = None,
         gpu: Gpu | None = None,
+        fetched: Left | None = None,
     ) -> None:
         self.environment = environment
         self.limits = limits
@@ -131,6 +138,7 @@ class Commands:
         self._data = placed(data)
         self._variables = {**(gpu.variables if gpu else {}), **(variables or {})}
         self._gpu = gpu
+        self._fetched = fetched
         for name, place in self._data.items():
             if not place.exists():
                 raise InputError(f"--data {name}: {place} does not exist")
@@ -150,19 +158,24 @@ class Commands:
         leaves: Path | None = None,
         left: Left | None = None,
         outputs: Collection[str] = (),
+        hosts: frozenset[Host] = frozenset(),
     ) -> RunResult:
         """The result of one shell line; Bash runs it, and ends at the first failure. `trace` names Python files of the
         tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
         functions by file that are called again at the end with degenerate inputs, in the place of a trace; `awaited`
         groups of lines by file, of which a trace says whether any ran, and ends as soon as one of each did.
 
-        `leaves` is a file for what the command makes or writes over (`RunResult.left_at`). Another command
-        gets that as `left`, but for what Python could import, hidden files, those `wanted`, and files of the tree that
-        are none of `outputs`. Files `without` are not there.
+        `leaves` is a file for what the command makes or writes over (`RunResult.left_at`). Another command gets that as
+        `left`, but for what Python could import, hidden files, those `wanted`, and files of the tree that are none of
+        `outputs`. Files `without` are not there. With `hosts`, which it reaches through a proxy, what it leaves is all
+        of its home, for `Commands.fetched`.
 
         Never raises for what the command does; raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
         started(command)
+        if hosts and self._runner.name == "landlock":
+            raise SandboxUnavailableError("Landlock cannot bound which hosts a command reaches: use bubblewrap")
+        trusted = certificates() if hosts else {}
         for name in self._data:
             if any(path == name or path.startswith(f"{name}/") for path in workspace.files):
                 raise InputError(f"--data {name}: the starter has a file there; give another path")
@@ -182,31 +195,35 @@ class Commands:
             "command": [*_BASH, command],
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, module_path)), python) | installed,
+            "python": python_files("\n".join(map(str, module_path)), python, self._first()) | installed,
             "interpreter": str(python.program),
             "programs": ["python", "python3", f"python{python.version}"],
             "traced": traced,
             "wanted": list(wanted),
             "watched": {path: list(names) for path, names in (watched or {}).items()},
             "awaited": {path: [list(lines) for lines in groups] for path, groups in awaited.items()},
-            "watcher": _guest("degenerate_inputs") if watched else _guest("awaited_lines") if awaited else "",
-            "variables": self._variables,
+            "watcher": guest_source("degenerate_inputs") if watched else guest_source("awaited_lines") * bool(awaited),
+            "variables": {**{name: str(place) for name, place in trusted.items()}, **self._variables},
             "without": sorted(without),
             "leaves": leaves is not None,
             "left": None if left is None else (str(left.file), left.start),
             "outputs": sorted(outputs),
+            "fetches": bool(hosts),
+            "fetched": None if self._fetched is None else (str(self._fetched.file), self._fetched.start),
         }
         limits = self.limits.model_copy(
             update={"seconds": self.limits.seconds + _GRACE_SECONDS, "output_kb": _REPORT_KB}
         )
         program = programs.Program(
-            (str(at(None).program), "-I", "-S", "-c", _guest("run_in_copy")),
+            (str(at(None).program), "-I", "-S", "-c", guest_source("run_in_copy")),
             workspace.tree.resolve(),
             limits,
             reads=(
                 *self._data.values(),
                 *((site,) if site else ()),
                 *((left.file,) if left else ()),
+                *((self._fetched.file,) if self._fetched else ()),
+                *trusted.values(),
                 *(self._gpu.reads if self._gpu else ()),
             ),
             devices=self._gpu.nodes if self._gpu else (),
@@ -214,6 +231,9 @@ class Commands:
             output=leaves,
             other=python if self.environment.python else None,
             trusted=False,
+            hosts=hosts,
+            max_bytes=self.limits.disk_mb << 20,
+            public=True,
         )
         if self._runner.name == "container":
             raise SandboxUnavailableError(
@@ -224,9 +244,16 @@ class Commands:
         report = _report(ran.stderr) if ran.ok else None
         if leaves is not None and report and "left_at" in report:
             ran = replace(ran, **_beginning(leaves, int(report["left_at"])))
-        return self._result(command, ran, report)
+        return self._result(command, ran, report, workspace)
 
-    def _result(self, command: str, ran: programs.ProgramResult, report: dict[str, Any] | None) -> RunResult:
+    def _first(self) -> dict[str, str]:
+        """What Python processes import before they run code."""
+        names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()))
+        return {f"_xkg_{name}": guest_source(name) for name in names}
+
+    def _result(
+        self, command: str, ran: programs.ProgramResult, report: dict[str, Any] | None, workspace: Workspace
+    ) -> RunResult:
         output = ran.output.decode("utf-8", "replace")
         if ran.omitted:
             start = ran.output[:_ENDS].decode("utf-8", "replace")
@@ -240,7 +267,7 @@ class Commands:
         if ended == "exited" and exit_code is None and report and not report.get("error"):
             ended = "killed"
         lines = report and report.get("lines")
-        return RunResult(
+        result = RunResult(
             command=command,
             ended=ended,
             exit_code=exit_code,
@@ -251,11 +278,15 @@ class Commands:
             gave_up=bool(report and report.get("gave_up")),
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
-            problem=self._problem(ended, exit_code, output, report.get("error") if report else None, command),
+            lacks_gpu=exit_code != 0 and self._gpu is None and names_cuda(output, on_cpu=self.environment.cpu),
+            downloads=wanted(reached(str(report.get("reached", ""))), output) if report and exit_code != 0 else (),
+            refused=tuple(sorted(ran.refused)),
             removed=tuple(str(name) for name in (report or {}).get("removed", ())),
             rewritten=tuple(str(name) for name in (report or {}).get("rewritten", ())),
             left_at=report["left_at"] if report and report.get("left") else None,
         )
+        problem = self._problem(result, report.get("error") if report else None, workspace)
+        return result.model_copy(update={"problem": problem})
 
     def _places(self, home: str) -> dict[str, str]:
         """The paths of this machine that a run sees, with what stands for them; `home` is its own."""
@@ -268,32 +299,35 @@ class Commands:
             **({str(prefix): PYTHON} if prefix != Path("/usr") else {}),
         }
 
-    def _hint(self, last: str, command: str) -> str:
-        """What a person has to know about runs to understand the last line of one."""
-        if "No space left on device" in last:
-            return f" (a run may write {self.limits.disk_mb} MB)"
-        if _NETWORK.search(last):
-            return " (runs have no network)"
-        if any(word.endswith(".ipynb") for program in started(command) for word in program.words):
-            return " (a notebook is no program: convert it, as by jupyter nbconvert --to script)"
-        return ""
-
-    def _problem(self, ended: str, exit_code: int | None, output: str, error: str | None, command: str) -> str | None:
+    def _problem(self, result: RunResult, error: str | None, workspace: Workspace) -> str | None:
         if error is not None:
             return f"it could not be started: {error}"
-        if ended == "exited":
-            if exit_code == 0:
+        if result.ended == "exited":
+            if result.exit_code == 0:
                 return None
-            if exit_code == 153:
+            if result.exit_code == 153:
                 return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
-            last = next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
-            return f"it ended with status {exit_code}: {last[:300]}{_where(output)}{self._hint(last, command)}"
+            lines = (line.strip() for line in reversed(result.output.splitlines()) if line.strip())
+            last = next(lines, "it printed nothing")
+            found = hint(
+                result.output,
+                result.command,
+                workspace,
+                result.downloads,
+                result.refused,
+                cuda=result.lacks_gpu,
+                cpu=self.environment.cpu,
+            )
+            if "No space left on device" in last:
+                found = f"a run may write {self.limits.disk_mb} MB"
+            explained = f" ({found})" if found else ""
+            return f"it ended with status {result.exit_code}: {last[:300]}{_where(result.output)}{explained}"
         return {
             "timeout": f"it did not end within {self.limits.seconds:g} s",
             "memory": f"it took more than {self.limits.memory_mb} MB of memory",
             "disk": f"it wrote more than {self.limits.disk_mb} MB",
             "output": "its output did not end",
-        }.get(ended, "it was killed: too many processes, or by the system")
+        }.get(result.ended, "it was killed: too many processes, or by the system")
 
 
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
@@ -342,8 +376,8 @@ def packages_for(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()
     )
-    if maker is None or not (needed or declared):
-        missing = dict.fromkeys(needed, "nothing here can contain an installation") if maker is None else {}
+    if maker is None:
+        missing = dict.fromkeys(needed, "nothing here can contain an installation")
         return Environment(site=None, hash="", missing=missing, notes=notes)
     made = maker.make(needed, lines, written, declared)
     return made.model_copy(update={"notes": (*made.notes, *notes)}) if notes else made
@@ -404,7 +438,3 @@ def _findings(text: str) -> Iterator[str]:
         except (ValueError, KeyError, TypeError):
             continue
         yield printable_line(f"{function}: {fault} where {given}")
-
-
-def _guest(name: str) -> str:
-    return (Path(guest.__file__).parent / f"{name}.py").read_text()

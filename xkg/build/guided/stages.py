@@ -288,7 +288,7 @@ class GuidedBuild:
             self._cache.folder / "runs",
             context.runner,
             limits,
-            context.environment,
+            functools.partial(context.environment, declared=codebase.declared),
             codebase.requirements,
             self._opened.written,
             base,

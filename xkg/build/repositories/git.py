@@ -293,7 +293,7 @@ def run_git(
         variables,
         reads=(*reads, *(() if writes else (own,))),
         writes=(own,) if writes else (),
-        host=host,
+        hosts=frozenset() if host is None else frozenset({host}),
         max_bytes=_NETWORK.disk_mb << 20,
     )
     try:

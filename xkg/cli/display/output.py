@@ -98,6 +98,13 @@ Address = Annotated[
 AllowPublic = Annotated[
     bool, typer.Option("--allow-public", help="Let the Ray cluster have addresses of the public internet.")
 ]
+With = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with", help="Package to install beside those that the code asks for: h5py, 'numpy<2' (repeatable)."
+    ),
+]
+Cpu = Annotated[bool | None, typer.Option("--cpu", help="Run code for CUDA on the CPU in place of CUDA.")]
 Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
 Papers = Annotated[
     list[str] | None,

@@ -131,6 +131,8 @@ class BuildPapers:
                     listed.paper_id,
                     keep_proven=listed.keep_proven,
                     record=listed.record,
+                    packages=listed.packages,
+                    cpu=listed.cpu,
                     publish=publish,
                 )
 

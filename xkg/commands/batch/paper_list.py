@@ -23,7 +23,7 @@ _HEADS = {"paper", "repository", "repo", "id"}
 class ListedPaper(Value):
     """A paper of a list: a path, an arXiv id or an address, or a title; its repository and its id, if they are given.
     `line` is 1-based; `keep_proven` as in `xkg.commands.published.Unpublished`; `record` is what a curation found out
-    about the repository."""
+    about the repository; `packages` and `cpu` as in `xkg.model.Paper`."""
 
     line: int
     paper: str
@@ -31,6 +31,8 @@ class ListedPaper(Value):
     paper_id: str | None = None
     keep_proven: bool = False
     record: RepositoryRecord | None = None
+    packages: tuple[str, ...] = ()
+    cpu: bool = False
 
 
 class BrokenLine(Value):

@@ -150,7 +150,11 @@ def shared_inputs(listed: ListedPaper, decided: str) -> str | None:
     names = [name for name in (listed.paper, listed.repository) if name is not None]
     if listed.record is not None or any(_place(name) is not None for name in names):
         return None
-    return _digest([decided, listed.paper, listed.repository, listed.paper_id, listed.keep_proven])
+    return _digest([decided, listed.paper, listed.repository, listed.paper_id, listed.keep_proven, *_added(listed)])
+
+
+def _added(listed: ListedPaper) -> list[object]:
+    return [listed.packages, listed.cpu] if listed.packages or listed.cpu else []
 
 
 def shared_settings(settings: Settings, blacklist: Path | None, *, first: bool) -> str:
@@ -172,8 +176,9 @@ def _deciding(settings: Settings) -> list[object]:
     llm = settings.llm
     models = [llm.model, llm.paper_model, llm.code_model, llm.verifier_model, llm.expert_model, llm.base_url]
     prompts = [path.read_text("utf-8") for path in sorted(_prompts().glob("*.md"))] if llm.model != "none" else []
+    added = settings.environment.model_dump(include={"packages", "cpu"}, exclude_defaults=True)
     rest = [settings.environment.max_mb, settings.prune.min_level, settings.sandbox.runner, settings.embedding.vectors]
-    return [pipeline_version(), models, prompts, rest]
+    return [pipeline_version(), models, prompts, rest, *([added] if added else [])]
 
 
 def _prompts() -> Path:

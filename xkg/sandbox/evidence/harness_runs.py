@@ -1,23 +1,21 @@
 """Runs of one test over an implementation and its changes, several at a time, in the harness of `guest.run_test`."""
 
-import functools
 import json
 import random
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import TypeVar
 
 from xkg.model import Code
-from xkg.sandbox import guest
 from xkg.sandbox.evidence.hung_stack import hung_at, without_stack
 from xkg.sandbox.evidence.mutation import Change, plain_newlines
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.evidence.static_checks import failure
 from xkg.sandbox.evidence.tampering import watches_tracing
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 from xkg.value import Value
 
@@ -149,7 +147,7 @@ class HarnessRuns:
                 Job(
                     arguments=("harness.py",),
                     files={
-                        "harness.py": _harness(),
+                        "harness.py": guest_source("run_test"),
                         "implementation.py": plain_newlines(self._code.implementation),
                         "loaded.py": plain_newlines(loaded),
                         "test.py": test,
@@ -157,6 +155,7 @@ class HarnessRuns:
                         "ended": ended,
                         "traced": "yes" if tracing else "",
                         "stack_after": f"{_stack_after(limits):.2f}" if report_stack else "",
+                        **({"no_gpu.py": guest_source("no_gpu")} if self._environment.cpu else {}),
                     },
                     site=self._environment.site,
                     python=self._environment.python,
@@ -214,8 +213,3 @@ def _lines(listed: str | None) -> frozenset[int] | None:
 def _stack_after(limits: Limits) -> float:
     """Seconds after which the stack is printed: shortly before the time is over, counted from a moment later."""
     return max(0.05, limits.seconds - min(2.0, limits.seconds / 4))
-
-
-@functools.cache
-def _harness() -> str:
-    return (Path(guest.__file__).parent / "run_test.py").read_text()

@@ -29,7 +29,7 @@ from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.evidence.static_checks import check_parsed, lacking, missing_package
 from xkg.sandbox.evidence.tampering import Reach, tampering
 from xkg.sandbox.evidence.tracebacks import end_of_output
-from xkg.sandbox.runner import Environment, Limits, Runner
+from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
@@ -204,7 +204,7 @@ def _evidence(
     return Evidence(
         level=level,
         runner=outcome.runner,
-        command=outcome.command,
+        command=outcome.command + (f", {IN_PLACE_OF_CUDA}" if environment.cpu else ""),
         environment=environment.hash,
         exit_code=outcome.exit_code,
         seconds=round(outcome.seconds, 3),

@@ -31,7 +31,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 _NOT_DUMPABLE = (4, 0)  # PR_SET_DUMPABLE
-_FILE_BYTES, _ALL_BYTES = 4 << 20, 8 << 20
+_FILE_BYTES, _ALL_BYTES, _REACHED_BYTES = 4 << 20, 8 << 20, 1 << 16
 _MOST_REMOVED, _MOST_REWRITTEN = 20, 2000
 _PIPE, _AFTER_OUTPUT = 1 << 16, 1.0
 _CODE = tuple(importlib.machinery.all_suffixes())
@@ -82,6 +82,11 @@ def main() -> None:
     report: dict[str, Any] = {"ended": "exited", "exit_code": None, "files": {}, "lines": None, "home": str(home)}
     try:
         shutil.copytree(Path.cwd(), tree)
+        if request["fetched"]:
+            place, at = request["fetched"]
+            with open(place, "rb") as archive:  # noqa: PTH123
+                archive.seek(at)
+                take_home(archive, home)
         without = set(request["without"])
         for name in without:
             (tree / name).unlink(missing_ok=True)
@@ -94,6 +99,7 @@ def main() -> None:
                 archive.seek(at)
                 take(archive, tree, set(request["outputs"]), without | set(request["wanted"]))
         python = environment(home / ".python", request)
+        (home / ".python" / "reached").write_bytes(b"")  # touch() makes no file under Landlock
         first, size = offsets(request["traced"], tree)
         counts = home / ".python" / "counts"
         if request["traced"]:
@@ -123,12 +129,13 @@ def main() -> None:
             report["gave_up"] = bool(any(counts.read_bytes()[:8]))
         if request.get("watched") and findings.exists():
             report["findings"] = findings.read_bytes()[:_FILE_BYTES].decode("utf-8", "replace")
+        report["reached"] = (home / ".python" / "reached").read_bytes()[:_REACHED_BYTES].decode("utf-8", "replace")
         report["files"] = collected(tree, request["wanted"])
         report["removed"] = removed(Path.cwd(), tree, without)
         report["rewritten"] = rewritten(Path.cwd(), tree)
         if request["leaves"]:
             report["left_at"] = os.lseek(1, 0, os.SEEK_END)
-            report["left"] = hand_over(Path.cwd(), tree)
+            report["left"] = hand_over_home(Path.cwd(), home) if request["fetches"] else hand_over(Path.cwd(), tree)
     except OSError as error:
         report["error"] = f"{error.strerror or error} ({error.filename})"
     sys.stderr.write(json.dumps(report))
@@ -140,7 +147,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         watcher = request.get("watcher") or _TRACER
-        place.write_text(watcher if name.endswith("/sitecustomize.py") else content)
+        place.write_text(content + watcher if name.endswith("/sitecustomize.py") else content)
     programs = folder / "bin"
     programs.mkdir()
     for name in request["programs"]:
@@ -275,6 +282,43 @@ def hand_over(original: Path, tree: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def hand_over_home(original: Path, home: Path) -> bool:
+    """As `hand_over`, all that lies under `home` but the environment, and links too."""
+    try:
+        with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
+            for at, folders, names in os.walk(home):
+                if at == str(home):
+                    folders.remove(".python")
+                for path in (Path(at) / name for name in [*folders, *names]):
+                    inside = path.relative_to(home)
+                    if path.is_symlink():
+                        archive.addfile(archive.gettarinfo(path, str(inside)))
+                    elif path.is_file() and not (
+                        inside.parts[0] == "work" and same(original.joinpath(*inside.parts[1:]), path)
+                    ):
+                        with path.open("rb") as file:
+                            archive.addfile(archive.gettarinfo(arcname=str(inside), fileobj=file), Whole(file))  # type: ignore[arg-type]
+    except OSError:
+        return False
+    return True
+
+
+def take_home(left: BinaryIO, home: Path) -> None:
+    """Puts what another command left under its home there."""
+    with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
+        for member in archive:
+            place = home / member.name
+            with contextlib.suppress(OSError):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.unlink(missing_ok=True)
+                if member.issym():
+                    place.symlink_to(member.linkname)
+                elif (source := archive.extractfile(member)) is not None:
+                    with place.open("wb") as file:
+                        shutil.copyfileobj(source, file)
+                    place.chmod(member.mode & 0o777 | 0o600)
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:

@@ -83,17 +83,21 @@ class Confined:
     reads_all: bool = False
 
 
-def python_files(packages: str | None, interpreter: Interpreter) -> dict[str, str]:
+def python_files(
+    packages: str | None, interpreter: Interpreter, first: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """The files of a virtual environment around `interpreter`, which `bin/python` must link to: with the folder
-    `packages` on its module path, after the standard library.
+    `packages` on its module path, after the standard library. `first` are modules of ours, name and text, that it
+    imports before any code runs.
 
     Packages beside the interpreter cannot be imported, and no code of a package runs before a job imports it: an own
     `sitecustomize` precedes theirs, and `.pth` files are read in its own folder alone."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
-        f"{interpreter.packages}/sitecustomize.py": "",
+        f"{interpreter.packages}/sitecustomize.py": "".join(f"import {name}\n" for name in first or ()),
         f"{interpreter.packages}/usercustomize.py": "",
+        **{f"{interpreter.packages}/{name}.py": text for name, text in (first or {}).items()},
     }
 
 

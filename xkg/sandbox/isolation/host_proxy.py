@@ -8,20 +8,24 @@ the program and its host) or an absolute `http://` request, and stops after a to
 
 import contextlib
 import functools
+import ipaddress
 import os
+import re
 import shutil
 import socket
 import socketserver
+import ssl
 import tempfile
 import threading
 import time
 import tomllib
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from xkg.errors import InputError
 from xkg.text.address import address
 
 _HEAD = 65536
@@ -36,6 +40,33 @@ _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 PYTORCH_CPU = "https://download.pytorch.org/whl/cpu"
 # PyTorch's index links to files on a second host.
 _LINKED = {"download.pytorch.org": ("download-r2.pytorch.org", 443)}
+
+
+Host = tuple[str, int]
+"""A host's name and a port."""
+_WEB_PORTS = (443, 80)
+_NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(?::(?P<port>\d{1,5}))?")
+
+
+def named_hosts(names: Iterable[str]) -> frozenset[Host]:
+    """The hosts that a caller names, `host` for ports 443 and 80, or `host:port`. Raises `InputError` for anything
+    else, such as an address with a path, or a pattern."""
+    hosts: set[Host] = set()
+    for name in names:
+        found = _NAMED.fullmatch(name.strip())
+        port = int(found["port"] or 0) if found else 0
+        if found is None or port > 65535 or (found["port"] and not port):
+            raise InputError(f"--allow-host {name!a}: give one host, such as data.example.org, or host:port")
+        ports = (port,) if port else _WEB_PORTS
+        hosts |= {_place(f"https://{found['host']}:{each}") for each in ports}
+    return frozenset(hosts)
+
+
+def certificates() -> dict[str, Path]:
+    """The file of this machine's trusted certificates, if there is one, by the variables that name it to programs."""
+    known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
+    file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
+    return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
 
 
 @dataclass(frozen=True)
@@ -114,13 +145,16 @@ def registry_socket(
     max_bytes: int,
     refused: set[str] | None = None,
     received: Callable[[int], None] | None = None,
+    *,
+    public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket behind which only `hosts` can be reached, while the context lasts. Other requested hosts are added
-    to `refused`. `received` is called with the number of bytes that were relayed so far, from any thread."""
+    """A unix socket behind which only `hosts` can be reached, while the context lasts; with `public`, names among them
+    only at addresses of the internet. Other requested hosts are added to `refused`. `received` is called with the
+    number of bytes that were relayed so far, from any thread."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
-        with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received)) as proxy:
+        with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
             path.chmod(0o666)  # the installer has another uid; only it can pass the folder
             with _serving(proxy):
                 yield path
@@ -129,9 +163,11 @@ def registry_socket(
 
 
 @contextlib.contextmanager
-def proxy_port(hosts: frozenset[tuple[str, int]], max_bytes: int, refused: set[str] | None = None) -> Iterator[int]:
+def proxy_port(
+    hosts: frozenset[Host], max_bytes: int, refused: set[str] | None = None, *, public: bool = False
+) -> Iterator[int]:
     """As `registry_socket`, a port of the loopback."""
-    with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused)) as proxy, _serving(proxy):
+    with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused, public=public)) as proxy, _serving(proxy):
         yield proxy.server_address[1]
 
 
@@ -140,8 +176,11 @@ def _handler(
     max_bytes: int,
     refused: set[str] | None,
     received: Callable[[int], None] | None = None,
+    *,
+    public: bool = False,
 ) -> "functools.partial[_Handler]":
-    return functools.partial(_Handler, hosts, _Allowance(max_bytes, received), set() if refused is None else refused)
+    asked = set() if refused is None else refused
+    return functools.partial(_Handler, hosts, _Allowance(max_bytes, received), asked, public)
 
 
 @contextlib.contextmanager
@@ -187,10 +226,11 @@ class _Handler(socketserver.BaseRequestHandler):
         hosts: frozenset[tuple[str, int]],
         allowance: _Allowance,
         refused: set[str],
+        public: bool,
         request: socket.socket,
         *rest: object,
     ) -> None:
-        self._hosts, self._allowance, self._refused = hosts, allowance, refused
+        self._hosts, self._allowance, self._refused, self._public = hosts, allowance, refused, public
         self._moved = time.monotonic()
         super().__init__(request, *rest)  # type: ignore[arg-type]
 
@@ -218,10 +258,10 @@ class _Handler(socketserver.BaseRequestHandler):
         except ValueError:
             return self._answer(client, "400 Bad Request")
         if place not in self._hosts:
-            self._refused.add(place[0])
+            self._refused.add(place[0] if place[1] in _WEB_PORTS else f"{place[0]}:{place[1]}")
             return self._answer(client, "403 Forbidden")
         try:
-            server = _connected(*place)
+            server = _connected(*place, public=self._public and not _is_literal(place[0]))
         except OSError:
             return self._answer(client, "502 Bad Gateway")
         if tunnel:
@@ -268,12 +308,29 @@ class _Handler(socketserver.BaseRequestHandler):
         client.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
 
 
-def _connected(host: str, port: int, seconds: float = 15) -> socket.socket:
-    """A connection to the host, through this machine's own proxy if one is set."""
+def _is_literal(host: str) -> bool:
+    """Whether a host is an address, or this machine: whoever allows it by that means it."""
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return host == "localhost"
+    return True
+
+
+def _public_address(host: str, port: int) -> str:
+    """An address of a host in the internet. Raises `OSError` if one of its addresses is elsewhere."""
+    found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    if not found or not all(ipaddress.ip_address(each.partition("%")[0]).is_global for each in found):
+        raise OSError(f"{host} is not in the internet")
+    return found[0]
+
+
+def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
+    """A connection to the host, through this machine's own proxy if one is set, which then decides what is `public`."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:
-        server = socket.create_connection((host, port), timeout=seconds)
+        server = socket.create_connection((_public_address(host, port) if public else host, port), timeout=seconds)
         server.settimeout(_SILENT)
         return server
     parts = urlsplit(proxy)

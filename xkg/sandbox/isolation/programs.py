@@ -36,7 +36,7 @@ from xkg.sandbox.isolation.bubblewrap_mounts import (
     kernel_limits,
     unused_uid,
 )
-from xkg.sandbox.isolation.host_proxy import proxy_port, registry_socket
+from xkg.sandbox.isolation.host_proxy import Host, proxy_port, registry_socket
 from xkg.sandbox.isolation.interpreters import Interpreter, own
 from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.scratch import fill
@@ -59,12 +59,11 @@ _LIMITED = (
 
 @dataclass(frozen=True)
 class Program:
-    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the
-    nodes `devices`. `host` is the one
-    (name, port) that it reaches, through an HTTP proxy, and `max_bytes` bounds the traffic. `ends`: only so many bytes
-    from the start and from the end of its output are needed, None for all of it; all of it stays in the file `output`.
-    `other` is an interpreter that it may start besides our own.
-    A command that is not `trusted` itself has no right besides those of its files' modes."""
+    """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the nodes
+    `devices`. `hosts` are those that it reaches, through an HTTP proxy (as `registry_socket` with `public`), and
+    `max_bytes` bounds the traffic. `ends`: only so many bytes from the start and from the end of its output are needed,
+    None for all of it; all of it stays in the file `output`. `other` is an interpreter that it may start besides our
+    own. A command that is not `trusted` itself has no right besides those of its files' modes."""
 
     command: tuple[str, ...]
     folder: Path
@@ -73,7 +72,8 @@ class Program:
     reads: tuple[Path, ...] = ()
     writes: tuple[Path, ...] = ()
     devices: tuple[Mount, ...] = ()
-    host: tuple[str, int] | None = None
+    hosts: frozenset[Host] = frozenset()
+    public: bool = False
     max_bytes: int = 0
     ends: int | None = None
     output: Path | None = None
@@ -83,7 +83,7 @@ class Program:
     @property
     def reads_all(self) -> bool:
         """Whether it may read of its folders what root may read."""
-        return self.trusted and not self.writes and self.host is None
+        return self.trusted and not self.writes and not self.hosts
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,11 @@ _Way = Path | int | None
 
 @contextlib.contextmanager
 def _reaching(program: Program, behind: Wall | None, refused: set[str]) -> Iterator[_Way]:
-    if program.host is None:
+    if not program.hosts:
         yield None
         return
     serve = registry_socket if behind == "bubblewrap" else proxy_port
-    with serve(frozenset({program.host}), program.max_bytes, refused) as way:
+    with serve(program.hosts, program.max_bytes, refused, public=program.public) as way:
         yield way
 
 

@@ -49,7 +49,7 @@ from xkg.sandbox.packages.plan import Done, Installing, Locked, Plan
 from xkg.sandbox.packages.requirement_hints import is_cuda, repository_sources, version_differences, version_hints
 from xkg.sandbox.packages.source_builds import FailedBuild
 from xkg.sandbox.packages.source_wheels import SourceWheels
-from xkg.sandbox.runner import Environment, Limits, Runner
+from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _MOST_ROUNDS = 4
@@ -113,6 +113,17 @@ class UvEnvironments:
         requirements: Sequence[str] = (),
         written: str | None = None,
         declared: Sequence[str] = (),
+    ) -> Environment:
+        added = self._settings.packages
+        made = self._made(imports, (*added, *requirements), written, (*added, *declared))
+        return on_cpu(made) if self._settings.cpu else made
+
+    def _made(
+        self,
+        imports: Sequence[str] | Mapping[str, Sequence[str]],
+        requirements: Sequence[str],
+        written: str | None,
+        declared: Sequence[str],
     ) -> Environment:
         used = imports if isinstance(imports, Mapping) else dict.fromkeys(imports, ())
         names = {n: tuple(used[n]) for n in sorted(used) if n not in sys.stdlib_module_names and n}
@@ -363,6 +374,14 @@ def _empty(interpreter: Interpreter) -> Environment:
     return Environment(site=None, hash=set_hash((), interpreter.tag), python=python)
 
 
+def on_cpu(environment: Environment) -> Environment:
+    """The environment, in which code for CUDA runs on the CPU."""
+    if environment.cpu:
+        return environment
+    note = f"code for CUDA runs {IN_PLACE_OF_CUDA}"
+    return environment.model_copy(update={"cpu": True, "notes": (*environment.notes, note)})
+
+
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
     """How many imports a plan lacks, and how many versions that are asked for."""
     pins = [wheel.pin for wheel in plan.wheels]
@@ -385,7 +404,7 @@ def _version_notes(
         why = "no wheel for this Python, or they exclude each other"
         notes.append(f"other versions than the repository asks for: {', '.join(others)} ({why})")
     notes += python_choice.where_wheels_are(plan.offers, at(plan.python).version)
-    notes += [f"{name}, which the repository declares, is not installed: {why}" for name, why in plan.left_out.items()]
+    notes += [f"{name}, which is declared, is not installed: {why}" for name, why in plan.left_out.items()]
     return tuple(notes)
 
 

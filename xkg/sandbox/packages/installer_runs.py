@@ -69,7 +69,7 @@ class InstallerRuns:
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
-        return url if url and not nvidia_gpus() and reachable(url) else None
+        return url if url and (self._settings.cpu or not nvidia_gpus()) and reachable(url) else None
 
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None

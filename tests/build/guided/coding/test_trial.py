@@ -50,6 +50,7 @@ class Place:
         self.requests: list[tuple[dict[str, Sequence[str]], list[str], str | None]] = []
         self.jobs: list[Job] = []
         self.ended: Outcome | None = None
+        self.outputs: dict[int, str] = {}
         self.under_way = 0
         self.most_under_way = 0
         self.first_two: threading.Barrier | None = None
@@ -74,11 +75,12 @@ class Place:
         try:
             if self.ended is not None:
                 return self.ended
-            if job.site is not None and int(job.site.parent.name) in self.failing:
+            outputs = dict.fromkeys(self.failing, IN_PACKAGE) | self.outputs
+            if job.site is not None and (number := int(job.site.parent.name)) in outputs:
                 return Outcome(
                     ended="exited",
                     exit_code=1,
-                    output=IN_PACKAGE,
+                    output=outputs[number],
                     seconds=0,
                     peak_memory_mb=0,
                     runner="quick",
@@ -109,6 +111,14 @@ def test_the_same_draft_is_run_once_also_by_a_later_build(tmp_path: Path) -> Non
     assert place.trials(tmp_path)(draft()) == first
     assert len(place.jobs) == runs
     assert trials.final
+
+
+def test_a_module_that_only_a_run_misses_is_added(tmp_path: Path) -> None:
+    place = Place()
+    late = "Traceback (most recent call last):\n  x\nImportError: Import msgpack failed\n"
+    place.outputs = {0: late}
+    assert place.trials(tmp_path, ()).__call__(draft()).evidence.level is Level.TESTED
+    assert [sorted(request[0]) for request in place.requests] == [[], ["msgpack"]]
 
 
 def test_documentation_and_technique_do_not_decide_a_run(tmp_path: Path) -> None:

@@ -26,14 +26,13 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
-from xkg.sandbox.evidence.failure_causes import missing_modules
+from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.isolation.interpreters import installed, own
 from xkg.sandbox.packages.python_choice import first_day, version_of
 from xkg.sandbox.runner import Environment
 
 MOST_REPAIRS = 6
-_MOST_COMPLETED = 3
 _CODE = 60_000
 _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", "disk", "output", "killed"})
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
@@ -77,7 +76,9 @@ class Executor:
     causes: list[str] = field(default_factory=list)
     day: str | None = None
     _tried: set[str] = field(default_factory=set)
-    _completed: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._completion = Completion(lambda modules: self.packages(self.day, modules))
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
@@ -109,20 +110,15 @@ class Executor:
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether the package of a module that was missing in a run was added."""
-        absent = missing_modules(outcome.output_end)
-        modules = [name for name in absent if name not in environment.provided and name not in self._completed]
-        if not modules or len(self._completed) >= _MOST_COMPLETED:
+        completed = self._completion.after(outcome.output_end, environment)
+        if completed is None:
             return False
-        provided = self.packages(self.day, modules).provided
-        for module in modules:
-            if module in provided:
-                self._completed.append(module)
-                package = provided[module].partition("==")[0]
-                reason = f"the module {module} is missing when the code runs"
-                fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
-                self._apply(fix, outcome)
-                return True
-        return False
+        module = self._completion.modules[-1]
+        package = completed.provided[module].partition("==")[0]
+        reason = f"the module {module} is missing when the code runs"
+        fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
+        self._apply(fix, outcome)
+        return True
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether a package that fails in its own code, in the version that the repository asks for, may be newer now:

@@ -1,20 +1,23 @@
 """Runs the task's command over a workspace, with one seed at a time."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from xkg.agents.ablation.changed_code import ChangedPlace, NewImport
 from xkg.agents.ablation.failures import failure_of, metric_failure
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.running.imports import broken_import
-from xkg.agents.ablation.task import Task, parse_metric
-from xkg.agents.workspace.command import Commands, RunResult, cut_middle
+from xkg.agents.ablation.task import SEED, Task, parse_metric
+from xkg.agents.workspace.command import Commands, Left, RunResult, cut_middle
 from xkg.agents.workspace.measured_run import UNCHANGED, Origin, measured
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.isolation.gpus import Gpu, Taken
+from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.sandbox.runner import Environment, Limits, Runner
 
 _OUTPUT = 4000
@@ -22,13 +25,15 @@ _OUTPUT = 4000
 
 @dataclass(frozen=True)
 class Bench:
-    """Safe to use from several threads, for different workspaces. Each run takes one of `gpus`, where there are any."""
+    """Safe to use from several threads, for different workspaces. Each run takes one of `gpus`, where there are any,
+    and has what the setup `fetched`."""
 
     task: Task
     runner: Runner
     environment: Environment
     reader: SourceReader
     gpus: Taken = field(default_factory=lambda: Taken(()))
+    fetched: Left | None = None
 
     def run(
         self,
@@ -69,6 +74,9 @@ class Bench:
                 values.append(value)
                 if why is not None and i == 0:
                     problem, failure = why, metric_failure(why, _printed(result))
+        if result.downloads and not task.allow_hosts:
+            hosts = " ".join(f"--allow-host {host}" for host in dict.fromkeys(each.named for each in result.downloads))
+            problem = f"{problem}; or fetch it once: --setup {shlex.quote(task.training(seed))} {hosts}"
         return RunOutcome(
             seed=seed,
             command=command,
@@ -89,6 +97,32 @@ class Bench:
             **_reached(changed, result),
         )
 
+    def fetch(self, workspace: Workspace, into: Path) -> RunOutcome:
+        """The run of the task's setup, which reaches its hosts; what it leaves is written to `into`, a file."""
+        task, seed = self.task, self.task.seeds[0]
+        command = (task.setup or "").replace(SEED, str(seed))
+        begun = time.monotonic()
+        result = self._commands(seed, task.seconds).run(
+            workspace, command, leaves=into, hosts=named_hosts(task.allow_hosts)
+        )
+        problem, failure = result.problem, None if result.ok else failure_of(result)
+        if problem is not None and not result.refused:
+            problem += f" (it may receive {task.disk_mb} MB in all: --disk-mb)"
+        if result.ok and result.left_at is None:
+            problem, failure = f"it left more than the {task.disk_mb} MB that a run may write", "disk"
+        return RunOutcome(
+            seed=seed,
+            command=command,
+            values=(),
+            seconds=result.seconds,
+            overhead=max(0.0, time.monotonic() - begun - result.seconds),
+            memory_mb=result.peak_memory_mb,
+            failure=failure,
+            problem=problem and f"the setup `{command}`: {problem}",
+            output_end=cut_middle(result.output, _OUTPUT),
+            left_at=result.left_at,
+        )
+
     def broken_import(self, workspace: Workspace, imports: Sequence[NewImport]) -> str | None:
         """As `imports.broken_import`, for at most the seconds of a run."""
         if not imports:
@@ -98,7 +132,7 @@ class Bench:
     def _commands(self, seed: int, seconds: float, gpu: Gpu | None = None) -> Commands:
         task = self.task
         limits = Limits(seconds=seconds, memory_mb=task.memory_mb, disk_mb=task.disk_mb)
-        return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)}, gpu)
+        return Commands(self.runner, self.environment, limits, task.data, {"XKG_SEED": str(seed)}, gpu, self.fetched)
 
 
 def _printed(result: RunResult) -> str:

@@ -9,6 +9,7 @@ from xkg.build.package_versions import Make, failed_in_package, other_versions
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stored_proofs import stored_proof
 from xkg.model import Code, Level, code_id
+from xkg.sandbox.diagnosis.completion import Completion
 from xkg.sandbox.evidence.levels import Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots, slots_for
 from xkg.sandbox.packages.disk_quota import in_use
@@ -59,8 +60,8 @@ class Trials:
         code = node(draft)
         proven = tuple(sorted(c.implementation for c in draft.components if c.proven))
         best: Proof | None = None
-        for environment in self._environments(code):
-            proof = self._cached_proof(code, proven, environment)
+        for lines, day, environment in self._environments(code):
+            proof, environment = self._completed(code, proven, environment, lines, day)
             if best is None or proof.evidence.level.rank > best.evidence.level.rank:
                 best = proof
             ran = code.model_copy(update={"level": proof.evidence.level, "evidence": (proof.evidence,)})
@@ -68,6 +69,23 @@ class Trials:
                 break
         assert best is not None
         return self._with_distributions(best, code)
+
+    def _completed(
+        self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
+    ) -> tuple[Proof, Environment]:
+        """The proof, in the environment with the modules too that the code missed only when it ran."""
+
+        def make(modules: Sequence[str]) -> Environment:
+            return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)
+
+        completion = Completion(make)
+        while True:
+            proof = self._cached_proof(code, proven, environment)
+            failed = proof.evidence.exit_code not in (0, None)
+            completed = completion.after(proof.evidence.output_end, environment) if failed else None
+            if completed is None:
+                return proof, environment
+            environment = completed
 
     def installed(self) -> Environment:
         """The environment of the paper's code, in which most drafts run."""
@@ -119,16 +137,20 @@ class Trials:
         evidence = proof.evidence.model_copy(update={"distributions": environment.providers(code.packages)})
         return proof.model_copy(update={"evidence": evidence})
 
-    def _environments(self, code: Code) -> Iterator[Environment]:
+    def _made(self, imports: Mapping[str, Sequence[str]], lines: Sequence[str], day: str | None) -> Environment:
+        with self._making:
+            environment = self._make(imports, lines, day)
+            self.environments[environment.hash] = environment
+            self.final = self.final and not environment.incomplete
+        return environment
+
+    def _environments(self, code: Code) -> Iterator[tuple[Sequence[str], str | None, Environment]]:
         tried: set[str] = set()
         for lines, day in self._versions():
-            with self._making:
-                environment = self._make(self._imports(code), lines, day)
-                self.environments[environment.hash] = environment
-                self.final = self.final and not environment.incomplete
+            environment = self._made(self._imports(code), lines, day)
             if environment.hash not in tried and (not tried or environment.site is not None):
                 tried.add(environment.hash)
-                yield environment
+                yield lines, day, environment
 
     def _imports(self, code: Code) -> dict[str, Sequence[str]]:
         own = imported_packages((code.implementation, code.test))

@@ -1,0 +1,40 @@
+"""Runs that fail for lack of a GPU."""
+
+import re
+from collections.abc import Iterable
+
+_CUDA = re.compile(r"(?i)cuda|nvidia|nccl|nvcc|triton|\bgpus?\b")
+_NOT_ON_CPU = re.compile(r"""_cpu\w{0,30}["'] not implemented for""")
+_OPTION = re.compile(r"""["'](--?[\w-]{0,30}(?:cpu|cuda|gpu|device)[\w-]{0,30})["']""")
+_MOST_OPTIONS = 3
+
+
+def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
+    """Whether the error of a failed run is about CUDA, or, where it has no words, the line of code that raised it;
+    `on_cpu` also whether torch has a function for CUDA alone."""
+    traceback = output.rpartition("Traceback (most recent call last):")[2]
+    lines = [line for line in traceback.splitlines() if line.strip()]
+    frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]
+    last = lines[frames[-1] + 1 :] if frames else lines[-1:]
+    message = [line for line in last if not line.startswith(" ")]
+    if any("No module named" in line for line in message):
+        return False
+    told = message if any(":" in line for line in message) or not frames else last
+    return any(_CUDA.search(line) or (on_cpu and _NOT_ON_CPU.search(line)) for line in told)
+
+
+def device_options(texts: Iterable[str]) -> list[str]:
+    """Options of a command line by which code may be told not to use CUDA, those that name the CPU or turn something
+    off first."""
+    found = dict.fromkeys(option for text in texts for option in _OPTION.findall(text))
+    return sorted(found, key=lambda option: not re.search(r"cpu|no[_-]|disable", option))[:_MOST_OPTIONS]
+
+
+def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
+    """What helps a run that failed for want of CUDA, in one line. `options` are those of the code itself; `on_cpu`: it
+    ran on the CPU in place of CUDA."""
+    own = ", ".join(options)
+    own = f"; the code's own option {own} may turn it off" if own else ""
+    if on_cpu:
+        return f"the CPU cannot take the place of CUDA in kernels, Triton or NCCL{own}"
+    return f"it needs a GPU: --cpu runs code for CUDA on the CPU{own}"

@@ -1,0 +1,66 @@
+"""What a failed run wanted from the network, by what it tried to reach (`guest.network_record`)."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from xkg.text.address import address
+from xkg.value import Value
+
+_FRAME = re.compile(r'File "[^"\n]*?/work/([^"\n]{1,300})", line (\d{1,7})')
+_NETWORK = re.compile(
+    r"Network is unreachable|[Nn]ame resolution|Name or service not known|gaierror|getaddrinfo|Max retries exceeded"
+)
+_SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
+
+
+class Reached(Value):
+    """An address that code tried to reach, with its host and port; the line of the command's own code that was being
+    executed (`train.py:8`), and the package that it called there, each empty where there is none."""
+
+    address: str
+    host: str
+    port: int
+    place: str
+    library: str
+
+    @property
+    def named(self) -> str:
+        """The host as it is allowed: without the port that https and http have."""
+        return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
+
+
+def reached(record: str) -> tuple[Reached, ...]:
+    """The lines of a record, without those of this machine; untrusted."""
+    return tuple(_reached(record))
+
+
+def _reached(record: str) -> Iterator[Reached]:
+    for line in record.splitlines():
+        try:
+            where, port, place, library = map(str, json.loads(line))
+            found = address(where if "://" in where else f"https://{where}:{int(port) if port.isdigit() else 443}")
+        except (ValueError, TypeError):
+            continue
+        if found.host and not found.is_loopback:
+            yield Reached(address=where, host=found.host, port=found.port, place=place, library=library)
+
+
+def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
+    """Of what a failed run tried to reach, that of the statement at which it failed; empty where it failed for another
+    reason."""
+    frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
+    if at := tuple(each for each in found if each.place in frames):
+        return at
+    return tuple(found) if is_of_network(output) else ()
+
+
+def is_of_network(output: str) -> bool:
+    """Whether the last line of an output says that the network is not there."""
+    return bool(_NETWORK.search(next((line for line in reversed(output.splitlines()) if line.strip()), "")))
+
+
+def stated_size(output: str) -> str:
+    """The size that an output states of a download, empty for none."""
+    found = _SIZE.search(output)
+    return found[1] if found else ""

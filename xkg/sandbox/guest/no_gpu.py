@@ -1,0 +1,305 @@
+"""Lets code that was written for CUDA run on the CPU. It runs in a Python process of a sandbox before code does, with
+the standard library alone, on any Python from 3.7 on.
+
+A library is changed in memory once it is imported; its files and the code stay as they are. Functions and methods of
+torch that take a device, which are those whose documentation says so, get `cpu` in place of a CUDA device. Beside these
+are: whether CUDA is there (to the code it is, as one device; to installed packages it is not, so that they do what they
+do on a CPU), types of tensors, generators, stored tensors, and functions of `torch.cuda` that need a driver, which do
+nothing. jax gets another table of platforms. tensorflow places operations itself, and only has to list a device.
+
+A copy from the GPU (`x.cpu()`) stays a copy: what it holds does not change when training goes on."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import time
+import types
+
+TYPE_CHECKING = False  # importing `typing` takes as long as all the rest
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+_DOCUMENTED = "device (:class:`torch.device`"
+_PARTS_OF_DEVICES = ("set_logical_device_configuration", "set_virtual_device_configuration")
+_DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range_", "mark", "check_error")
+
+
+class AfterImport:
+    """Calls functions with a module once it is imported, each on its own: an interface that a version does not have
+    keeps no other from being changed."""
+
+    def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
+        self._changes = changes
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name not in self._changes:
+            return None
+        finders = [finder for finder in sys.meta_path if finder is not self]
+        spec = next(filter(None, (finder.find_spec(name, path, target) for finder in finders)), None)
+        if spec is None or spec.loader is None:
+            return spec
+        execute = spec.loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            execute(module)
+            self.apply(module)
+
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+    def apply(self, module: Any) -> None:
+        for change in self._changes[module.__name__]:
+            with contextlib.suppress(Exception):
+                change(module)
+
+
+class Nothing:
+    """Takes the place of what steers a GPU, such as a stream: can be made and called in any way, and does nothing."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        pass
+
+    def __enter__(self) -> Nothing:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return lambda *_, **__: None
+
+
+class Event(Nothing):
+    """Knows when it was recorded."""
+
+    at = 0.0
+
+    def record(self, *_: Any) -> None:
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, end: Event) -> float:
+        """Milliseconds."""
+        return 1000 * (end.at - self.at)
+
+    def query(self) -> bool:
+        return True
+
+
+class Torch:
+    """Changes to torch."""
+
+    def __init__(self, torch: Any) -> None:
+        self.torch = torch
+        self.packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))) + os.sep  # noqa: PTH100, PTH120
+
+    def device(self, value: Any) -> Any:
+        """`cpu` for a CUDA device, the type for a CPU for that of a tensor on CUDA, anything else as it is."""
+        if isinstance(value, self.torch.device):
+            return self.torch.device("cpu") if value.type == "cuda" else value
+        if isinstance(value, str):
+            if value.startswith("torch.cuda."):
+                return value.replace("torch.cuda.", "torch.", 1)
+            return "cpu" if value.partition(":")[0] == "cuda" else value
+        return value
+
+    def on_cpu(self, function: Any) -> Any:
+        """The function, which gets no CUDA device."""
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                at = kwargs.get("device")
+                if at is not None:
+                    kwargs["device"] = "cpu" if type(at) is int else self.device(at)  # a number is that of a GPU
+                if kwargs.get("pin_memory"):
+                    kwargs["pin_memory"] = False
+            return function(*map(self.device, args), **kwargs)
+
+        return call
+
+    def functions(self) -> None:
+        torch = self.torch
+        for place, name, function in list(self.documented()):
+            wrapped = self.on_cpu(function)
+            setattr(place, name, wrapped)
+            with contextlib.suppress(Exception):  # what torch compiles itself is found by identity
+                known = torch.jit._builtins._find_builtin(function)
+                if known is not None:
+                    torch.jit._builtins._register_builtin(wrapped, known)
+
+    def documented(self) -> Iterator[tuple[Any, str, Any]]:
+        """Functions that take a device: module, name, function."""
+        for place in (self.torch, getattr(self.torch, "fft", None)):
+            for name, function in list(vars(place).items()) if place else ():
+                if isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) and _DOCUMENTED in (
+                    function.__doc__ or ""
+                ):
+                    yield place, name, function
+
+    def defaults(self) -> None:
+        for name in ("set_default_tensor_type", "set_default_device"):
+            if hasattr(self.torch, name):
+                setattr(self.torch, name, self.on_cpu(getattr(self.torch, name)))
+
+    def methods(self) -> None:
+        tensor = self.torch.Tensor
+        for name in dir(tensor):
+            if name == "type" or name.startswith("new"):
+                setattr(tensor, name, self.on_cpu(getattr(tensor, name)))
+        to, cpu = self.on_cpu(tensor.to), tensor.cpu
+
+        @functools.wraps(tensor.to)
+        def moved(self: Any, *args: Any, **kwargs: Any) -> Any:
+            named = [each for each in (*args[:1], kwargs.get("device")) if isinstance(each, str)]
+            if args and type(args[0]) is int:
+                args = ("cpu", *args[1:])
+            found = to(self, *args, **kwargs)
+            return found.clone() if found is self and named == ["cpu"] else found
+
+        @functools.wraps(cpu)
+        def copied(self: Any, *args: Any, **kwargs: Any) -> Any:
+            found = cpu(self, *args, **kwargs)
+            return found.clone() if found is self else found
+
+        tensor.to, tensor.cpu = moved, copied
+        tensor.cuda = tensor.pin_memory = lambda self, *_, **__: self
+        tensor.record_stream = lambda *_, **__: None
+
+    def storages(self) -> None:
+        self.torch.serialization.register_package(
+            1, lambda _: None, lambda stored, place: stored if str(place).startswith("cuda") else None
+        )
+        for name in ("_StorageBase", "UntypedStorage", "_UntypedStorage", "TypedStorage", "_TypedStorage"):
+            kind = getattr(self.torch.storage, name, None)
+            if kind is not None:
+                kind.cuda = lambda self, *_, **__: self
+
+    def generators(self) -> None:
+        own, device = self.torch.Generator, self.device
+
+        class Kind(type(own)):  # type: ignore[misc]
+            def __instancecheck__(cls, value: object) -> bool:
+                return isinstance(value, own)
+
+        class Generator(own, metaclass=Kind):  # type: ignore[misc,valid-type]
+            def __new__(cls, at: Any = "cpu", **kwargs: Any) -> Any:
+                at = kwargs.get("device", at)
+                return own("cpu" if type(at) is int else device(at))
+
+        self.torch.Generator = Generator
+
+    def types(self) -> None:
+        for name in dir(self.torch.cuda):
+            if name.endswith("Tensor") and hasattr(self.torch, name):
+                setattr(self.torch.cuda, name, getattr(self.torch, name))
+
+    def presence(self) -> None:
+        """One device, for all but installed packages."""
+        for name, here in (("is_available", True), ("device_count", 1)):
+            setattr(self.torch.cuda, name, self.to_the_code(getattr(self.torch.cuda, name), here))
+
+    def to_the_code(self, function: Any, answer: Any) -> Any:
+        packages = self.packages
+
+        @functools.wraps(function)
+        def call() -> Any:
+            asking = os.path.abspath(sys._getframe(1).f_code.co_filename)  # noqa: PTH100
+            return function() if asking.startswith(packages) else answer
+
+        return call
+
+    def cuda(self) -> None:
+        torch, cuda = self.torch, self.torch.cuda
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        here = types.SimpleNamespace(
+            name="CPU in place of CUDA", total_memory=memory, major=0, minor=0, multi_processor_count=os.cpu_count()
+        )
+        answers = {
+            "current_device": 0,
+            "get_device_name": here.name,
+            "get_device_capability": (0, 0),
+            "get_device_properties": here,
+            "mem_get_info": (memory, memory),
+            "current_stream": Nothing(),
+            "default_stream": Nothing(),
+            "utilization": 0,
+            "memory_reserved": 0,
+            "memory_summary": "",
+        }
+        for place in (cuda, getattr(cuda, "nvtx", None)):
+            for name, function in list(vars(place).items()) if place else ():
+                if isinstance(function, types.FunctionType) and (name in answers or name.startswith(_DO_NOTHING)):
+                    setattr(place, name, self.without_driver(function, answers.get(name)))
+        for name in ("Stream", "stream", "StreamContext", "device", "device_of"):
+            setattr(cuda, name, Nothing)
+        cuda.Event = Event
+        cuda.get_rng_state = lambda *_, **__: torch.get_rng_state()
+        cuda.get_rng_state_all = lambda: [torch.get_rng_state()]
+
+    @staticmethod
+    def without_driver(function: Any, answer: Any) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except (AssertionError, AttributeError, KeyError, RuntimeError):
+                return answer
+
+        return call
+
+
+def change(name: str) -> Callable[[Any], None]:
+    return lambda torch: getattr(Torch(torch), name)()
+
+
+def contexts_of_torch(module: Any) -> None:
+    """What `with torch.device("cuda"):` opens."""
+    context = module.DeviceContext
+    context.__init__ = Torch(sys.modules["torch"]).on_cpu(context.__init__)
+
+
+def platforms_of_jax(_jax: Any) -> None:
+    for name in ("gpu", "cuda", "rocm"):
+        sys.modules["jax._src.xla_bridge"]._alias_to_platforms[name] = ["cpu"]
+
+
+def devices_of_tensorflow(tensorflow: Any) -> None:
+    config = tensorflow.config
+    for place in (config, config.experimental):
+        for name in ("list_physical_devices", "list_logical_devices"):
+            listed = getattr(place, name)
+
+            def ask(kind: Any = None, listed: Any = listed) -> Any:
+                return listed("CPU" if kind == "GPU" else kind)
+
+            setattr(place, name, ask)
+        for name in ("set_memory_growth", "set_visible_devices", *_PARTS_OF_DEVICES):
+            if hasattr(place, name):
+                setattr(place, name, lambda *_, **__: None)
+    tensorflow.test.is_gpu_available = lambda *_, **__: True
+
+
+def main() -> None:
+    changes: dict[str, tuple[Callable[[Any], None], ...]] = {
+        "torch": tuple(
+            change(name)
+            for name in ("functions", "methods", "types", "presence", "cuda", "storages", "generators", "defaults")
+        ),
+        "torch.utils._device": (contexts_of_torch,),
+        "jax": (platforms_of_jax,),
+        "tensorflow": (devices_of_tensorflow,),
+    }
+    after = AfterImport(changes)
+    for name in changes:
+        if name in sys.modules:
+            after.apply(sys.modules[name])
+    sys.meta_path.insert(0, after)
+
+
+main()

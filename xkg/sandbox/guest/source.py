@@ -1,0 +1,10 @@
+"""The texts of what runs inside."""
+
+import functools
+from pathlib import Path
+
+
+@functools.cache
+def guest_source(name: str) -> str:
+    """The source of a module of this folder."""
+    return Path(__file__).with_name(f"{name}.py").read_text()
