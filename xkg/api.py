@@ -12,6 +12,7 @@ True
 >>> kg.close()
 """
 
+import functools
 from collections.abc import Collection, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.running.answer import RunAnswer
+    from xkg.serve.running.runs import Runs
     from xkg.serve.search.filters import FilterFields
     from xkg.serve.search.related import RelatedAnswer
 
@@ -229,6 +232,29 @@ class KnowledgeGraph:
         (('complete',),)
         """
         return self._service.cypher(query, parameters, _number(rows))
+
+    def run(self, code: str, script: str, *, seconds: float | None = None) -> "RunAnswer":
+        """Runs lines of Python over code (its id, or that of its technique) in a sandbox, with the code's packages,
+        which are installed first if they have to be. The script begins with every name of the code. The answer has
+        what it printed, its error if there is one, and the files and figures that it left, `content` being their
+        bytes; nothing else of the run stays. `seconds` are by default `sandbox.seconds`.
+
+        Raises `UnknownIdError`, `InputError` for code that is not Python or no script, `PackagesError` with the reason
+        where a package is not available, `SandboxUnavailableError`.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     found = kg.search("repulsive force", with_code=True).rows[0]
+        ...     kg.run(found.id, "repulsive_force(6, 3)").output
+        '2.0\\n'
+        """
+        return self._runs.run(code, script, seconds=seconds)
+
+    @functools.cached_property
+    def _runs(self) -> "Runs":
+        from xkg.serve.running.runs import Runs
+
+        return Runs(self._service, self._settings)
 
     def implement(
         self, method: str, starter: Folder, *, run: str, metric: str, **more: "Unpack[TaskFields]"

@@ -68,6 +68,7 @@ class AsyncKnowledgeGraph:
     ablations = _coroutine(KnowledgeGraph.ablations)
     schema = _coroutine(KnowledgeGraph.schema)
     cypher = _coroutine(KnowledgeGraph.cypher)
+    run = _coroutine(KnowledgeGraph.run)
     implement = _coroutine(KnowledgeGraph.implement)
 
     async def close(self) -> None:

@@ -289,6 +289,17 @@ class ServeAgentSettings(_Section):
     per_day: int = Field(default=8, ge=1)
 
 
+class ServeRunSettings(_Section):
+    """Scripts that clients of the server run over code of the graph, in the sandbox. `allowed` says whether they may;
+    over HTTP a caller also needs a token with the scope `run`. Each caller may start `per_day` runs within a day, each
+    of at most `seconds`; one of a caller is under way at a time, and `at_once` of all callers in one worker."""
+
+    allowed: bool = False
+    per_day: int = Field(default=200, ge=1)
+    seconds: float = Field(default=60, gt=0)
+    at_once: int = Field(default=2, ge=1, le=64)
+
+
 class ServeQuestionSettings(_Section):
     """Questions to the language model while a caller waits, as `verify` asks them. An answer waits `wait_seconds`, that
     for a task twice as long; most clients give up a call after a minute or later. What takes longer goes on for at most
@@ -312,6 +323,7 @@ class ServeSettings(_Section):
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()
     agents: ServeAgentSettings = ServeAgentSettings()
+    run: ServeRunSettings = ServeRunSettings()
     questions: ServeQuestionSettings = ServeQuestionSettings()
 
     @field_validator("roots", mode="before")

@@ -19,6 +19,7 @@ from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
+from xkg.serve.running.answer import RunAnswer
 from xkg.serve.search.related import RelatedAnswer
 
 PRINTED: Mapping[str, str] = {
@@ -30,6 +31,7 @@ PRINTED: Mapping[str, str] = {
     "show": "PaperAnswer, TechniqueAnswer or CodeAnswer",
     "locate": "LocateAnswer",
     "ablations": "AblationPlan",
+    "run": "RunAnswer",
     "build": "BuildResult; for several papers, with `--papers` or with `--curate` BatchReport",
     "build --dry-run": "BuildPlan; a list of these for several papers",
     "curate": "CuratedSet; with `--build` BatchReport",
@@ -66,6 +68,7 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     answers.TechniqueAnswer,
     answers.CodeAnswer,
     answers.LocateAnswer,
+    RunAnswer,
     AblationPlan,
     published.BuildResult,
     BatchReport,

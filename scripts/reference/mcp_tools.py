@@ -12,6 +12,7 @@ from mcp.server import MCPServer
 from scripts.reference.markdown import page, table
 from xkg.config import Settings
 from xkg.serve.mcp_server import add_all
+from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.service import Service
 from xkg.serve.tools.build import Building
 
@@ -20,7 +21,8 @@ async def mcp() -> str:
     with tempfile.TemporaryDirectory() as folder:
         service = Service(Settings(kg=Path(folder)))
         server = MCPServer("xkg")
-        add_all(server, service, building=Building(jobs=None, by_token=False))  # type: ignore[arg-type]  # none is run
+        runs = CallersRuns(service, Settings(kg=Path(folder)))
+        add_all(server, service, building=Building(jobs=None, by_token=False), runs=runs)  # type: ignore[arg-type]
         async with Client(server) as client:
             tools = (await client.list_tools()).tools
             prompts = (await client.list_prompts()).prompts
@@ -29,7 +31,8 @@ async def mcp() -> str:
         service.close()
     intro = (
         "What `xkg serve` offers. `build`, `implement`, `job_status` and `cancel_job` are there only where "
-        "[builds are allowed](../howto/agent-builds.md). Fields of the answers: [JSON](json.md)."
+        "[builds are allowed](../howto/agent-builds.md), `run_code` where [scripts are](../howto/run.md). "
+        "Fields of the answers: [JSON](json.md)."
     )
     listed = [
         table(

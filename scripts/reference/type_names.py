@@ -7,7 +7,15 @@ from typing import Any, Literal, Union
 
 from xkg.model import Level
 
-_PLAIN = {str: "text", int: "integer", float: "number", bool: "true or false", Path: "path", Any: "any value"}
+_PLAIN = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    Path: "path",
+    bytes: "text in base64",
+    Any: "any value",
+}
 
 
 def type_in_words(annotation: Any, linked: bool = False) -> str:

@@ -20,6 +20,7 @@ from xkg.config import (
     ServeAgentSettings,
     ServeBuildSettings,
     ServeQuestionSettings,
+    ServeRunSettings,
     ServeSettings,
     Settings,
 )
@@ -80,6 +81,7 @@ def running(
     agents: ServeAgentSettings | None = None,
     llm: LlmSettings | None = None,
     questions: ServeQuestionSettings | None = None,
+    run: ServeRunSettings | None = None,
     exclude: Path | None = None,
 ) -> Iterator[Running]:
     serve = ServeSettings(
@@ -89,6 +91,7 @@ def running(
         build=build or ServeBuildSettings(),
         agents=agents or ServeAgentSettings(),
         questions=questions or ServeQuestionSettings(),
+        run=run or ServeRunSettings(),
         exclude=exclude,
     )
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())

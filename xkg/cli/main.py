@@ -12,7 +12,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import ablate, build, curate, evolution, pages, query, serve, store
+from xkg.cli import ablate, build, curate, evolution, pages, query, run, serve, store
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
@@ -37,6 +37,7 @@ for command in (
     query.context,
     query.locate,
     query.ablations,
+    run.run,
     store.import_,
     store.export,
     evolution.update,

@@ -26,6 +26,13 @@ def serve(
             help="Let callers have methods implemented by agents; over HTTP those whose token has the scope agents.",
         ),
     ] = False,
+    allow_run: Annotated[
+        bool,
+        typer.Option(
+            "--allow-run",
+            help="Let callers run scripts over code, in the sandbox; over HTTP those whose token has the scope run.",
+        ),
+    ] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         typer.Option(help="What is logged over HTTP; debug logs contents too."),
@@ -36,7 +43,7 @@ def serve(
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
     from xkg.commands.serve import http_app, serve_stdio
 
-    allowed = {"build": allow_build, "agents": allow_agents}
+    allowed = {"build": allow_build, "agents": allow_agents, "run": allow_run}
     given = {name: {"allowed": True} for name, is_allowed in allowed.items() if is_allowed}
     settings = settings_of(context, serve=given or None)
     if http is not None:

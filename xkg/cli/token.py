@@ -17,7 +17,7 @@ def create(
     name: Annotated[str, typer.Argument(help="Who or what is to hold it.")],
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="What it may do: read, build, agents, admin (repeatable); read if none is given."),
+        typer.Option(help="What it may do: read, build, agents, run, admin (repeatable); read if none is given."),
     ] = None,
     expires: Annotated[str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; none is for ever.")] = None,
 ) -> None:
@@ -44,7 +44,7 @@ def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
         typer.echo("there is no token; `xkg token create NAME` makes one", err=True)
     for token in tokens:
         until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"
-        typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<23} {until}")
+        typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<27} {until}")
 
 
 @token_app.command("revoke")

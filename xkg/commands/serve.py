@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from xkg.serve.http.app import Pages
     from xkg.serve.jobs.jobs import Jobs
     from xkg.serve.mcp_prompts import PlanAblations
+    from xkg.serve.running.callers_runs import CallersRuns
 
 
 def serve_stdio(settings: "Settings") -> None:
@@ -31,9 +32,10 @@ def serve_stdio(settings: "Settings") -> None:
         end_with_process(jobs)
         jobs.start()
     service = Service(settings)
+    runs = _runs(settings, service)
     try:
         client_roots = settings.serve.roots is None
-        make_server(service, roots, jobs, planner(service, roots), client_roots=client_roots).run("stdio")
+        make_server(service, roots, jobs, planner(service, roots), runs, client_roots=client_roots).run("stdio")
     finally:
         if jobs is not None:
             jobs.close()
@@ -47,7 +49,8 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
 
     roots = open_roots(settings.serve.roots or ())
     service = Service(settings)
-    return make_app(settings, bound, url, service, roots, _jobs(settings, roots), planner(service, roots), _pages())
+    runs, jobs = _runs(settings, service), _jobs(settings, roots)
+    return make_app(settings, bound, url, service, roots, jobs, planner(service, roots), _pages(), runs)
 
 
 def planner(service: Service, roots: Sequence[Path]) -> "PlanAblations":
@@ -80,6 +83,15 @@ def _jobs(settings: "Settings", roots: Sequence[Path]) -> "Jobs | None":
     from xkg.serve.jobs.jobs import Jobs
 
     return Jobs(settings, roots=roots)
+
+
+def _runs(settings: "Settings", service: Service) -> "CallersRuns | None":
+    """None where callers may run no scripts."""
+    if not settings.serve.run.allowed:
+        return None
+    from xkg.serve.running.callers_runs import CallersRuns
+
+    return CallersRuns(service, settings)
 
 
 def end_with_process(jobs: "Jobs") -> None:

@@ -30,10 +30,11 @@ from xkg.serve.answers.types import (
 )
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
+from xkg.serve.running.answer import RunAnswer
 from xkg.serve.search.related import Pair, RelatedAnswer
 from xkg.text.plural import plural
 
-AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer
+AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | RunAnswer
 
 
 class ServerLine(str):
@@ -77,6 +78,8 @@ def _lines(answer: AnyAnswer) -> list[str]:
             return job_lines(answer)
         case JobsAnswer():
             return jobs_lines(answer)
+        case RunAnswer():
+            return _run_lines(answer)
         case PaperAnswer():
             return _paper_lines(answer)
         case TechniqueAnswer():
@@ -271,6 +274,17 @@ def _code_lines(answer: CodeAnswer) -> list[str]:
     lines += [f"evidence: {e.model_dump_json(exclude_none=True)}" for e in answer.evidence]
     if answer.claims:
         lines.append(f"claims of the imported file, not checked: {answer.claims}")
+    return [*lines, *_cut(answer.cut)]
+
+
+def _run_lines(answer: RunAnswer) -> list[str]:
+    how = "ended well" if answer.ok else f"did not end well: {answer.error}"
+    lines = [f"The script over {answer.name} {how}  [{answer.seconds:.1f} s, {answer.peak_memory_mb:.0f} MB]"]
+    lines += ["", fenced(answer.output)] if answer.output.strip() else ["", ServerLine("It printed nothing.")]
+    for file in answer.files:
+        lines.append(f"File {file.name}: {file.media_type}, {file.size:,} bytes")
+        lines += [fenced(file.written)] if file.written else []
+    lines += [f"Not returned: {left}" for left in answer.left_out]
     return [*lines, *_cut(answer.cut)]
 
 

@@ -12,6 +12,7 @@ from xkg.serve.service import Service
 from xkg.serve.tools import cypher, locate, nodes, search
 
 if TYPE_CHECKING:
+    from xkg.serve.running.callers_runs import CallersRuns
     from xkg.serve.tools.build import Building
 
 
@@ -21,10 +22,13 @@ def add_all(
     roots: Sequence[Path] = (),
     building: "Building | None" = None,
     planner: PlanAblations | None = None,
+    runs: "CallersRuns | None" = None,
+    *,
+    by_token: bool = False,
 ) -> None:
     """Registers all of them. Paths that a caller names must lie under `roots`, and those of `locate` under what is in
-    that list when it is called; None for `building` leaves out the tools that build, None for `planner` the plan of the
-    prompt for ablations."""
+    that list when it is called; None for `building` leaves out the tools that build, None for `runs` the one that runs
+    scripts, None for `planner` the plan of the prompt for ablations. `by_token`: callers are who their token says."""
     search.add(server, service)
     nodes.add(server, service)
     locate.add(server, service, roots)
@@ -33,5 +37,9 @@ def add_all(
         from xkg.serve.tools import build as builds
 
         builds.add(server, building, tuple(roots))
+    if runs is not None:
+        from xkg.serve.tools import run
+
+        run.add(server, runs, by_token=by_token)
     add_resources(server, service)
     add_prompts(server, service, planner)

@@ -17,9 +17,10 @@ from xkg.serve.service import Service
 from xkg.serve.tool_errors import PlainErrors
 
 if TYPE_CHECKING:
+    from xkg.serve.jobs.authority import Asked
     from xkg.serve.jobs.jobs import Jobs
-    from xkg.serve.jobs.table import Kind
     from xkg.serve.mcp_prompts import PlanAblations
+    from xkg.serve.running.callers_runs import CallersRuns
 
 _ABOUT = """\
 An executable knowledge graph of machine-learning papers: what each method consists of, and running code for its \
@@ -42,15 +43,23 @@ Answers are concise, about 800 tokens (get_code gives code whole up to 8,000), a
 detail="full" has up to 8,000, a cursor continues a list, and a resource at uri has the rest. Ids are exact: copy \
 them."""
 
-_JOBS: "dict[Kind, str]" = {
+_ASKED: "dict[Asked, str]" = {
     "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done.",
     "implement": " A method can be implemented in starter code by an agent: implement answers with a job, too.",
+    "run": " To try code before you copy it, run_code runs a few lines of yours over it.",
 }
 
 
-def instructions(kinds: "Sequence[Kind]" = ()) -> str:
-    """What the server says of itself to clients, who may ask for these jobs."""
-    return _ABOUT + ("".join(_JOBS[kind] for kind in kinds) or " Nothing here changes the graph.")
+def instructions(asked: "Sequence[Asked]" = ()) -> str:
+    """What the server says of itself to clients, who may ask for this."""
+    unchanged = "" if {"build", "implement"} & set(asked) else " Nothing here changes the graph."
+    return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged
+
+
+def asked_of(jobs: "Jobs | None", runs: "CallersRuns | None") -> "tuple[Asked, ...]":
+    """What clients may ask for."""
+    scripts: tuple[Asked, ...] = ("run",) if runs is not None else ()
+    return (*(jobs.kinds if jobs is not None else ()), *scripts)
 
 
 PREPARE_AFTER_SECONDS = 0.02
@@ -61,22 +70,24 @@ def make_server(
     roots: Sequence[Path] = (),
     jobs: "Jobs | None" = None,
     planner: "PlanAblations | None" = None,
+    runs: "CallersRuns | None" = None,
     *,
     client_roots: bool = False,
 ) -> MCPServer:
     """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
     caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
-    leaves out the tools that build, None for `planner` the plan of the prompt for ablations."""
+    leaves out the tools that build, None for `runs` the one that runs scripts, None for `planner` the plan of the
+    prompt for ablations."""
     from xkg.version import __version__
 
     server = PlainErrors(
         "xkg",
-        instructions=instructions(jobs.kinds if jobs is not None else ()),
+        instructions=instructions(asked_of(jobs, runs)),
         version=__version__,
         log_level="WARNING",
     )
     folders = list(roots)
-    server.middleware.append(_preparing(server, service, folders, jobs, planner))
+    server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))
     if client_roots:
         from xkg.serve.client_roots import following
 
@@ -90,6 +101,7 @@ def _preparing(
     roots: Sequence[Path],
     jobs: "Jobs | None",
     planner: "PlanAblations | None",
+    runs: "CallersRuns | None",
 ) -> ServerMiddleware[Any]:
     """Registers the tools before the first message that can ask for them, and after the first answer loads in the
     background what the first search needs."""
@@ -104,7 +116,7 @@ def _preparing(
                 from xkg.serve.tools.build import Building
 
                 building = None if jobs is None else Building(jobs, by_token=False, kinds=jobs.kinds)
-                add_all(server, service, roots, building, planner)
+                add_all(server, service, roots, building, planner, runs)
                 prepared = True
 
     started = False

@@ -5,6 +5,7 @@ import functools
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import anyio.to_thread
@@ -27,6 +28,9 @@ from xkg.web.access.sessions import Sessions
 from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
+if TYPE_CHECKING:  # where scripts are run
+    from xkg.serve.running.callers_runs import CallersRuns
+
 log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
@@ -45,16 +49,21 @@ _PAGES: dict[str, Handler] = {
 }
 
 
-def pages(settings: Settings, service: Service, access: Access, jobs: Jobs | None) -> Beside:
+def pages(
+    settings: Settings, service: Service, access: Access, jobs: Jobs | None, runs: "CallersRuns | None" = None
+) -> Beside:
     """The routes of all pages, behind the same tokens and limits as MCP."""
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
-    site = Site(settings, service, jobs, guard)
+    site = Site(settings, service, jobs, guard, runs)
     http = settings.serve.http
     gate = functools.partial(Gate, at_work=http.concurrency, waiting=http.queue)
     routes: list[BaseRoute] = [
         Route(path, Guarded(gate(_InThread(site, handler)), guard, http.per_minute), methods=["GET"])
         for path, handler in _PAGES.items()
     ]
+    if runs is not None:
+        acting = Guarded(gate(_InThread(site, technique.run)), guard, http.per_minute)
+        routes.append(Route("/technique/{id:path}", BodyLimit(OwnPostsOnly(acting), LARGEST_FORM), methods=["POST"]))
     unknown = Guarded(gate(_InThread(site, _no_page)), guard, http.per_minute)
     forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
     for path, form in forms.items():
@@ -89,14 +98,17 @@ def _warm(site: Site) -> None:
 
 
 class _InThread:
-    """Answers on a thread; errors become pages."""
+    """Answers on a thread; errors become pages. A form's fields are in the request's state."""
 
     def __init__(self, site: Site, handler: Handler) -> None:
         self._site = site
         self._handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        response = await anyio.to_thread.run_sync(self._answer, Request(scope, receive))
+        request = Request(scope, receive)
+        if request.method == "POST":
+            request.state.fields = parse_qs((await request.body()).decode("utf-8", "replace"), keep_blank_values=True)
+        response = await anyio.to_thread.run_sync(self._answer, request)
         await response(scope, receive, send)
 
     def _answer(self, request: Request) -> Response:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from cachetools import LRUCache
@@ -30,6 +30,9 @@ from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
 
+if TYPE_CHECKING:  # where scripts are run
+    from xkg.serve.running.callers_runs import CallersRuns
+
 STATIC = Path(__file__).parent / "static"
 BUNDLES = 32
 """Papers that stay in memory after somebody looked at them."""
@@ -48,12 +51,15 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """What the pages of a graph share. `jobs` is None where nobody may build."""
+    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts."""
 
-    def __init__(self, settings: Settings, service: Service, jobs: Jobs | None, guard: Guard) -> None:
+    def __init__(
+        self, settings: Settings, service: Service, jobs: Jobs | None, guard: Guard, runs: "CallersRuns | None" = None
+    ) -> None:
         self.settings = settings
         self.service = service
         self.jobs = jobs
+        self.runs = runs
         self.guard = guard
         self.sources = PaperSources(service.folder, service.parsers)
         self._bundles: LRUCache[tuple[int, str], PaperBundle] = LRUCache(BUNDLES)

@@ -273,7 +273,7 @@ def test_what_the_server_is_stands_where_clients_look_for_it(server: Running, is
     told = server.client().get("/.well-known/oauth-protected-resource/mcp").json()
     assert told["resource"] == AUDIENCE
     assert told["authorization_servers"] == [issuer.url]
-    assert told["scopes_supported"] == ["read", "build", "agents"]
+    assert told["scopes_supported"] == ["read", "build", "agents", "run"]
 
 
 def test_tokens_of_the_graph_open_it_too(graph_copy: Path, issuer: Issuer) -> None:

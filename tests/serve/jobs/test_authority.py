@@ -16,7 +16,8 @@ from xkg.files import file_lock, private_folder
 from xkg.serve.http.tokens import SCOPES, Scope, Tokens
 from xkg.serve.jobs.table import JobTable, Kind
 
-SETS = list(chain.from_iterable(combinations(SCOPES, size) for size in range(len(SCOPES) + 1)))
+JOB_SCOPES = [scope for scope in SCOPES if scope != "run"]
+SETS = list(chain.from_iterable(combinations(JOB_SCOPES, size) for size in range(len(JOB_SCOPES) + 1)))
 NEEDS: dict[Kind, Scope] = {"build": "build", "implement": "agents"}
 issuer = test_oauth.issuer
 NOBODYS = 999

@@ -60,12 +60,10 @@ class Entry:
     inputs: Sequence[Mapping[str, Any]] = ()
 
 
-def local(kg: Path, *, allow_build: bool = False, allow_agents: bool = False) -> Local:
-    """This installation over the graph in `kg`, by absolute paths. Raises `InputError` for a path that clients would
-    interpret."""
-    command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve"]
-    command += ["--allow-build"] if allow_build else []
-    command += ["--allow-agents"] if allow_agents else []
+def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
+    """This installation over the graph in `kg`, by absolute paths; `allowed` are options of `xkg serve`. Raises
+    `InputError` for a path that clients would interpret."""
+    command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
         if "${" in part or not part.isprintable():
             raise InputError(f"{part!a} means something else to clients: give a folder with a plainer name")

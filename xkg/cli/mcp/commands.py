@@ -46,6 +46,9 @@ def install(
     allow_agents: Annotated[
         bool, typer.Option("--allow-agents", help="Let the client have methods implemented (xkg serve --allow-agents).")
     ] = False,
+    allow_run: Annotated[
+        bool, typer.Option("--allow-run", help="Let the client run scripts over code (xkg serve --allow-run).")
+    ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write it into the client's file, not to the screen.")] = False,
 ) -> None:
     """Print or write what a client needs to use this graph.
@@ -55,16 +58,13 @@ def install(
     from xkg.cli.mcp import clients, config
 
     settings = settings_of(context)
-    if url is not None and (allow_build or allow_agents):
-        option = "--allow-build" if allow_build else "--allow-agents"
-        raise InputError(f"{option} is for a server that the client starts: at --url, who runs it decides")
+    options = {"--allow-build": allow_build, "--allow-agents": allow_agents, "--allow-run": allow_run}
+    allowed = [option for option, is_given in options.items() if is_given]
+    if url is not None and allowed:
+        raise InputError(f"{allowed[0]} is for a server that the client starts: at --url, who runs it decides")
     if url is None and token_env is not None:
         raise InputError("--token-env is for a server at --url: one that the client starts needs no token")
-    server: clients.Local | clients.Remote
-    if url is None:
-        server = clients.local(settings.kg, allow_build=allow_build, allow_agents=allow_agents)
-    else:
-        server = clients.remote(url, token_env)
+    server = clients.local(settings.kg, allowed) if url is None else clients.remote(url, token_env)
     folder = (project or Path()).expanduser().absolute()
     if scope == "project" and not folder.is_dir():
         raise InputError(f"{folder} is no folder: give that of a project, or --scope user")

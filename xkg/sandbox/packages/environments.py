@@ -156,6 +156,10 @@ class UvEnvironments:
             return None
         try:
             plan = Plan.model_validate_json((self._folder / "sets" / f"{digest}.json").read_bytes())
+            if self._digest(plan) != digest:
+                return None
+            if self._is_there(digest):
+                return self._environment(plan, digest)
             with self._locked():
                 environment = self._installed(plan, (limits := quota(self._folder, self._settings)))
                 prune(self._folder, limits.total)
@@ -234,11 +238,20 @@ class UvEnvironments:
             return None
         if not environment.packages:
             return environment
-        site = self._folder / environment.hash / "site"
-        if not site.is_dir():
+        if not self._is_there(environment.hash):
             return None
-        os.utime(site.parent)
-        return environment.model_copy(update={"site": site})
+        return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
+
+    def _is_there(self, digest: str) -> bool:
+        """Whether a set is installed; it then counts as requested now."""
+        home = self._folder / digest
+        if not (home / "site").is_dir():
+            return False
+        os.utime(home)
+        return True
+
+    def _digest(self, plan: Plan) -> str:
+        return set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(at(plan.python)))
 
     def _best_plan(self, request: _Request, interpreter: Interpreter, limits: Quota) -> Plan:
         """The plan for an interpreter, or for another that has more wheels of the versions that are asked for; with
@@ -329,7 +342,7 @@ class UvEnvironments:
     def _installed(self, plan: Plan, limits: Quota) -> Environment:
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         interpreter = at(plan.python)
-        digest = set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(interpreter))
+        digest = self._digest(plan)
         environment = Environment(
             site=None, hash=digest, python=plan.python, missing=plan.missing, incomplete=plan.incomplete
         )
@@ -356,8 +369,20 @@ class UvEnvironments:
                 return _empty(interpreter).model_copy(update={"missing": why | dict(plan.missing), "incomplete": True})
             _write(self._folder / "sets" / f"{digest}.json", plan.model_dump_json())
             (making / "work").rename(home)
-        provided = {name: pin for name, pin in plan.provided.items() if pin in pins}
-        return environment.model_copy(update={"site": home / "site", "packages": pins, "provided": provided})
+        return self._environment(plan, digest)
+
+    def _environment(self, plan: Plan, digest: str) -> Environment:
+        """Of a set that is installed."""
+        pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
+        return Environment(
+            site=self._folder / digest / "site",
+            hash=digest,
+            python=plan.python,
+            packages=pins,
+            provided={name: pin for name, pin in plan.provided.items() if pin in pins},
+            missing=plan.missing,
+            incomplete=plan.incomplete,
+        )
 
     def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
         """Of the wheel, unpacked and compiled for this interpreter, in the store."""

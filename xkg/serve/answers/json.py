@@ -13,7 +13,7 @@ from xkg.value import Value, fields_of
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """The fields as JSON values, without empty optional ones.
+    """The fields as JSON values, without empty optional ones, and without the bytes of files.
 
     Prose loses invisible characters (`visible`); code stays as it is stored, since it is to run, and `notice` names the
     invisible characters in it."""
@@ -43,7 +43,7 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
         return {
             name: _plain(item, name in SOURCE, hidden)
             for name, required in fields_of(type(value))
-            if (item := held[name]) or required or item == 0
+            if ((item := held[name]) or required or item == 0) and not isinstance(item, bytes)
         }
     match value:
         case Mapping():

@@ -162,18 +162,22 @@ def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
     """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
+    node, name = code_node(snapshot, code)
+    return _code(node, name, snapshot.bundle(paper_of(node.id)), full)
+
+
+def code_node(snapshot: Snapshot, code: str) -> tuple[Code, str]:
+    """Code by its own id or by its technique's, and the technique's name. Raises as `code_answer`."""
     if is_code(code):
         node = snapshot.code(code_id(snapshot, code))
-        view = snapshot.technique(node.technique)
-    else:
-        view = snapshot.technique(technique_id(snapshot, code))
-        if view.code is None:
-            below = short_ids(snapshot, [c.id for c in view.children][:3]).values()
-            hint = f"; its components are {', '.join(below)}" if below else ""
-            why = f", because {short(view.technique.hidden, SHORT_TEXT)}" if view.technique.hidden else ""
-            raise UnknownIdError(f"technique {quoted(code)} has no code in this graph{why}{hint}")
-        node = view.code
-    return _code(node, view.technique.name, snapshot.bundle(paper_of(node.id)), full)
+        return node, snapshot.technique(node.technique).technique.name
+    view = snapshot.technique(technique_id(snapshot, code))
+    if view.code is None:
+        below = short_ids(snapshot, [c.id for c in view.children][:3]).values()
+        hint = f"; its components are {', '.join(below)}" if below else ""
+        why = f", because {short(view.technique.hidden, SHORT_TEXT)}" if view.technique.hidden else ""
+        raise UnknownIdError(f"technique {quoted(code)} has no code in this graph{why}{hint}")
+    return view.code, view.technique.name
 
 
 def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:

@@ -97,6 +97,8 @@ def part(value: Any, name: str = "answer") -> Part:
             return Part(kind, len(lines), _written(value), until=[0, *accumulate(map(_written, lines))])
         case str():
             return Part(kind, len(value), _written(value))
+        case bytes():  # they are no field of what is written (`structured`)
+            return Part(kind, 0, 0)
         case _:
             return Part(kind, 0, len(str(value)))
 

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset(("abstract", "definition", "documentation", "code_overview", "schema_text", "context"))
+BLOCKS = frozenset("abstract definition documentation code_overview schema_text context output written".split())
 """Fields of prose that may have several lines; every other text is one line."""
 
 PROSE = frozenset(
-    "abstract definition documentation code_overview description text output_end reason guidance claims cell".split()
+    "abstract definition documentation code_overview description text output_end reason guidance claims cell "
+    "written".split()
 )
 """Fields that may be cut short, whatever their length, and the cells of a query's rows."""
 

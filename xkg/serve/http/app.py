@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio.to_thread
@@ -41,10 +41,13 @@ from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.mcp_prompts import PlanAblations
 from xkg.serve.mcp_server import add_all
 from xkg.serve.service import Service
-from xkg.serve.stdio import instructions
+from xkg.serve.stdio import asked_of, instructions
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
 from xkg.version import __version__
+
+if TYPE_CHECKING:  # where scripts are run
+    from xkg.serve.running.callers_runs import CallersRuns
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +74,7 @@ class Beside(NamedTuple):
     warm: Callable[[], None]
 
 
-Pages = Callable[[Settings, Service, Access, Jobs | None], Beside]
+Pages = Callable[[Settings, Service, Access, Jobs | None, "CallersRuns | None"], Beside]
 
 
 def make_app(
@@ -83,6 +86,7 @@ def make_app(
     jobs: Jobs | None,
     planner: PlanAblations | None = None,
     pages: Pages | None = None,
+    runs: "CallersRuns | None" = None,
 ) -> ASGIApp:
     """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
     `service` and `jobs`; `planner` makes the plan of the prompt for ablations, `pages` are for people. Raises
@@ -92,7 +96,7 @@ def make_app(
     access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
-    server = _mcp_server(service, roots, metrics, jobs, planner)
+    server = _mcp_server(service, roots, metrics, jobs, planner, runs)
     mcp: ASGIApp = server.session_manager.handle_request
     mcp = BodyLimit(MessagesOnly(Gate(mcp, http.concurrency, http.queue)), http.body_kb * 1024)
     metadata = build_resource_metadata_url(AnyHttpUrl(url)) if settings.serve.oauth.issuer else None
@@ -109,7 +113,7 @@ def make_app(
         offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
-    beside = pages(settings, service, access, jobs) if pages is not None else None
+    beside = pages(settings, service, access, jobs, runs) if pages is not None else None
     routes += beside.routes if beside is not None else ()
 
     @asynccontextmanager
@@ -145,19 +149,24 @@ def make_app(
 
 
 def _mcp_server(
-    service: Service, roots: Sequence[Path], metrics: Metrics, jobs: Jobs | None, planner: PlanAblations | None
+    service: Service,
+    roots: Sequence[Path],
+    metrics: Metrics,
+    jobs: Jobs | None,
+    planner: PlanAblations | None,
+    runs: "CallersRuns | None",
 ) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
     server = PlainErrors(
         "xkg",
-        instructions=instructions(jobs.kinds if jobs is not None else ()),
+        instructions=instructions(asked_of(jobs, runs)),
         version=__version__,
         log_level="WARNING",
         subscriptions=False,
     )
     building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
-    add_all(server, service, roots, building, planner)
+    add_all(server, service, roots, building, planner, runs, by_token=True)
     server.middleware.append(observing(metrics, server))
     server.streamable_http_app(
         stateless_http=True,

@@ -24,7 +24,7 @@ from xkg.value import Value
 PREFIX = "xkg_"
 """Tells a token of ours from a JWT, and lets scanners find one that was committed by mistake."""
 
-Scope = Literal["read", "build", "agents", "admin"]
+Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

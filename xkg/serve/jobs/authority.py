@@ -1,6 +1,6 @@
-"""Who may ask for jobs, see them and end them: the one rule for every entry point.
+"""Who may ask for jobs and runs, see them and end them: the one rule for every entry point.
 
-`Jobs` asks it before it gives out or changes a job, so tools and pages cannot differ.
+`Jobs` and `CallersRuns` ask it before they do anything, so tools and pages cannot differ.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
 Action = Literal["ask", "see", "end"]
+Asked = Kind | Literal["run"]
+"""What a caller asks for: a kind of job, or the run of a script."""
 
 ADMIN = "admin"
-SCOPE_OF: dict[Kind, str] = {"build": "build", "implement": "agents"}
+SCOPE_OF: dict[Asked, str] = {"build": "build", "implement": "agents", "run": "run"}
 
 
 class NotAllowedError(InputError):
@@ -44,7 +46,7 @@ def caller_of(token: "AccessToken | None") -> Caller:
     return _ANONYMOUS if token is None else Caller(token.client_id, frozenset(token.scopes))
 
 
-def may(caller: Caller, action: Action, kind: Kind, owner: str) -> bool:
+def may(caller: Caller, action: Action, kind: Asked, owner: str) -> bool:
     """Whether the caller may do this with a job of this kind that `owner` asked for; to ask, one is the owner."""
     own = owner == caller.name and SCOPE_OF[kind] in caller.scopes
     return own or ADMIN in caller.scopes or (action == "see" and sees_all(caller))
@@ -56,7 +58,7 @@ def sees_all(caller: Caller) -> bool:
     return caller.anonymous or ADMIN in caller.scopes
 
 
-def require(caller: Caller, action: Action, kinds: Sequence[Kind]) -> None:
+def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
     """Raises `NotAllowedError` for a caller who may do this with no job of these kinds, not even an own one."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return

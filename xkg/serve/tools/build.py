@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Annotated, get_args
 
 from mcp.server import MCPServer
-from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_answer, jobs_answer
-from xkg.serve.jobs.authority import OPERATOR, Caller, caller_of, require
+from xkg.serve.jobs.authority import Caller, require
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.jobs.sources import data_named, method_named, paper_named, related_named, repository_named
 from xkg.serve.jobs.table import Kind
+from xkg.serve.tools.callers import caller
 from xkg.serve.tools.tool_decorator import registering
 
 LISTED = 5
@@ -37,7 +37,7 @@ class Building:
     kinds: tuple[Kind, ...] = get_args(Kind)
 
     def caller(self) -> Caller:
-        return caller_of(get_access_token()) if self.by_token else OPERATOR
+        return caller(by_token=self.by_token)
 
     def asking(self, kind: Kind) -> Caller:
         """The caller. Raises `NotAllowedError` for one who may not ask for jobs of this kind, before anything that it

@@ -1,5 +1,6 @@
 """Registers a function as a tool: its answer as text and as structured content, its errors in our own words."""
 
+import base64
 import functools
 from collections.abc import Awaitable, Callable
 from typing import Annotated, ParamSpec, Protocol, TypeVar
@@ -7,7 +8,7 @@ from typing import Annotated, ParamSpec, Protocol, TypeVar
 import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import CallToolResult, ContentBlock, ResourceLink, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, ContentBlock, ImageContent, ResourceLink, TextContent, ToolAnnotations
 from pydantic import Field
 
 from xkg.errors import XkgError
@@ -16,6 +17,7 @@ from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.truncation import LONGEST_ID
+from xkg.serve.running.answer import RunAnswer
 from xkg.serve.tool_errors import refusal
 from xkg.value import Value
 
@@ -92,6 +94,11 @@ def _render(answer: Value) -> CallToolResult:
     fields = structured(answer)
     if uri := fields.get("uri"):
         content.append(ResourceLink(uri=uri, name=one_line(str(fields["id"])), mime_type="application/json"))
+    if isinstance(answer, RunAnswer):
+        content += [
+            ImageContent(type="image", data=base64.b64encode(file.content).decode(), mime_type=file.media_type)
+            for file in answer.shown_to_models
+        ]
     return CallToolResult(content=content, structured_content=fields)
 
 

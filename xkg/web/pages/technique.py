@@ -13,6 +13,7 @@ from xkg.errors import UnknownIdError
 from xkg.model import Code, Evidence, Location, PaperBundle, Repository, Symbol, Technique, paper_of
 from xkg.serve.answers.references import technique_id
 from xkg.store.graph_store import Snapshot, TechniqueView
+from xkg.web.pages.trial import WITH_PICTURES, trial
 from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.measured import shown
 from xkg.web.rendering.source_lines import Line, highlighted, lines
@@ -49,6 +50,17 @@ class Same(NamedTuple):
 
 
 def show(site: Site, request: Request) -> Response:
+    return _page(site, request)
+
+
+def run(site: Site, request: Request) -> Response:
+    """The page after a script was run over the technique's code; pictures are in it, since nothing of a run stays."""
+    response = _page(site, request, request.state.fields.get("script", [""])[0])
+    response.headers["content-security-policy"] = WITH_PICTURES
+    return response
+
+
+def _page(site: Site, request: Request, script: str | None = None) -> Response:
     with site.service.snapshot() as snapshot:
         hidden = _hidden(site, snapshot, request.path_params["id"])
         if hidden is not None:
@@ -71,6 +83,7 @@ def show(site: Site, request: Request) -> Response:
             other=other,
             difference=_difference(view.code, other.view.code) if other else (),
             measured=shown(site.service.ablations(snapshot).get(own.id, ())),
+            trial=trial(site, request, own.id, script) if view.code is not None else None,
             **columns(site.sources, bundle, own, view.code),
         )
 

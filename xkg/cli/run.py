@@ -1,0 +1,76 @@
+"""`xkg run`: a script over code of the graph."""
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from xkg.cli import completion
+from xkg.cli.display.output import Json, json_of, print_text, settings_of
+from xkg.errors import InputError
+
+
+def run(
+    context: typer.Context,
+    code: Annotated[
+        str,
+        typer.Argument(help="Id of code or of its technique, or a technique's name.", autocompletion=completion.nodes),
+    ],
+    script: Annotated[
+        str | None, typer.Argument(help="File of Python, or - for stdin; none prints a script to begin with.")
+    ] = None,
+    lines: Annotated[
+        str | None, typer.Option("-c", metavar="LINES", help="Lines of Python in place of a file.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(readable=False, help="Folder for the files and figures that it leaves; it is made.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.1, help="Most seconds that it may take [sandbox.seconds].")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Try code: run a script over it in its environment, in the sandbox.
+
+    The script begins with every name of the code; `implementation` is its module. As in a notebook, the value of the
+    last expression is printed, and open matplotlib figures are saved. There is no network, none of your files is there,
+    and nothing of a run stays but what --out stores. The exit status is 0 if the script ended well, else 1."""
+    from xkg.cli.display.steps import steps
+    from xkg.commands import run as command
+
+    settings = settings_of(context)
+    if lines is not None and script is not None:
+        raise InputError("there are two scripts: give a file, or lines with -c")
+    if lines is None and script is None:
+        print_text(command.example(settings, code), nl=False)
+        name = shlex.quote(code)
+        print_text(f"to run it or lines of your own: `xkg run {name} FILE`, or `xkg run {name} -c LINES`", err=True)
+        return
+    text, name = (lines, "<lines>") if lines is not None else command.read_script(script or "-")
+    with steps() as show:
+        answer = command.run(
+            settings,
+            code,
+            text or "",
+            file_name=name,
+            seconds=seconds,
+            notify=lambda at: show("installing", at.done_mb, at.total_mb, f"{at.packages} (MB)"),
+        )
+    written, refused = command.store(answer.files, out) if out is not None else ([], [])
+    if as_json:
+        print_text(json_of(answer.model_dump(mode="json")))
+    else:
+        print_text(answer.output, nl=not answer.output.endswith("\n") and bool(answer.output))
+        for file in answer.files if out is None else ():
+            print_text(f"left {file.name} ({file.size:,} bytes); --out FOLDER stores it", err=True)
+        for left in written:
+            print_text(f"wrote {out}/{left}", err=True)
+        for left in answer.left_out:
+            print_text(f"not returned: {left}", err=True)
+    for left in refused:
+        print_text(f"not written: {left}", err=True)
+    if answer.error:
+        print_text(f"xkg: the script did not end well: {answer.error}", err=True)
+    if answer.error or refused:
+        raise typer.Exit(1)

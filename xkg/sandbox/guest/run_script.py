@@ -1,0 +1,235 @@
+"""Runs a caller's script over the code of a node; inside the sandbox, with the standard library alone.
+
+`request.json` beside this file has the script and the bounds, `code/implementation.py` the code. The script runs in a
+fork, as `__main__`, in an empty working folder, and its names begin with those of the implementation. As in a notebook,
+the value of its last expression is printed, and figures of matplotlib that are open at its end are saved.
+
+What it prints is this program's output, without its middle if that is long. The last line of the output is a report,
+one JSON object: how the script ended, and the files of its working folder. The parent trusts neither of them.
+"""
+
+import ast
+import base64
+import contextlib
+import importlib
+import json
+import linecache
+import os
+import select
+import signal
+import stat
+import sys
+import time
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# There is no network here: these libraries should fail at once, not after minutes of retries.
+_OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+_PIPE = 1 << 16
+_LOOK_MS = 20
+_NAMED = 20
+_FIGURES = 20
+_MOST_ENTRIES = 10_000
+
+
+def main() -> None:
+    home = Path.cwd()
+    request = json.loads((home / "request.json").read_text())
+    (home / "request.json").unlink()
+    (home / "work").mkdir()
+    (home / "fonts.conf").write_text("<fontconfig/>")  # no font of the system is there, of which it would complain
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.setsid()
+        os.dup2(writing, 1)
+        os.dup2(writing, 2)
+        os.close(writing)
+        os.chdir(home / "work")
+        sys.exit(execute(request, home / "code"))
+    os.close(writing)
+    report = relay(reading, child, request)
+    report.update(collected(home / "work", request))
+    os.write(1, b"\n")
+    with open(1, "wb", closefd=False) as out:
+        out.write(json.dumps(report).encode())
+
+
+def execute(request: dict[str, Any], code: Path) -> int:
+    """The exit status of the script; errors are printed as Python does, without the frames of this file."""
+    name, source = request["name"], request["script"]
+    os.environ.update(_OFFLINE, FONTCONFIG_FILE=str(code.parent / "fonts.conf"))
+    warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # `plt.show()`
+    sys.path[0] = str(code)
+    sys.argv = [name]
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    no_gpu = code.parent / "no_gpu.py"
+    if no_gpu.exists():
+        exec(compile(no_gpu.read_text(), "no_gpu.py", "exec", dont_inherit=True), {"__name__": "no_gpu"})
+    status = 0
+    try:
+        module = importlib.import_module("implementation")
+        script = ModuleType("__main__")
+        own = {key: value for key, value in vars(module).items() if not key.startswith("__")}
+        script.__dict__.update({"implementation": module, **own, "__file__": name})
+        sys.modules["__main__"] = script
+        evaluate(source, name, script.__dict__)
+    except SystemExit as ended:
+        status = exit_status(ended)
+    except BaseException as error:
+        sys.stderr.write(described(error, name, code))
+        status = 1
+    save_figures()
+    return status
+
+
+def evaluate(source: str, name: str, namespace: dict[str, Any]) -> None:
+    tree = ast.parse(source, name)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, name, "exec", dont_inherit=True), namespace)
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), name, "eval", dont_inherit=True), namespace)
+        if value is not None:
+            print(repr(value))
+
+
+def exit_status(ended: SystemExit) -> int:
+    if ended.code is None or isinstance(ended.code, int):
+        return (ended.code or 0) & 0xFF
+    sys.stderr.write(f"{ended.code}\n")
+    return 1
+
+
+def described(error: BaseException, name: str, code: Path) -> str:
+    """The traceback from the first line of the script or of the code on."""
+    trace = error.__traceback__
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if file == name or file.startswith(str(code)):
+            break
+        trace = trace.tb_next
+    lines = traceback.TracebackException(type(error), error, trace).format()
+    return "".join(lines).replace(f"{code}/", "")
+
+
+def save_figures() -> None:
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if pyplot is None:
+        return
+    try:
+        for number in pyplot.get_fignums()[:_FIGURES]:
+            if not os.path.lexists(f"figure-{number}.png"):
+                pyplot.figure(number).savefig(f"figure-{number}.png")
+    except Exception as error:
+        sys.stderr.write(f"a figure cannot be saved: {error}\n")
+
+
+def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
+    """Copies the start of the script's output to stdout as it comes, and its end when it is over: the child has exited,
+    its time is over, or it printed more than `endless` bytes. All of its session is killed then."""
+    most, until = request["output_bytes"], time.monotonic() + request["seconds"]
+    end: deque[bytes] = deque()
+    total = copied = held = 0
+    ended, status = "", 0
+    os.set_blocking(reading, False)
+    waiting = select.poll()
+    waiting.register(reading, select.POLLIN)
+    while True:
+        if not ended:
+            process, status = os.waitpid(child, os.WNOHANG)
+            if process:
+                ended = "exited"
+            elif time.monotonic() > until:
+                ended = "timeout"
+            elif total > request["endless"]:
+                ended = "output"
+        open_ = bool(waiting.poll(0 if ended else _LOOK_MS))
+        data = b""
+        if open_:
+            with contextlib.suppress(BlockingIOError):
+                data = os.read(reading, _PIPE)
+                if not data:
+                    waiting.unregister(reading)
+        total += len(data)
+        start = data[: max(0, most - copied)]
+        if start:
+            os.write(1, start)
+        copied += len(start)
+        if rest := data[len(start) :]:
+            end.append(rest)
+            held += len(rest)
+            while held - len(end[0]) >= most:
+                held -= len(end.popleft())
+        if ended and (not data or total > request["endless"]):
+            break
+    with contextlib.suppress(OSError):
+        os.killpg(child, signal.SIGKILL)
+    last = b"".join(end)[-most:]
+    if left := total - copied - len(last):
+        os.write(1, f"\n[… {left:,} bytes left out …]\n".encode())
+    write_all(last)
+    code = os.waitstatus_to_exitcode(status) if ended == "exited" else None
+    return {"ended": ended, "exit_code": code}
+
+
+def write_all(data: bytes) -> None:
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """The plain files below the folder, figures first, within the bounds on their number and size, with names of the
+    others and why."""
+    files: list[dict[str, str]] = []
+    others: list[dict[str, Any]] = []
+    size = 0
+    found = sorted(entries(folder), key=lambda path: (not path.name.startswith("figure-"), str(path)))
+    for path in found[:_MOST_ENTRIES]:
+        why, content = "", b""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    why = "it is not a plain file"
+                elif len(files) == request["most_files"]:
+                    why = f"only {len(files)} files come back"
+                elif status.st_size > request["file_bytes"] or size + status.st_size > request["all_bytes"]:
+                    why = f"it has {status.st_size:,} bytes"
+                else:
+                    content = file.read(request["file_bytes"])
+        except OSError:
+            why = "it is a link, or cannot be read"
+        name = os.path.relpath(path, folder)
+        if why:
+            others.append({"name": name, "why": why})
+        else:
+            size += len(content)
+            files.append({"name": name, "content": base64.b64encode(content).decode()})
+    more = len(others) - _NAMED + max(0, len(found) - _MOST_ENTRIES)
+    return {"files": files, "others": others[:_NAMED], "more": max(0, more)}
+
+
+def entries(folder: Path) -> Iterator[Path]:
+    """Whatever lies below the folder and is no folder; no more than can be looked at."""
+    waiting, seen = [folder], 0
+    while waiting and seen <= _MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listed:
+            for entry in listed:
+                seen += 1
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(Path(entry.path))
+                else:
+                    yield Path(entry.path)
+                if seen > _MOST_ENTRIES:
+                    break
+
+
+if __name__ == "__main__":
+    main()

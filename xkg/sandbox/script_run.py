@@ -1,0 +1,105 @@
+"""Runs a caller's script over the code of a node in a sandbox of its own, and takes back what it printed and left.
+
+Nothing of a run outlives it. All that comes out is written by untrusted code: output, names and bytes of files."""
+
+import base64
+import json
+from typing import Literal
+
+from pydantic import Field
+
+from xkg.sandbox.guest.source import guest_source
+from xkg.sandbox.isolation.watchdog import Ended
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
+from xkg.value import Value
+
+MOST_FILES = 20
+FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
+OUTPUT_BYTES = 64 << 10
+"""So much of the start of an output comes back, and of its end."""
+ENDLESS_BYTES = 64 << 20
+_GRACE_SECONDS = 10
+_OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
+
+
+class LeftFile(Value):
+    name: str
+    content: bytes
+
+
+class LeftOut(Value):
+    name: str = Field(max_length=5000)
+    why: str = Field(max_length=200)
+
+
+class ScriptRun(Value):
+    """How the script ended, `output` being what it printed. `files` are those that it left in its working folder;
+    `left_out` were too many or too large, or no files, and there are `more` of these."""
+
+    outcome: Outcome
+    files: tuple[LeftFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    more: int = 0
+
+
+class _File(Value):
+    name: str = Field(max_length=5000)
+    content: str = Field(max_length=2 * FILE_BYTES)
+
+
+class _Report(Value):
+    ended: Literal["exited", "timeout", "output"]
+    exit_code: int | None
+    files: tuple[_File, ...] = Field(max_length=MOST_FILES)
+    others: tuple[LeftOut, ...] = Field(max_length=100)
+    more: int
+
+
+def run_script(
+    implementation: str, script: str, runner: Runner, environment: Environment, limits: Limits, name: str = "script.py"
+) -> ScriptRun:
+    """The result of `script`, whose names begin with those of `implementation`, under limits of which `seconds` are the
+    script's own. `name` is what tracebacks call it. Never raises for what the script does; raises
+    `SandboxUnavailableError` as the runner does."""
+    request = {
+        "name": name,
+        "script": script,
+        "seconds": limits.seconds,
+        "output_bytes": OUTPUT_BYTES,
+        "endless": ENDLESS_BYTES,
+        "most_files": MOST_FILES,
+        "file_bytes": FILE_BYTES,
+        "all_bytes": ALL_BYTES,
+    }
+    outcome = runner.run(
+        Job(
+            arguments=("run_script.py",),
+            files={
+                "run_script.py": guest_source("run_script"),
+                **({"no_gpu.py": guest_source("no_gpu")} if environment.cpu else {}),
+                "code/implementation.py": implementation,
+                "request.json": json.dumps(request),
+            },
+            site=environment.site,
+            python=environment.python,
+            limits=limits.model_copy(update={"seconds": limits.seconds + _GRACE_SECONDS, "output_kb": _OUTPUT_KB}),
+        )
+    )
+    output, _, last = outcome.output.rpartition("\n")
+    try:
+        report = _Report.model_validate_json(last if outcome.ok else "")
+        files = tuple(LeftFile(name=f.name, content=base64.b64decode(f.content)) for f in report.files)
+    except ValueError:  # the script ended the program that reports, or a limit did
+        ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
+        stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
+        return ScriptRun(outcome=outcome.model_copy(update=stopped))
+    update: dict[str, object] = {"ended": report.ended, "exit_code": report.exit_code, "output": _bounded(output)}
+    if report.exit_code is not None and report.exit_code < 0:
+        update |= {"ended": "killed", "exit_code": 128 - report.exit_code}
+    ran = outcome.model_copy(update=update)
+    return ScriptRun(outcome=ran, files=files, left_out=report.others, more=report.more)
+
+
+def _bounded(output: str) -> str:
+    """The output, of which there may be more if the script reached around the program that bounds it."""
+    return output[-2 * OUTPUT_BYTES - 100 :]

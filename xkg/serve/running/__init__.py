@@ -1,0 +1,5 @@
+"""Runs scripts of callers over code of the graph, in the sandbox: which code in which packages (`runs`), for whom and
+how often (`callers_runs`), what comes back (`answer`, `pictures`).
+
+May import: answers, jobs, the service, and what lies below serve.
+"""

@@ -1,0 +1,72 @@
+"""What the run of a script answers."""
+
+from typing import Literal
+
+from pydantic import ConfigDict
+from pydantic.json_schema import SkipJsonSchema
+
+from xkg.sandbox.isolation.watchdog import Ended
+from xkg.serve.answers.types import Quoting
+from xkg.value import Value
+
+MOST_PICTURES = 4
+"""Pictures that a model is shown."""
+
+MediaType = Literal["image/png", "image/jpeg", "image/svg+xml", "text/plain", "application/octet-stream"]
+
+
+class RunFile(Value):
+    """A file that the script left in its working folder: its path there, and its bytes. `written` is what a text file
+    says; tools answer with that and with pictures, commands and Python with `content` too (base64 in JSON)."""
+
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    name: str
+    media_type: MediaType
+    size: int
+    written: str = ""
+    content: SkipJsonSchema[bytes] = b""
+
+
+class RunAnswer(Quoting):
+    """A script that was run over code. `ended` is `exited` (then `exit_code` is set), or what stopped it; `error` says
+    in one line why it did not end well, empty if it did. `output` is what it printed, without its middle where that is
+    long. `files` are what it left, pictures first, `left_out` names what else it left, and why that does not come back.
+    `packages` are those of its environment."""
+
+    code: str
+    name: str
+    ended: Ended
+    exit_code: int | None
+    error: str = ""
+    output: str = ""
+    files: tuple[RunFile, ...] = ()
+    left_out: tuple[str, ...] = ()
+    seconds: float
+    peak_memory_mb: float
+    runner: str
+    packages: tuple[str, ...] = ()
+    cut: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the script ended with status 0."""
+        return not self.error
+
+    @property
+    def pictures(self) -> tuple[RunFile, ...]:
+        """The files that are pictures, and hold nothing else."""
+        return tuple(file for file in self.files if file.media_type.startswith("image/"))
+
+    @property
+    def shown_to_models(self) -> tuple[RunFile, ...]:
+        """The first pictures of the kinds that models take."""
+        return tuple(file for file in self.pictures if file.media_type != "image/svg+xml")[:MOST_PICTURES]
+
+
+def without_middle(output: str, most: int) -> str:
+    """At most about so many characters of an output: its start, and more of its end, where errors are."""
+    if len(output) <= most:
+        return output
+    start, end = most // 3, most - most // 3
+    return f"{output[:start]}\n[… {len(output) - most:,} characters left out …]\n{output[-end:]}"

@@ -1,0 +1,152 @@
+"""Runs of scripts that callers of a server ask for: who may, how many a day, how long, and how many at once.
+
+Packages that are not there yet are installed beside the call, which waits for a while and then says to ask again."""
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from xkg.config import Settings
+from xkg.errors import ConfigError, InputError, PackagesError, StoreError
+from xkg.files import private_folder
+from xkg.model import Code
+from xkg.sandbox.packages.plan import Installing
+from xkg.sandbox.runner import Environment
+from xkg.serve.jobs.authority import Caller, require
+from xkg.serve.jobs.jobs import FOLDER
+from xkg.serve.running.answer import RunAnswer
+from xkg.serve.running.runs import Runs
+from xkg.serve.service import Service
+from xkg.sqlite_files import open_wal, transaction
+
+INSTALLING_SECONDS = 30.0
+"""A call waits so long for packages; most clients give up after a minute."""
+MOST_INSTALLING = 4
+TURN_SECONDS = 15.0
+DEFAULT_SECONDS = 30.0
+
+_SCHEMA = {"runs": "CREATE TABLE IF NOT EXISTS runs (asked_by TEXT NOT NULL, asked TEXT NOT NULL)"}
+
+
+@dataclass
+class _Installation:
+    """Packages that are being installed; `at` says how far it is."""
+
+    made: "Future[Environment]"
+    at: str = "its packages are being looked up"
+
+
+class CallersRuns:
+    """The runs of a server's callers. Safe to use from several threads.
+
+    Raises `ConfigError` for settings that would run scripts without a sandbox. Methods raise `NotAllowedError` for a
+    caller without the scope before anything that it named is looked up, and else as `Runs`."""
+
+    def __init__(self, service: Service, settings: Settings) -> None:
+        if settings.sandbox.runner == "unsafe-subprocess":
+            raise ConfigError("scripts of clients are untrusted: sandbox.runner must not be unsafe-subprocess")
+        self.bounds = settings.serve.run
+        self._runs = Runs(service, settings)
+        self._folder = settings.kg / FOLDER
+        self._places = threading.BoundedSemaphore(self.bounds.at_once)
+        self._turn = threading.Condition()
+        self._callers: set[str] = set()
+        self._installing: dict[str, _Installation] = {}
+
+    def example(self, reference: str, caller: Caller) -> str:
+        """A script to begin with."""
+        require(caller, "ask", ["run"])
+        return self._runs.example(reference)
+
+    def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
+        """What the script did. Raises `InputError` too for a caller who has had all runs of a day, or has one under
+        way, and while packages are being installed or all places are taken."""
+        require(caller, "ask", ["run"])
+        most = self.bounds.seconds
+        if seconds is not None and seconds > most:
+            raise InputError(f"{seconds:g} seconds are more than this server gives a run: ask for at most {most:g}")
+        code, _ = self._runs.code(reference)
+        with self._only_one(caller):
+            self._require_packages(code)
+            if not self._places.acquire(timeout=TURN_SECONDS):
+                raise InputError("other callers' runs take all places: ask again in a minute")
+            try:
+                self._count(caller)
+                chosen = min(DEFAULT_SECONDS, most) if seconds is None else seconds
+                return self._runs.run(reference, script, seconds=chosen)
+            finally:
+                self._places.release()
+
+    def _require_packages(self, code: Code) -> None:
+        with self._turn:
+            under_way = self._installing.get(code.id)
+            if under_way is None:
+                if len(self._installing) >= MOST_INSTALLING:
+                    raise InputError("packages of other code are being installed: ask again in a minute")
+                under_way = self._installing[code.id] = _Installation(Future())
+                # The server's end does not wait for it.
+                threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
+        try:
+            under_way.made.result(INSTALLING_SECONDS)
+        except TimeoutError:
+            if under_way.made.done():
+                raise
+            raise PackagesError(f"{under_way.at}: ask again in a minute") from None
+
+    def _install(self, code: Code, under_way: "_Installation") -> None:
+        def notify(at: Installing) -> None:
+            under_way.at = str(at)
+
+        try:
+            under_way.made.set_result(self._runs.environment(code, notify))
+        except BaseException as error:
+            under_way.made.set_exception(error)
+        finally:
+            with self._turn:
+                del self._installing[code.id]
+
+    @contextmanager
+    def _only_one(self, caller: Caller) -> Iterator[None]:
+        with self._turn:
+            if not self._turn.wait_for(lambda: caller.name not in self._callers, TURN_SECONDS):
+                raise InputError("another run of yours is under way: ask again when it has ended")
+            self._callers.add(caller.name)
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._callers.discard(caller.name)
+                self._turn.notify_all()
+
+    def _count(self, caller: Caller) -> None:
+        now = datetime.now(UTC)
+        yesterday = (now - timedelta(days=1)).isoformat()
+        with _database(self._folder) as db, transaction(db):
+            db.execute("DELETE FROM runs WHERE asked <= ?", (yesterday,))
+            (count,) = db.execute("SELECT count(*) FROM runs WHERE asked_by = ?", (caller.name,)).fetchone()
+            if count >= self.bounds.per_day:
+                raise InputError(
+                    f"you ran {count} scripts within a day, which is all that this server takes from one caller "
+                    "(serve.run.per_day): ask again tomorrow"
+                )
+            db.execute("INSERT INTO runs VALUES (?, ?)", (caller.name, now.isoformat()))
+
+
+@contextmanager
+def _database(folder: Path) -> Iterator[sqlite3.Connection]:
+    path = folder / "runs.sqlite"
+    try:
+        private_folder(folder)
+        with closing(open_wal(path, _SCHEMA)) as db:
+            yield db
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be used ({error}): remove it, and see to its rights and to free space"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made ({error.strerror}): see to its rights") from error

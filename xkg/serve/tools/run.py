@@ -1,0 +1,58 @@
+"""The tool that runs a script over code of the graph: registered only where the operator allows it, and open to callers
+as `xkg.serve.jobs.authority` says."""
+
+import json
+from typing import Annotated
+
+from mcp.server import MCPServer
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from xkg.llm.prices import tokens
+from xkg.serve.answers.budget import TOKENS, fitted
+from xkg.serve.answers.quoting import visible
+from xkg.serve.running.answer import MOST_PICTURES, RunAnswer, without_middle
+from xkg.serve.running.callers_runs import CallersRuns
+from xkg.serve.running.runs import LONGEST_SCRIPT
+from xkg.serve.tools.callers import caller
+from xkg.serve.tools.tool_decorator import Detail, Id, registering
+
+_RUNS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+_OUTPUT_SHARE = 2
+"""Characters of an output for each token of an answer: half of the budget, the rest is for files."""
+
+
+def add(server: MCPServer, runs: CallersRuns, *, by_token: bool) -> None:
+    tool = registering(server)
+
+    @tool("Run code", annotations=_RUNS, waits=True)
+    def run_code(
+        id: Annotated[Id, Field(description="id of code or of its technique, or a name as in get_technique")],
+        script: Annotated[
+            str,
+            Field(min_length=1, max_length=LONGEST_SCRIPT, description="lines of Python that use the code"),
+        ],
+        seconds: Annotated[float | None, Field(gt=0, description="most seconds of the script; 30 if left out")] = None,
+        detail: Detail = "concise",
+    ) -> RunAnswer:
+        """Runs a few lines of yours over a technique's code, with its packages, in a sandbox: try it before copying it.
+
+        The script begins with every name of the code (get_code shows it), its imports too; `implementation` is the
+        module. As in a notebook, the value of the last expression is printed, and open matplotlib figures come back as
+        pictures. Files that it writes into the working folder come back if they are small: text, and the first 4 PNG
+        or JPEG as pictures. There is no network and no file of the server; each run begins anew, and changes nothing in
+        the graph.
+
+        error says why it did not end well; output then ends with the traceback, with the line numbers of your script.
+        If packages have to be installed first, an error may say to ask again in a minute."""
+        answer = runs.run(id, script, caller(by_token=by_token), seconds)
+        output = without_middle(answer.output, _OUTPUT_SHARE * TOKENS[detail])
+        cut = [] if output == answer.output else ["the middle of output: print less"]
+        if len(answer.shown_to_models) == MOST_PICTURES:
+            cut.append(f"pictures after the first {MOST_PICTURES}: leave fewer")
+        if any(file.media_type == "application/octet-stream" for file in answer.files):
+            cut.append("bytes of files that are neither text nor a picture: print what you need of them")
+        # The end of the output says what went wrong: files make room for it.
+        rest = answer.model_copy(update={"output": "", "cut": "; ".join(cut)})
+        room = TOKENS[detail] - tokens(json.dumps(visible(output), ensure_ascii=False))
+        return fitted(rest, detail, most=max(1, room)).model_copy(update={"output": output})

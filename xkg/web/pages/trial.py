@@ -1,0 +1,54 @@
+"""The form on a technique's page that runs a script over its code, and what the script gave."""
+
+import base64
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup, escape
+from starlette.requests import Request
+
+from xkg.errors import XkgError
+from xkg.serve.answers.quoting import visible
+from xkg.serve.running.answer import RunAnswer
+from xkg.web.access.guard import page_caller
+from xkg.web.site import SECURITY, Site
+
+WITH_PICTURES = SECURITY["content-security-policy"].replace("img-src 'self'", "img-src 'self' data:")
+
+
+class Trial(NamedTuple):
+    """`script` is what the form holds, None for a caller who may not run one or code that cannot be run, which `error`
+    says. `answer` is there after a run."""
+
+    script: Markup | None
+    error: str = ""
+    answer: RunAnswer | None = None
+    output: str = ""
+    pictures: Sequence[Markup] = ()
+
+
+def trial(site: Site, request: Request, technique: str, script: str | None) -> Trial | None:
+    """The form, after the run of `script` if there is one; None where this server runs nothing."""
+    if site.runs is None:
+        return None
+    caller = page_caller(request)
+    try:
+        if script is None:
+            return Trial(escape(site.runs.example(technique, caller)))
+        answer = site.runs.run(technique, script.replace("\r\n", "\n"), caller)
+    except XkgError as error:
+        return Trial(None if script is None else escape(script), str(error))
+    return Trial(
+        escape(script),
+        answer.error,
+        answer,
+        visible(answer.output),
+        [_image(file.name, file.media_type, file.content) for file in answer.pictures],
+    )
+
+
+def _image(name: str, media_type: str, content: bytes) -> Markup:
+    """A picture in the page, as an image, in which browsers run no script and load nothing."""
+    return Markup(
+        '<figure class="picture"><img alt="{}" src="data:{};base64,{}"><figcaption>{}</figcaption></figure>'
+    ).format(name, media_type, base64.b64encode(content).decode(), name)
