@@ -12,7 +12,7 @@ from xkg.build.requirements import without_versions
 from xkg.build.slicing.scoping.imported_names import imported_names
 from xkg.model import Code, Evidence, Level
 from xkg.sandbox.diagnosis.completion import Completion
-from xkg.sandbox.evidence.failure_causes import missing_modules
+from xkg.sandbox.evidence.failure_causes import missing_packages
 from xkg.sandbox.evidence.levels import prove
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.sandbox.isolation.interpreters import installed
@@ -99,7 +99,7 @@ def _completed(
         if completed is None:
             break
         environment = completed
-        lacking = [n for n in failing if set(missing_modules(n.evidence[-1].output_end)) & set(completion.modules)]
+        lacking = [n for n in failing if set(missing_packages(n.evidence[-1].output_end)) & set(completion.modules)]
         with in_use(environment):
             again = {node.id: node for node in check_code(lacking, runner, environment, limits)}
         code = tuple(again.get(node.id, node) for node in code)

@@ -96,6 +96,7 @@ def ablate(
     from xkg.agents.ablation.running.on_engine import spread_over
     from xkg.agents.parsers import agent_parsers
     from xkg.agents.workspace.starter import read_starter
+    from xkg.agents.workspace.stated_commands import require_script
     from xkg.build.repositories.checkout import read_folder
     from xkg.files import file_lock, said_when_full, write_whole
     from xkg.sandbox.isolation.gpus import gpus
@@ -125,6 +126,8 @@ def ablate(
         if not engine and task.devices:
             jobs = min(jobs, len(gpus(task.devices)))  # one a run
         starter = read_starter(task.repo, settings.kg / "repositories")
+        if task.run and not task.data:
+            require_script(task.training(task.seeds[0]), starter.files.keys())
         parsers = opened.enter_context(agent_parsers())
         write_whole(folder / "task.json", task.model_dump_json(indent=1).encode())
         start = Start(

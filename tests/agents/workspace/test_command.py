@@ -111,6 +111,11 @@ def test_files_that_a_run_leaves_are_returned(workspace: Workspace, commands: Co
         ("def f(:\n", r"SyntaxError: invalid syntax \(train.py:1\)"),
         ("import json\n\njson.loads('{')", r"JSONDecodeError: .* \(train.py:3\)"),
         ("import os\nos.kill(os.getpid(), 9)", "status 137"),
+        (
+            "e = TypeError('f() got an x')\ne.add_note('--\\nFor more, set A=1.')\nraise e",
+            r"TypeError: f\(\) got an x \(",
+        ),
+        ("import argparse\nargparse.ArgumentParser().error('no x')", r"status 2: train.py: error: no x$"),
     ],
 )
 def test_what_goes_wrong_is_one_line(workspace: Workspace, script: str, problem: str) -> None:

@@ -37,6 +37,18 @@ def test_a_missing_value_is_named(text: str, output: str, files: dict[str, bytes
         Metric.parse(text).read(output, files)
 
 
+@pytest.mark.parametrize(
+    ("output", "shown"),
+    [
+        ("Epoch 1 loss=0.5\nEpoch 2 loss=0.4\nsaved\n", "its last line with a number is 'Epoch 2 loss=0.4'"),
+        ("saved\n", "it has no number"),
+    ],
+)
+def test_what_the_output_has_in_place_of_a_match_is_shown(output: str, shown: str) -> None:
+    with pytest.raises(MissingMetricError, match=f"no line of the output matches 'loss: .*'; {shown}"):
+        Metric.parse("loss: ([0-9.]+):min").read(output, {})
+
+
 @pytest.mark.parametrize("value", ["nan", "inf", "-Infinity", "n/a", "True"])
 def test_what_is_no_finite_number_is_named(value: str) -> None:
     with pytest.raises(NotANumberError):

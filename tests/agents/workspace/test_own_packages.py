@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.agents.workspace.own_packages import own_metadata, own_names, package_roots
+from xkg.agents.workspace.own_packages import folder_called, folder_of_module, own_metadata, own_names, package_roots
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,50 @@ def test_package_roots(paths: list[str], roots: tuple[str, ...]) -> None:
     assert package_roots(paths) == roots
 
 
-def test_a_folder_inside_a_package_can_hide_a_package_of_its_name() -> None:
+@pytest.mark.parametrize(
+    ("module", "folder"),
+    [
+        ("waves", "src"),
+        ("waves.core", "src"),
+        ("tools", ""),
+        ("helpers", "src/waves"),
+        ("rings", None),  # two folders have one, as near to the top
+        ("waves.gone", None),
+        ("train", ""),
+        ("data", None),  # it holds no code
+    ],
+)
+def test_the_folder_in_which_a_module_is_found(module: str, folder: str | None) -> None:
+    paths = ["src/waves/core.py", "src/waves/helpers.py", "tools/make/a.py", "a/rings.py", "b/rings/x.py", "train.py"]
+    assert folder_of_module(module, [*paths, "data/a.csv", "old/src/waves/core.py"]) == folder
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [
+        ("own_name", ""),  # as the clone's folder is called
+        ("kit", "code"),
+        ("torch", None),
+        ("mixed", None),  # of two modules, one is there
+    ],
+)
+def test_the_folder_that_a_repository_imports_by_another_name(name: str, folder: str | None) -> None:
+    texts = {
+        "train.py": "from own_name.models.net import Net\nimport own_name.data as data\nimport torch.nn.functional\n",
+        "data.py": "from mixed.data import a\nfrom mixed.gone import b\n",
+        "models/net.py": "import kit.speed\n    from kit.weights import w\n",
+        "code/speed.py": "",
+        "code/weights.py": "",
+    }
+    assert folder_called(name, texts) == folder
+
+
+def test_what_lies_inside_a_package_can_hide_a_package_of_its_name() -> None:
     paths = ["autograd/__init__.py", "autograd/scipy/__init__.py", "autograd/scipy/linalg.py", "examples/show.py"]
     own, nested = own_names([*paths, "scipy.txt"])
     assert own == {"autograd", "scipy", "linalg", "__init__", "examples", "show"}
-    assert nested == {"scipy"}
-    assert own_names([*paths, "scipy/fake.py"])[1] == set()
+    assert nested == {"scipy", "linalg", "__init__"}
+    assert own_names([*paths, "scipy/fake.py"])[1] == {"linalg", "__init__"}
 
 
 @pytest.mark.parametrize(

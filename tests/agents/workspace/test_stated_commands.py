@@ -1,4 +1,7 @@
-from xkg.agents.workspace.stated_commands import stated_commands
+import pytest
+
+from xkg.agents.workspace.stated_commands import require_script, stated_commands
+from xkg.errors import InputError
 
 README = """\
 # Rings
@@ -47,3 +50,69 @@ def test_commands_that_start_a_file_of_the_repository_are_ranked() -> None:
 
 def test_without_a_readme_nothing_is_stated() -> None:
     assert stated_commands({"train.py": "python train.py"}, {"train.py"}, []) == []
+
+
+SPOKEN = """\
+Usage: python main.py [arguments], or
+* python fit.py --epochs 1
+> $ LR=0.1 python3 fit.py
+
+  python3 -O figure.py
+1. ./all.sh
+
+```
+python3 -m pip install -r requirements.txt
+python fit.py --help
+python lonely.py
+python twice.py
+python fit.py --seed {SEED}
+```
+"""
+
+
+def test_commands_stand_in_text_too_and_start_the_one_file_of_their_name() -> None:
+    paths = {"main.py", "fit.py", "all.sh", "src/figure.py", "nets/lonely.py", "a/twice.py", "b/twice.py"}
+    assert stated_commands({"README": SPOKEN}, paths | {"requirements.txt"}, []) == [
+        "cd nets && python lonely.py",
+        "python fit.py --epochs 1",
+        "LR=0.1 python3 fit.py",
+        "cd src && python3 -O figure.py",
+        "./all.sh",
+    ]
+
+
+def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> None:
+    texts = {"README.md": "Run [fit.py](https://example.org/fit.py), then `draw.py` for the figure; see setup.py."}
+    assert stated_commands(texts, {"fit.py", "src/draw.py"}, []) == ["python fit.py", "cd src && python draw.py"]
+
+
+TREE = {"train_models.py", "nets/main.py", "a/twice.py", "b/twice.py", "run.sh"}
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("python train_model.py -e 1", r"the nearest there is: train_models\.py"),
+        ("python -W ignore main.py | tee log", r"the nearest there is: nets/main\.py; .*`cd nets && …`"),
+        ("LR=1 python3 twice.py", r"the nearest there are: a/twice\.py, b/twice\.py"),
+        ("cd nets && bash run.sh", r"starts nets/run\.sh, .*: run\.sh$"),
+        ("python zzz.py", r"which is not in the repository$"),
+    ],
+)
+def test_a_script_that_is_not_there_is_refused_with_the_nearest(line: str, remedy: str) -> None:
+    with pytest.raises(InputError, match=remedy):
+        require_script(line, TREE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd nets && python main.py x.py",
+        "python -m nets.main",
+        "python -c 1",
+        "make && python made.py",
+        "python /d/x.py",
+    ],
+)
+def test_what_may_be_there_when_it_is_started_is_not_refused(line: str) -> None:
+    require_script(line, TREE)

@@ -203,6 +203,7 @@ class _Runner:
         attempts: list[RunOutcome] = []
 
         def run(environment: Environment) -> RunOutcome:
+            self._task = executor.task
             self._use(environment)
             self._day = executor.day
             self._not_fetched = self._fetch()
@@ -226,6 +227,8 @@ class _Runner:
         self._day = executor.day
         self._repairs, self._causes = executor.repairs, executor.causes
         notes += executor.notes
+        if executor.found:
+            notes.append(f"PYTHONPATH, which the command sets, has {', '.join(executor.found)}")
         if self._repairs:
             notes.append(f"{len(self._repairs)} repairs were needed to run the baseline: their diffs are below")
 

@@ -16,7 +16,8 @@ ADVICE: dict[Failure, str] = {
     "missing package": "name it in the repository's requirements, or free disk space if it is too large",
     "Python 2": "convert it to Python 3 first",
     "removed API": "pin the dependency to a version of the repository's time in its requirements",
-    "missing data": "mount its folder with --data PATH=FOLDER",
+    "missing data": "mount its folder with --data PATH=FOLDER, or make the folder that it is to be written to: "
+    "--setup 'mkdir -p FOLDER'",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
     "empty data": "check the folder that --data names: the loader found nothing in it",
     "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",

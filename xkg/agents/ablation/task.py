@@ -73,6 +73,16 @@ class Task(Value):
     def evaluation(self, seed: int) -> str | None:
         return self._of(seed, self.evaluate) if self.evaluate else None
 
+    def with_modules_of(self, folder: str, name: str = "") -> "Task":
+        """The task with commands that set PYTHONPATH: Python finds the modules of a folder of the repository, or the
+        folder itself as a package `name`."""
+        place = f"$PWD{folder and '/'}{folder}"
+        link = f'names=$(mktemp -d) && ln -s "{place}" "$names/{name}" && ' if name else ""
+        path = f'{link}export PYTHONPATH="{"$names" if name else place}${{PYTHONPATH:+:$PYTHONPATH}}" && '
+        first = "setup" if self.setup else "run"
+        named = [name for name in (first, "evaluate") if getattr(self, name)]
+        return self.model_copy(update={name: path + getattr(self, name) for name in named})
+
     @staticmethod
     def _of(seed: int, *given: str | None) -> str:
         return " && ".join(part.strip().replace(SEED, str(seed)) for part in given if part)

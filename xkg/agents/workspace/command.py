@@ -23,6 +23,8 @@ from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox.diagnosis.cuda_failures import names_cuda
 from xkg.sandbox.diagnosis.downloads import Reached, reached, wanted
+from xkg.sandbox.evidence.failure_causes import last_error
+from xkg.sandbox.evidence.tracebacks import TRACEBACK
 from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME, PYTHON, SITE, python_files
@@ -43,6 +45,7 @@ _GRACE_SECONDS = 15
 _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
+
 _FRAME = re.compile(rf'File "{HOME}/work/([^"\n]{{1,200}})", line (\d{{1,7}})')
 
 
@@ -307,8 +310,7 @@ class Commands:
                 return None
             if result.exit_code == 153:
                 return f"it wrote more than {self.limits.disk_mb} MB into one file, or printed as much"
-            lines = (line.strip() for line in reversed(result.output.splitlines()) if line.strip())
-            last = next(lines, "it printed nothing")
+            last = _last_error(result.output)
             found = hint(
                 result.output,
                 result.command,
@@ -333,6 +335,15 @@ class Commands:
 def placed(data: Mapping[str, Path] | None) -> dict[str, Path]:
     """Folders and files of this machine by their path in the tree, links followed."""
     return {name.strip("/"): place.expanduser().resolve() for name, place in (data or {}).items()}
+
+
+def _last_error(output: str) -> str:
+    """The first line of the last error that Python printed, which notes and what other processes print may follow; the
+    last line where there is none."""
+    kind, message = last_error(output[-_ENDS:])
+    if kind.endswith("Error") or (kind and TRACEBACK in output):
+        return f"{kind}: {message.partition(chr(10))[0]}".removesuffix(": ")
+    return next((line.strip() for line in reversed(output.splitlines()) if line.strip()), "it printed nothing")
 
 
 def _where(output: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from xkg.errors import InputError, MissingMetricError, NotANumberError
+from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 Direction = Literal["max", "min"]
@@ -80,11 +81,14 @@ class Metric(Value):
 
     def _in_output(self, output: str) -> object:
         pattern = re.compile(self.key)
-        for line in reversed(output.splitlines()[-_MOST_LINES:]):
+        lines = output.splitlines()[-_MOST_LINES:]
+        for line in reversed(lines):
             matches = list(pattern.finditer(line[:_LONGEST_LINE]))
             if matches:
                 return matches[-1][1] if pattern.groups else matches[-1][0]
-        raise MissingMetricError(f"no line of the output matches {self.key!a}")
+        last = next((line for line in reversed(lines) if re.search(r"\d", line)), None)
+        shown = "it has no number" if last is None else f"its last line with a number is {printable_line(last[:200])!a}"
+        raise MissingMetricError(f"no line of the output matches {self.key!a}; {shown}")
 
     def _in_json(self, text: str) -> object:
         try:

@@ -43,8 +43,8 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
 
 
 def own_names(paths: Iterable[str]) -> tuple[set[str], set[str]]:
-    """The names of the Python modules and folders of a repository, and those of them that are folders inside packages
-    alone: these can hide a package of the same name (`autograd/scipy` is not SciPy)."""
+    """The names of the Python modules and folders of a repository, and those of them that lie inside packages alone:
+    these can hide a package of the same name (`autograd/scipy` is not SciPy)."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
     own: set[str] = set()
@@ -52,9 +52,35 @@ def own_names(paths: Iterable[str]) -> tuple[set[str], set[str]]:
     for path in known:
         *folders, module = path.split("/")
         own |= {*folders, module.removesuffix(".py")}
-        free.add(module.removesuffix(".py"))
+        free |= {module.removesuffix(".py")} if "/".join(folders) not in packages else set()
         free |= {folder for at, folder in enumerate(folders) if "/".join(folders[:at]) not in packages}
     return own, own - free
+
+
+def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
+    """The folder, '' for the top, in which a dotted module of a repository lies: the one nearest to the top. None for
+    none, or if several are as near."""
+    inside = f"/{module.replace('.', '/')}"
+    found: set[str] = set()
+    for path in paths:
+        before, here, after = f"/{path}".partition(f"{inside}/")
+        if here and after.endswith(".py"):
+            found.add(before)
+        elif f"/{path}".endswith(f"{inside}.py"):
+            found.add(f"/{path}".removesuffix(f"{inside}.py"))
+    ranked = sorted(found, key=lambda folder: folder.count("/"))
+    if not ranked or (len(ranked) > 1 and ranked[0].count("/") == ranked[1].count("/")):
+        return None
+    return ranked[0].removeprefix("/")
+
+
+def folder_called(name: str, texts: Mapping[str, str]) -> str | None:
+    """The folder of a repository, '' for the top, whose modules its files (path → text) import from a package `name`,
+    which no folder is called; None if one of these modules is in no folder, or in another."""
+    imported = re.compile(rf"^[ \t]{{0,40}}(?:from|import)[ \t]{{1,9}}{re.escape(name)}\.([\w.]{{1,200}})", re.M)
+    modules = {module for text in texts.values() for module in imported.findall(text)}
+    folders = {folder_of_module(module, texts) for module in modules}
+    return folders.pop() if len(folders) == 1 else None
 
 
 def _packages(paths: Iterable[str]) -> set[str]:

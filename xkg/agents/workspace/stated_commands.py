@@ -1,48 +1,61 @@
-"""The commands that READMEs and shell scripts of a repository state, held against its files.
+"""The commands that READMEs and shell scripts of a repository state, and those of a user, held against its files.
 
-A command counts if it starts a file that is there. Blocks of code are read line by line, and `cd` holds for the lines
-below it in the same block; a folder that is not there is the clone's own. Lines with placeholders or unknown variables
-are left out.
+A command counts if it starts a file that is there, or the only one of that name in a folder further down. Lines of text
+are read as those of blocks of code are, and rank behind them. In a block, `cd` holds for the lines below it; a folder
+that is not there is the clone's own. Lines with placeholders or unknown variables are left out. Where no line is such a
+command, the Python files that the README names are what it has run.
 """
 
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from difflib import get_close_matches
 
 from xkg.agents.workspace.shell_line import Started, started
 from xkg.errors import InputError
 
 _FENCES = ("```", "~~~")
 _INDENTS = ("    ", "\t", "$ ")
+_MARKS = re.compile(r"(?:(?:[>*+%$-]|\d{1,2}[.)])[ \t]{1,8}+){1,4}")
 _INLINE = re.compile(r"`([^`\n]{1,500})`")
-_PLACEHOLDER = re.compile(r"<[^<>\n]{1,80}>|\.\.\.|…|\[-|\$(?!\{?(?:PYTHONPATH|PWD|HOME)\b|\(pwd\))")
+_FILE = re.compile(r"(?<![\w./-])[\w./-]{1,120}\.py\b")
+_PLACEHOLDER = re.compile(
+    r"<[^<>\n]{1,80}>|(?<!\$)\{\w{1,40}\}|\.\.\.|…|\[-|\$(?!\{?(?:PYTHONPATH|PWD|HOME)\b|\(pwd\))"
+)
 _STARTS = re.compile(r"python(?:3(?:\.\d{1,2})?)?|bash|sh|\./.+")
+_PROGRAMS = (".py", ".sh")
+_HELP = {"-h", "--help"}
 _MOST_FILES, _LONGEST_FILE, _LONGEST_LINE = 50, 100_000, 1_000
 
 
 def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[str]) -> list[str]:
     """Shell lines for the repository's top, best first: those whose script has one of the texts `keys`, those that name
-    no absolute path, READMEs before scripts, files near the top first, and in the order of the file."""
+    no absolute path, code before text, READMEs before scripts, files near the top first, and in the order of the
+    file."""
     readmes = [path for path in texts if path.rpartition("/")[2].casefold().startswith("readme")]
     scripts = [path for path in texts if path.endswith(".sh")]
-    ranked: dict[str, tuple[bool, bool]] = {}
+    ranked: dict[str, tuple[bool, bool, bool]] = {}
     for path in [*_near_top(readmes), *_near_top(scripts)][:_MOST_FILES]:
         lines = texts[path][:_LONGEST_FILE].splitlines()
-        for block in [lines] if path.endswith(".sh") else _blocks(lines):
+        for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
                 measures = any(key in texts.get(script, "") for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
-                ranked.setdefault(command, (not measures, absolute))
+                rank = (not measures, absolute, is_text)
+                ranked[command] = min(rank, ranked.get(command, rank))
+    if not ranked:
+        named = [name for path in _near_top(readmes) for name in _FILE.findall(texts[path][:_LONGEST_FILE])]
+        return [command for name in dict.fromkeys(named) for command, _ in _commands([f"python {name}"], paths)]
     return sorted(ranked, key=lambda command: ranked[command])
 
 
-def _near_top(paths: Sequence[str]) -> list[str]:
+def _near_top(paths: Iterable[str]) -> list[str]:
     return sorted(paths, key=lambda path: (path.count("/"), path))
 
 
-def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
-    """The blocks of code of a README, and each piece of code in its text."""
+def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
+    """The blocks of code of a README, each piece of code in its text, and its lines of text; whether it is text."""
     block: list[str] = []
     fenced = False
     for line in lines:
@@ -50,17 +63,19 @@ def _blocks(lines: Sequence[str]) -> Iterator[list[str]]:
         if not is_fence and (fenced or line.startswith(_INDENTS) or not line.strip()):
             block.append(line)
             continue
-        yield block
+        yield block, False
         block, fenced = [], fenced != is_fence
-        yield from ([code] for code in _INLINE.findall(line))
-    yield block
+        yield from (([code], False) for code in _INLINE.findall(line))
+        yield [line], True
+    yield block, False
 
 
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
     """Each command of a block, and the file that it starts."""
     folder = ""
     for line in re.sub(r" ?\\[ \t]*+\n[ \t]*+", " ", "\n".join(block)).split("\n"):
-        line = line.strip().removeprefix("$ ").strip()
+        line = line.strip()
+        line = line[match.end() :] if (match := _MARKS.match(line)) else line
         if len(line) > _LONGEST_LINE or _PLACEHOLDER.search(line):
             continue
         if line.startswith("cd ") and not set(line) & set("&;|"):
@@ -71,9 +86,34 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             programs = started(line)
         except InputError:
             continue
-        for start in dict.fromkeys((folder, "")):
+        for start in dict.fromkeys((folder, "", *_only_folder(programs, paths))):
             inside = [Started(posixpath.join(start, program.folder), program.words) for program in programs]
             found = [p.script(paths) for p in inside if _STARTS.fullmatch(p.words[0])]
             if found and None not in found:
-                yield f"cd {shlex.quote(start)} && {line}" if start else line, str(found[0])
+                if str(found[0]).endswith(_PROGRAMS) and not any(_HELP & set(p.words) for p in programs):
+                    yield f"cd {shlex.quote(start)} && {line}" if start else line, str(found[0])
                 break
+
+
+def require_script(line: str, paths: Set[str]) -> None:
+    """Raises `InputError`, with the files of nearly that name, if the first program of a shell line is Python or a
+    shell with a script that is none of the `paths`. The programs after it may start what it made."""
+    first = started(line)[0]
+    script = next((first.path(word) for word in first.words if word.endswith(_PROGRAMS)), None)
+    if not _STARTS.fullmatch(first.words[0]) or script is None or script in paths or script.startswith(("/", "..")):
+        return
+    names = {path.rpartition("/")[2] for path in paths if path.endswith(_PROGRAMS)}
+    alike = get_close_matches(script.rpartition("/")[2], names)
+    near = _near_top(path for path in paths if path.rpartition("/")[2] in alike[:1])[:3]
+    hint = f"; the nearest there {'is' if len(near) == 1 else 'are'}: {', '.join(near)}" if near else ""
+    for folder in _only_folder([first], paths):
+        hint += f"; start it there, as by `cd {shlex.quote(folder)} && …`"
+    raise InputError(f"the command starts {script}, which is not in the repository{hint}")
+
+
+def _only_folder(programs: Sequence[Started], paths: Set[str]) -> Iterator[str]:
+    """The folder of the only file that has the path of the first script below it."""
+    names = [f"/{program.path(word)}" for program in programs for word in program.words if word.endswith(_PROGRAMS)]
+    below = [path for path in paths if names and path.endswith(names[0])]
+    if len(below) == 1:
+        yield below[0].removesuffix(names[0])

@@ -3,7 +3,7 @@ name that is put together."""
 
 from collections.abc import Callable, Sequence
 
-from xkg.sandbox.evidence.failure_causes import missing_modules
+from xkg.sandbox.evidence.failure_causes import missing_packages
 from xkg.sandbox.runner import Environment
 
 _MOST = 3
@@ -21,7 +21,7 @@ class Completion:
     def after(self, output: str, environment: Environment) -> Environment | None:
         """The environment in which a failed run can be tried again, by its output and the environment that it had; None
         where that would change nothing."""
-        for module in missing_modules(output):
+        for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:
                 continue
             self._left -= 1

@@ -47,7 +47,7 @@ _NOT_INSTALLED = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
-    r"No module named '(\w{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
+    r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
 )
 _LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'^[^\S\n]++File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
@@ -111,9 +111,14 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The modules that the last error of an output says are missing, in its order."""
+    """The modules, with dots, that the last error of an output says are missing, in its order."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     return list(dict.fromkeys(name for names in _ABSENT.findall(last) for name in names if name))
+
+
+def missing_packages(output: str) -> list[str]:
+    """The top-level names of `missing_modules`."""
+    return list(dict.fromkeys(module.partition(".")[0] for module in missing_modules(output)))
 
 
 def _missing_module(message: str) -> Cause:

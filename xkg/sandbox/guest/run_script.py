@@ -6,7 +6,11 @@ the value of its last expression is printed, and figures of matplotlib that are 
 
 What it prints is this program's output, without its middle if that is long. The last line of the output is a report,
 one JSON object: how the script ended, and the files of its working folder. The parent trusts neither of them.
+
+Runs on Python 3.7 and later.
 """
+
+from __future__ import annotations
 
 import ast
 import base64
@@ -161,7 +165,8 @@ def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
         if start:
             os.write(1, start)
         copied += len(start)
-        if rest := data[len(start) :]:
+        rest = data[len(start) :]
+        if rest:
             end.append(rest)
             held += len(rest)
             while held - len(end[0]) >= most:
@@ -171,7 +176,8 @@ def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
     with contextlib.suppress(OSError):
         os.killpg(child, signal.SIGKILL)
     last = b"".join(end)[-most:]
-    if left := total - copied - len(last):
+    left = total - copied - len(last)
+    if left:
         os.write(1, f"\n[… {left:,} bytes left out …]\n".encode())
     write_all(last)
     code = os.waitstatus_to_exitcode(status) if ended == "exited" else None

@@ -1,6 +1,7 @@
 """A baseline that does not run at first: known causes, and repairs by a model."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -83,7 +84,7 @@ def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
 def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
     (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
     commit(world.repository)
-    with pytest.raises(BaselineError, match=r"missing data.*the model: nothing helps"):
+    with pytest.raises(BaselineError, match=r"missing data.*the model: nothing helps; .*--setup 'mkdir -p FOLDER'"):
         world.run()
     assert world.answers == {}
     assert usual(world.asked("fix")[0])["possible"] is False
@@ -271,6 +272,22 @@ def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World,
     ]
     assert "+waves-dist" in campaign.repairs[0].diff
     assert campaign.environment == "site-rings-waves"
+
+
+def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> None:
+    for path, text in (("lib/my waves/rings.py", "from own_name.bits import square\n"), ("bits/square.py", "")):
+        (world.repository / path).parent.mkdir(parents=True)
+        (world.repository / path).write_text(text)
+    (world.repository / "train.py").write_text("import rings\n" + TRAIN)
+    commit(world.repository)
+    world.llm = {}
+    result = world.run(budget=1)
+    assert "PYTHONPATH, which the command sets, has lib/my waves, the top folder as own_name" in result.notes
+    command = read_campaign(world.run_folder).task.run
+    assert command.endswith(RUN)
+    asked = ["bash", "-eu", "-c", command.removesuffix(RUN) + 'echo "$PYTHONPATH"; readlink "$names/own_name"']
+    said = subprocess.run(asked, cwd=world.repository, text=True, capture_output=True, check=True).stdout
+    assert re.fullmatch(rf"{world.repository}/lib/my waves:(/\S+)\n{world.repository}\n", said)
 
 
 def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_path: Path) -> None:

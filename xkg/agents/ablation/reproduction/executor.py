@@ -2,8 +2,8 @@
 version of the baseline's workspace.
 
 Known causes are handled without a model: an interface that a dependency has removed by the Python and the packages of
-the commit's day, a module that is missing when the code runs by its package; data and checkpoints that are not whole
-are named, since nothing can repair them."""
+the commit's day, a module that is missing when the code runs by its package, or by its folder if it is the
+repository's own; data and checkpoints that are not whole are named, since nothing can repair them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +21,14 @@ from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listi
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.own_packages import folder_called, folder_of_module
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
 from xkg.sandbox.diagnosis.completion import Completion
+from xkg.sandbox.evidence.failure_causes import missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.isolation.interpreters import installed, own
 from xkg.sandbox.packages.python_choice import first_day, version_of
@@ -35,6 +37,7 @@ from xkg.sandbox.runner import Environment
 MOST_REPAIRS = 6
 _CODE = 60_000
 _BEYOND: frozenset[Failure] = frozenset({"needs the network", "time", "memory", "disk", "output", "killed"})
+_PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
@@ -59,8 +62,8 @@ class Packages(Protocol):
 
 @dataclass
 class Executor:
-    """`run` runs the first seed over the workspace with an environment, `packages` makes one. `texts` are the
-    present files. With `questions` a model repairs."""
+    """`run` runs the first seed of the present task over the workspace with an environment, `packages` makes one.
+    `texts` are the present files. With `questions` a model repairs."""
 
     task: Task
     workspace: Workspace
@@ -75,6 +78,7 @@ class Executor:
     notes: list[str] = field(default_factory=list)
     causes: list[str] = field(default_factory=list)
     day: str | None = None
+    found: list[str] = field(default_factory=list)
     _tried: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -82,14 +86,16 @@ class Executor:
 
     def reproduce(self) -> Environment:
         """The environment that the baseline runs with, or the last that was tried; `repairs` were made on the way,
-        `causes` say why it does not run where that is known, `day` of what day its packages are. Raises as
-        `LanguageModel` does."""
+        `causes` say why it does not run where that is known, `day` of what day its packages are, `found` the
+        folders that the command of `task` has in PYTHONPATH. Raises as `LanguageModel` does."""
         environment = self.packages(None)
         while True:
             outcome = self.run(environment)
             if outcome.value is not None:
                 return environment
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
+            if self._found(outcome):
+                continue
             if self._complete(outcome, environment):
                 environment = self.packages(self.day)
                 continue
@@ -107,6 +113,22 @@ class Executor:
             if not self._repaired(outcome, environment):
                 return environment
             environment = self.packages(self.day)
+
+    def _found(self, outcome: RunOutcome) -> bool:
+        """Whether a module of the repository, which a run did not find, was put on the module path, or its folder under
+        the name that the repository imports it by."""
+        for module in missing_modules(outcome.output_end):
+            folder, name = folder_of_module(module, self.workspace.files), ""
+            if folder is None:
+                name = module.partition(".")[0]
+                folder = folder_called(name, self.texts())
+            place = f"{folder or 'the top folder'}{name and f' as {name}'}"
+            if folder is not None and place not in self.found and _PLAIN_PATH.fullmatch(folder):
+                self.found.append(place)
+                self.task = self.task.with_modules_of(folder, name)
+                self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+                return True
+        return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether the package of a module that was missing in a run was added."""
