@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import fmean
 
+from evaluation.ablation.baselines import Heuristic, Random, Uniform
 from evaluation.ablation.generator import SEEDS, Method
 from xkg.agents.ablation.rounds.overlapping import known_at
 from xkg.agents.ablation.selection.bandit import Bandit, BanditSettings
-from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
+from xkg.agents.ablation.selection.exhaustive import Exhaustive
 from xkg.agents.ablation.selection.history import Policy, Trial
 
 PLACES = 5

@@ -35,6 +35,7 @@ from xkg.agents.ablation.reproduction.plan import planned_task
 from xkg.agents.ablation.reproduction.planner import plan
 from xkg.agents.ablation.running import worktrees
 from xkg.agents.ablation.running.operations import Operations
+from xkg.agents.ablation.selection.bandit import BanditSettings
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.starter import Starter, read_starter
 from xkg.config import Settings
@@ -45,6 +46,8 @@ from xkg.sandbox.select import runner_for
 ARMS = ("full", "without planner", "without knowledge", "without bandit", "without worktrees")
 _BLOCK = re.compile(r"```\n(.*?)```", re.DOTALL)
 _LAST_NUMBER = r"([0-9.]+)\s*$:min"
+_IN_TURN = BanditSettings(beta=1e9, explore=1, base=1, exploit=1, knowledge=False)
+"""Visits every component equally often."""
 _TOP = 5
 _DRAWS = 1000
 _EQUAL = 1e-6
@@ -146,7 +149,7 @@ def _figures(
     began = time.monotonic()
     if task is not None:
         start = Start(
-            task=task.model_copy(update={"policy": "uniform" if arm == "without bandit" else "bandit"}),
+            task=task.model_copy(update={"bandit": _IN_TURN}) if arm == "without bandit" else task,
             starter=starter,
             folder=folder,
             runner=runner,

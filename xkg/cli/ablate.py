@@ -57,7 +57,7 @@ def ablate(
     budget: Annotated[int | None, typer.Option(min=1, help="At most so many candidates (25).")] = None,
     places: Annotated[int | None, typer.Option(min=1, help="Candidates of a round (5).")] = None,
     policy: Annotated[
-        Literal["bandit", "uniform", "heuristic", "random", "exhaustive"] | None,
+        Literal["bandit", "exhaustive"] | None,
         typer.Option(help="How candidates are selected (bandit)."),
     ] = None,
     only: Annotated[
@@ -142,7 +142,7 @@ def report(
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
     as_json: Json = False,
 ) -> None:
-    """Write the report of a finished run again: Markdown, HTML with plots, and a LaTeX table."""
+    """Write the report of a finished run again: Markdown, and HTML with plots."""
     from xkg.commands import ablate as command
 
     print_result(command.report(settings_of(context), run), as_json)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # heavy imports wait for the function that needs them
 
 RESULTS = "results.json"
 _WHEN_FULL = "free some space, or give a folder with --out, and run the same command again; what was done stays"
-REPORTS = ("report.md", "report.html", "table.tex")
+REPORTS = ("report.md", "report.html")
 
 
 class ComponentResult(Value):
@@ -160,8 +160,8 @@ def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
     """The commands that READMEs and scripts of the task's repository state, as `stated_commands` ranks them. Raises as
     `read_starter`."""
     from xkg.agents.ablation import parsing
-    from xkg.agents.ablation.space.from_task import metric_keys
     from xkg.agents.parsers import agent_parsers
+    from xkg.agents.workspace.evaluation import literal
     from xkg.agents.workspace.parsing import SourceReader
     from xkg.agents.workspace.starter import read_starter
 
@@ -172,7 +172,7 @@ def stated(settings: Settings, task: "Task") -> tuple[str, ...]:
         if path.endswith((".py", ".sh")) or path.rpartition("/")[2].casefold().startswith("readme")
     }
     with agent_parsers() as parsers:
-        asked = {"texts": texts, "paths": sorted(files), "keys": metric_keys(task)}
+        asked = {"texts": texts, "paths": sorted(files), "keys": [literal(task.metric)]}
         return SourceReader(parsers).ask(parsing.commands, **asked)
 
 
@@ -281,11 +281,10 @@ def read_campaign(folder: Path) -> "Campaign":
 
 def write_reports(folder: Path, campaign: "Campaign") -> None:
     from xkg.agents.ablation.report.html import html
-    from xkg.agents.ablation.report.latex import latex
     from xkg.agents.ablation.report.markdown import markdown
     from xkg.files import write_whole
 
-    for name, text in zip(REPORTS, (markdown(campaign), html(campaign), latex(campaign)), strict=True):
+    for name, text in zip(REPORTS, (markdown(campaign), html(campaign)), strict=True):
         write_whole(folder / name, text.encode("utf-8", "replace"))
 
 
@@ -309,7 +308,7 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
                 high=effect.high if effect else None,
                 interval=f"{rows.change(effect)} {rows.interval(effect)}".strip(),
                 seeds=effect.seeds if effect else 0,
-                critical=effect is not None and effect.critical,
+                critical=importance.critical,
                 evidence=rows.verdict(importance),
             )
         )
@@ -319,7 +318,7 @@ def result_of(folder: Path, campaign: "Campaign", stored: int) -> AblateResult:
         verdict=campaign.baseline.verdict,
         baseline=sum(values) / len(values),
         noise=campaign.baseline.noise,
-        candidates=len(campaign.outcomes),
+        candidates=sum(outcome.tried for outcome in campaign.outcomes),
         failures=dict(rows.failures(campaign)),
         components=tuple(parts),
         stored=stored,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ import pytest
 from tests.agents.workspace.recorded_commands import RecordedCommands
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.report.html import html
-from xkg.agents.ablation.report.latex import latex
 from xkg.agents.ablation.report.markdown import markdown
 from xkg.agents.ablation.running import bench
 from xkg.agents.ablation.task import Task, read_task
@@ -47,13 +47,14 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rate", type=float, default=0.1)
     parser.add_argument("--inert", type=float, default=7.0)
+    parser.add_argument("--bound", type=float, default=90.0)
     args = parser.parse_args()
     random.seed(args.seed)
     x = 8.0
     for _ in range(20):
         step = args.rate * (x - 1.0)
         noise = random.gauss(0, 0.0001)
-        x = x - step + noise
+        x = min(args.bound, x - step + noise)
     x = smooth(x)
     with open("out.json", "w") as file:
         json.dump({"test": {"error": evaluate(x)}}, file)
@@ -132,16 +133,20 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     assert len(campaign.baseline.values) == 3
     assert not campaign.baseline.exact
     by_name = {i.component.name: i for i in campaign.importances()}
-    rate, inert, smooth = by_name["rate"].best, by_name["inert"].best, by_name["smooth(x) in main"].best
-    for best in (rate, smooth):
-        assert best is not None
-        assert best.effect is not None
-        assert best.effect.critical
-        assert best.effect.seeds == 3
-    assert inert is not None
-    assert inert.effect is not None
-    assert not inert.effect.critical
-    assert inert.no_effect  # the same value with the same seed
+    for found in (by_name["rate"], by_name["smooth(x) in main"]):
+        assert found.critical
+        assert found.best is not None
+        assert found.best.effect is not None
+        assert found.best.effect.seeds == 3
+    rate = by_name["rate"].best
+    bound = [o for o in campaign.outcomes if o.candidate.component == by_name["bound"].component.id and o.no_effect]
+    assert bound  # the same value with each seed, of a bound that is compared and never met
+    assert {len(outcome.runs) for outcome in bound} == {3}
+    # It is printed and used for nothing: not in force, and no candidate of the budget.
+    unused = [o for o in campaign.outcomes if o.candidate.component == by_name["inert"].component.id]
+    assert {outcome.failure for outcome in unused} == {"not in force"}
+    assert by_name["inert"].best is None
+    assert sum(outcome.tried for outcome in campaign.outcomes) == 8
     assert not any("evaluate" in o.diff.partition("@@")[2].partition("\n")[2] and "-    return" in o.diff
                    for o in campaign.outcomes)  # fmt: skip
     assert {path: path.read_bytes() for path in git_repository.rglob("*") if path.is_file()} == before
@@ -155,7 +160,6 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     assert "## Importance by component" in text
     assert "| rate |" in text
     assert html(campaign).count("<svg") == 1
-    assert r"\toprule" in latex(campaign)
     assert rate is not None
     workspace = Workspace.open(tmp_path / "run" / "candidates" / rate.id)
     commit = branch(workspace, f"xkg/ablate-{rate.id}")
@@ -180,12 +184,49 @@ def test_an_evaluation_runs_without_the_changed_files(repository: Path, tmp_path
     assert "in a process that may run changed code" in markdown(shared)
 
 
-def test_a_run_that_repeats_exactly_says_so(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
-    task = task_of(repository, run="python train.py", budget=4, only=["inert"])
+def test_a_seed_of_the_code_is_varied_where_the_command_takes_none(
+    repository: Path, tmp_path: Path, start_of: StartOf
+) -> None:
+    task = task_of(repository, run="python train.py", budget=1, only=["bound"])
     campaign = run_campaign(start_of(task, tmp_path / "run"))
-    assert campaign.baseline.exact
-    assert all(outcome.no_effect for outcome in campaign.outcomes)
-    assert any("{seed}" in note and "--seed" in note for note in campaign.notes)
+    assert not campaign.baseline.exact
+    assert len(set(campaign.baseline.values)) == 3
+    assert any("0 → 1000, 2000" in note for note in campaign.notes)
+    [outcome] = campaign.outcomes
+    assert len({run.value for run in outcome.runs}) == 3
+    assert not list((tmp_path / "run" / "candidates").glob("for-a-run-*"))
+
+
+ALONE = "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nprint('error', x)\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "noise", "words"),
+    [
+        ("", "none: every run gives the same value, without a seed", "critical, runs repeat exactly"),
+        ("import os\nimport random\nrandom.seed(len(os.environ['HOME']))\n", "one seed: noise unknown", "one seed"),
+    ],
+)
+def test_a_run_that_repeats_says_why(
+    repository: Path, tmp_path: Path, start_of: StartOf, start: str, noise: str, words: str
+) -> None:
+    (repository / "train.py").write_text(start + ALONE)
+    task = task_of(repository, run="python train.py", metrics=["error ([0-9.e-]+):min"], budget=1, only=["RATE"])
+    campaign = run_campaign(start_of(task, tmp_path / "run"))
+    text = markdown(campaign)
+    assert f"noise: {noise}" in text
+    assert words in text
+    if start:
+        assert "critical" not in text.replace("critical is", "")
+
+
+def test_noise_is_said_before_the_budget_is_spent(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
+    (repository / "train.py").write_text(TRAIN.replace("0.0001", "5.0"))
+    said: list[str] = []
+    start = replace(start_of(task_of(repository, budget=1, only=["rate"]), tmp_path / "run"), notify=said.append)
+    run_campaign(start)
+    [warning] = [n for n, line in enumerate(said) if line.startswith("warning: the baseline varies by")]
+    assert warning < next(n for n, line in enumerate(said) if line.startswith("round 1"))
 
 
 @pytest.mark.parametrize(
@@ -275,9 +316,7 @@ def test_runs_take_gpus_in_turn(
     monkeypatch.setattr(gpus, "DEV", dev)
     monkeypatch.setattr(gpus, "DRIVER", tmp_path / "absent")
     here = "python -c \"import glob; (one,) = glob.glob('/dev/nvidia[0-9]'); print('gpu', open(one).read())\""
-    task = task_of(
-        repository, run=here, metrics=["gpu ([0-9.]+):min"], devices=["nvidia"], seeds=[0, 1, 2, 3], policy="random"
-    )
+    task = task_of(repository, run=here, metrics=["gpu ([0-9.]+):min"], devices=["nvidia"], seeds=[0, 1, 2, 3])
     start = real_start_of(task, tmp_path / "run")
     if start.runner.name != "bubblewrap":
         pytest.skip("other sandboxes leave nodes at their own paths")

@@ -4,7 +4,7 @@ import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
 from xkg.agents.ablation.checks import refusal
-from xkg.agents.ablation.mutation import MutationError, apply, changed_lines, unified_diff
+from xkg.agents.ablation.mutation import MutationError, apply, changed_lines, joined, unified_diff
 
 SOURCE = "import math\n\nRATE = 0.5\n\n\ndef loss(a, b):\n    return a + RATE * b\n"
 
@@ -77,3 +77,23 @@ def test_a_diff_is_one_that_git_takes() -> None:
 def test_equal_changes_have_equal_ids() -> None:
     one, other = candidate(replacing("0.5", "0.0")), candidate(replacing("0.5", "0.0"), places=((3, 3),))
     assert one.id == other.id != candidate(replacing("0.5", "1.0")).id
+
+
+SEEDED = "x = draw(seed=7)\ny = draw(seed=7)\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "after"),
+    [
+        ("draw(seed=7)", "0.0 * (draw(seed=7))", "x = 0.0 * (draw(seed=8))\ny = draw(seed=8)\n"),
+        ("draw(seed=7)", "0.0", "x = 0.0\ny = draw(seed=8)\n"),
+        ("x", "z", "z = draw(seed=8)\ny = draw(seed=8)\n"),
+    ],
+)
+def test_a_second_change_is_made_inside_the_first_where_its_code_is_left(old: str, new: str, after: str) -> None:
+    def at(start: int, old: str, new: str) -> Replacement:
+        return Replacement(path="a.py", start=start, end=start + len(old), old=old, new=new)
+
+    seeds = [at(SEEDED.index("7"), "7", "8"), at(SEEDED.rindex("7"), "7", "8")]
+    both = joined([at(SEEDED.index(old), old, new)], seeds, {"a.py": SEEDED})
+    assert apply(both, {"a.py": SEEDED}) == {"a.py": after}

@@ -49,13 +49,16 @@ def test_the_space_is_the_one_that_is_found_without_it(parser: SourceReader) -> 
         {"texts": TEXTS},
         settings=[SETTING],
         techniques=(),
-        given=["--seed"],
-        metric_keys=["error"],
+        command="python train.py --seed 1",
         metric=METRIC,
         executed=None,
     )
     expected, protected, shared = find_space(
-        [PythonSource("train.py", TRAIN)], [SETTING], TEXTS, (), given=["--seed"], metric_keys=["error"], metric=METRIC
+        [PythonSource("train.py", TRAIN)],
+        [SETTING],
+        TEXTS,
+        METRIC,
+        command="python train.py --seed 1",
     )
     assert found.space == expected
     assert found.protected == tuple(protected)
@@ -71,8 +74,7 @@ def test_a_file_that_ends_the_parser_is_left_out(parser: SourceReader) -> None:
         {"texts": {**TEXTS, **bombs}},
         settings=(),
         techniques=(),
-        given=(),
-        metric_keys=(),
+        command="",
         metric=METRIC,
         executed=None,
     )

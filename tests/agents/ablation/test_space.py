@@ -6,10 +6,9 @@ from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.space.exclusions import surely_measures
-from xkg.agents.ablation.space.from_task import metric_keys
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.space import find_space
-from xkg.agents.ablation.task import Task, parse_metric
+from xkg.agents.ablation.task import parse_metric
 from xkg.build.code.settings import Setting
 
 TRAIN = """\
@@ -80,8 +79,11 @@ main()
 """
 
 
+METRIC = parse_metric("out.json:test_mse:min")
+
+
 def space_of(text: str = TRAIN, **more: object) -> tuple[Space, list[Place]]:
-    return find_space([PythonSource("train.py", text)], [], {"train.py": text}, **more)[:2]  # type: ignore[arg-type]
+    return find_space([PythonSource("train.py", text)], [], {"train.py": text}, METRIC, **more)[:2]  # type: ignore[arg-type]
 
 
 def of(space: Space, name: str) -> list[Candidate]:
@@ -89,7 +91,7 @@ def of(space: Space, name: str) -> list[Candidate]:
 
 
 def test_every_candidate_applies_parses_and_stays_in_its_place() -> None:
-    space, protected = space_of(metric_keys=["out.json", "test_mse"])
+    space, protected = space_of()
     assert len(space.candidates) > 20
     for one in space.candidates:
         before = {"train.py": TRAIN}
@@ -100,9 +102,9 @@ def test_every_candidate_applies_parses_and_stays_in_its_place() -> None:
 def test_options_fields_and_constants_are_switches() -> None:
     space, _ = space_of()
     assert [one.value for one in of(space, "lr")] == ["0.0", "0.005", "0.02", "0.001", "0.1"]
-    assert [(one.kind, one.value) for one in of(space, "use_norm")] == [("toggle", "False")]
+    assert [(one.kind, one.value) for one in of(space, "Config(use_norm)")] == [("toggle", "False")]
     assert [(one.kind, one.value) for one in of(space, "kernel")] == [("replace", '"linear"')]
-    assert [one.value for one in of(space, "MOMENTUM")] == ["0.0", "0.45", "1.8"]
+    assert [one.value for one in of(space, "MOMENTUM")] == ["0.0", "0.45", "0.95"]
     [no_decay] = of(space, "no-decay")
     assert 'action="store_true", default=True' in apply(no_decay.replacements, {"train.py": TRAIN})["train.py"]
 
@@ -126,16 +128,15 @@ def test_calls_that_can_be_the_identity_and_functions_of_the_same_signature() ->
 
 
 def test_what_is_no_part_of_the_method_is_left_out_with_a_word() -> None:
-    space, _ = space_of(given=["--lr"])
+    space, _ = space_of()
     reasons = {left.name: left.reason for left in space.left_out}
     assert reasons["seed"] == "the random seed"
     assert reasons["epochs"] == "the length of training"
-    assert reasons["lr"] == "set by the command line"
     assert not of(space, "log-dir")
 
 
 def test_the_code_of_the_metric_has_no_candidate() -> None:
-    space, protected = space_of(metric_keys=["out.json", "test_mse"])
+    space, protected = space_of()
     start = TRAIN[: TRAIN.index("def evaluate")].count("\n") + 1
     assert any(place.start_line == start for place in protected)
     assert not any(start <= place.start_line <= start + 2 for one in space.candidates for place in one.places)
@@ -181,7 +182,7 @@ def test_entries_of_configuration_files() -> None:
             (2, "model.dropout", "0.1"), (3, "model.norm", "true"), (4, "model.depth", "4"), (6, "train.epochs", "9")
         )
     ]  # fmt: skip
-    space, *_ = find_space([], settings, {"c.yaml": text})
+    space, *_ = find_space([], settings, {"c.yaml": text}, METRIC)
     assert {c.name for c in space.components} == {"model.dropout", "model.norm", "model.depth"}
     [norm] = of(space, "model.norm")
     assert apply(norm.replacements, {"c.yaml": text})["c.yaml"] == text.replace("true", "false")
@@ -195,7 +196,7 @@ def test_sources_that_are_no_python_are_refused_and_never_crash(text: str) -> No
         source = PythonSource("a.py", text)
     except SyntaxError:
         return
-    find_space([source], [], {"a.py": text})
+    find_space([source], [], {"a.py": text}, METRIC)
 
 
 def test_offsets_count_characters_whatever_the_line_ends() -> None:
@@ -215,13 +216,19 @@ def test_plots_and_the_division_of_data_are_no_components() -> None:
 
 def test_entries_of_a_dictionary_are_switches() -> None:
     space, _ = space_of("settings = {'decay': 0.5, 'learning rate': 0.1, 'layers': [3, 1], 'seed': 4}\n")
-    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {"decay": ["0.0", "0.25", "1"]}
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {
+        "decay": ["0.0", "0.25", "0.75"]
+    }
 
 
-def test_a_default_and_the_call_that_sets_it_are_one_component() -> None:
+def test_a_default_that_every_call_sets_is_no_candidate_and_else_one_component_with_the_calls() -> None:
     text = "class Net:\n    def __init__(self, rate=0.5):\n        self.rate = rate\n\n\nnet = Net(rate=0.25)\n"
     space, _ = space_of(text)
-    assert [(c.name, len(c.places), len(space.of(c.id))) for c in space.components] == [("Net(rate)", 2, 6)]
+    [net] = space.components
+    assert (net.name, [place.start_line for place in net.places]) == ("Net(rate)", [6])  # the default is not in force
+    maybe, _ = space_of(text + "made = [Net(), Net]\n")
+    [net] = maybe.components
+    assert [place.start_line for place in net.places] == [2, 6]
 
 
 def test_words_of_identifiers() -> None:
@@ -256,9 +263,7 @@ print(f"discrepancy {discrepancy(step(3.0))}", evaluate_all(1.0), train_and_test
 
 def test_code_that_measures_is_left_out_and_what_it_calls_is_named() -> None:
     metric = parse_metric("discrepancy ([0-9.]+):min")
-    space, protected, shared = find_space(
-        [PythonSource("train.py", SHARED)], [], {"train.py": SHARED}, metric_keys=["discrepancy"], metric=metric
-    )
+    space, protected, shared = find_space([PythonSource("train.py", SHARED)], [], {"train.py": SHARED}, metric)
     assert {place.symbol for place in protected} >= {"discrepancy", "evaluate_all"}
     assert {place.symbol for place in shared} == {"width"}
     changed = {place.symbol for candidate in space.candidates for place in candidate.places}
@@ -322,14 +327,11 @@ print(f"Test:\\tLoss {loss} {fitted} {given}")
 
 def test_what_is_reported_alone_is_the_metrics_code() -> None:
     metric = parse_metric(r"Test:\tLoss ([0-9.]+):min")
-    task = Task(repo=".", run="python train.py", metrics=(str(metric),))
-    assert metric_keys(task) == ["Test"]
     space, protected, _ = find_space(
         [PythonSource("train.py", EPOCHS)],
         [],
         {"train.py": EPOCHS},
-        metric_keys=metric_keys(task),
-        metric=metric,
+        metric,
     )
     texts = {candidate.description for candidate in space.candidates}
     # `right` is printed by nothing here, and returned beside the loss all the same.
@@ -347,11 +349,6 @@ def test_tables_of_data_and_the_length_of_training_are_no_components() -> None:
     names = {component.name for component in space.components}
     assert "rate" in names
     assert names.isdisjoint({"good", "happy", "maxepoch"})
-
-
-def test_a_number_of_its_own_in_a_pattern_is_no_text_of_the_code() -> None:
-    task = Task(repo=".", run="python train.py", metrics=(r"Boosting round 10\. loss \| ([0-9.]+):min",))
-    assert metric_keys(task) == ["Boosting round"]
 
 
 OPTIONS = """\

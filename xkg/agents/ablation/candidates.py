@@ -10,6 +10,10 @@ Kind = Literal["toggle", "scale", "replace", "grid"]
 KINDS: tuple[Kind, ...] = ("toggle", "scale", "replace", "grid")
 
 
+COMMAND = ""
+"""The path that stands for the `run` command of the task."""
+
+
 class Place(Value):
     """Lines of a file of the working copy, 1-based and inclusive; `symbol` is what they lie in, '' where unknown."""
 
@@ -19,6 +23,8 @@ class Place(Value):
     symbol: str = ""
 
     def __str__(self) -> str:
+        if self.path == COMMAND:
+            return "the command"
         lines = str(self.start_line) if self.start_line == self.end_line else f"{self.start_line}-{self.end_line}"
         return f"{self.path}:{lines}" + (f" ({self.symbol})" if self.symbol else "")
 
@@ -31,8 +37,8 @@ class Place(Value):
 
 
 class Replacement(Value):
-    """One exact change of a file: the characters from `start` to `end` (offsets, end exclusive), which are `old`,
-    become `new`."""
+    """One exact change of a file, or of the command (`COMMAND`): the characters from `start` to `end` (offsets, end
+    exclusive), which are `old`, become `new`."""
 
     path: str
     start: int
@@ -43,7 +49,8 @@ class Replacement(Value):
 
 class Candidate(Value):
     """A specification of one ablation. `value` is what the mutation sets, as written; `replacements` carry it out, and
-    lie in `places`. `baseline_value` is what stands there. `by_model`: a language model wrote it."""
+    lie in `places`. `baseline_value` is what stands there. `by_model`: a language model wrote it. `probe` puts a value
+    in the same places that ends the run when it is used; none where there is no such value."""
 
     component: str
     kind: Kind
@@ -53,6 +60,7 @@ class Candidate(Value):
     description: str
     replacements: tuple[Replacement, ...]
     by_model: bool = False
+    probe: tuple[Replacement, ...] = ()
 
     @property
     def id(self) -> str:

@@ -13,6 +13,8 @@ from xkg.value import Value
 
 CRITICAL = 0.05
 """The relative change from which a component counts as critical, where it is also beyond the noise."""
+SIGNIFICANT = 0.05
+"""The probability, adjusted for all comparisons, up to which a difference is not put down to chance."""
 
 
 class Effect(Value):
@@ -39,10 +41,6 @@ class Effect(Value):
         if self.exact:
             return self.change != 0
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
-
-    @property
-    def critical(self) -> bool:
-        return self.beyond_noise and abs(self.change) >= CRITICAL
 
     @property
     def nothing_changed(self) -> bool:

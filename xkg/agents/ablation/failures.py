@@ -9,7 +9,7 @@ Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
     "missing package", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time", "memory", "disk",
     "output", "no metric",
-    "never ran", "not a number", "killed", "error",
+    "not in force", "not a number", "killed", "error",
 ]  # fmt: skip
 
 ADVICE: dict[Failure, str] = {

@@ -1,7 +1,7 @@
 """Changes source exactly: replacements are applied where their old text stands, and nowhere else."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from xkg.agents.ablation.candidates import Replacement
 from xkg.agents.workspace.patches import text_patch
@@ -33,6 +33,30 @@ def apply(replacements: Iterable[Replacement], files: Mapping[str, str]) -> dict
             last = r.start
         changed[path] = text
     return changed
+
+
+_CONTEXT = 20
+
+
+def joined(first: Sequence[Replacement], second: Iterable[Replacement], files: Mapping[str, str]) -> list[Replacement]:
+    """Both changes of the same files. A change of `second` inside one of `first` is made in its new text, if that still
+    has the same code once, and left out if not."""
+    own, rest = list(first), []
+    for inner in second:
+        at = next(
+            (i for i, r in enumerate(own) if r.path == inner.path and r.start < inner.end and inner.start < r.end), None
+        )
+        if at is None:
+            rest.append(inner)
+            continue
+        outer = own[at]
+        if not outer.start <= inner.start <= inner.end <= outer.end:
+            continue
+        before = files[inner.path][max(outer.start, inner.start - _CONTEXT) : inner.start]
+        if outer.new.count(before + inner.old) == 1:
+            new = outer.new.replace(before + inner.old, before + inner.new)
+            own[at] = outer.model_copy(update={"new": new})
+    return [*own, *rest]
 
 
 def unified_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:

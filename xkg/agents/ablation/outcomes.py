@@ -1,7 +1,7 @@
 """What runs gave: of the baseline, of each candidate, and of a whole campaign."""
 
 from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
-from xkg.agents.ablation.effects import Effect, holm
+from xkg.agents.ablation.effects import CRITICAL, SIGNIFICANT, Effect, holm
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.task import Task
 from xkg.value import Value
@@ -39,7 +39,9 @@ class RunOutcome(Value):
 
 
 class Baseline(Value):
-    """`noise` is the standard deviation over seeds relative to the mean; `exact`: all runs gave the same value."""
+    """`noise` is the standard deviation over seeds relative to the mean; `exact`: all runs gave the same value, and
+    other seeds, if the code has any, change nothing. `one_seed` says why the noise is not known; '' if it is.
+    `varied` are the seeds that the runs after the first had others of."""
 
     runs: tuple[RunOutcome, ...]
     verdict: str
@@ -47,6 +49,8 @@ class Baseline(Value):
     off: float | None
     noise: float | None
     exact: bool
+    one_seed: str = ""
+    varied: tuple[str, ...] = ()
 
     @property
     def values(self) -> tuple[float, ...]:
@@ -102,6 +106,9 @@ class ModelUse(Value):
     dollars: float | None
 
 
+_SAYS_SOMETHING: frozenset[Failure] = frozenset({"not a number", "time", "memory", "disk", "output"})
+
+
 class CandidateOutcome(Value):
     """`round` counts from 1, `commit` names the version with the mutation. Where `failure` is set there
     is no effect. `no_effect` says that the mutation changes nothing that is measured. `why` it was chosen; `mended` is
@@ -125,6 +132,12 @@ class CandidateOutcome(Value):
         return self.candidate.id
 
     @property
+    def tried(self) -> bool:
+        """Whether it says something of its component: it gave a value, or diverged, or did not end. A change that was
+        not in force, or that the code does not take, says nothing."""
+        return self.failure is None or self.failure in _SAYS_SOMETHING
+
+    @property
     def no_effect(self) -> bool:
         return self.effect is not None and self.effect.nothing_changed
 
@@ -142,6 +155,18 @@ class Importance(Value):
     tried: int
     failed: int
     adjusted: float | None = None
+
+    @property
+    def beyond_noise(self) -> bool:
+        """Whether the effect is one among all comparisons: runs repeat exactly, or the adjusted p value is small."""
+        effect = self.best.effect if self.best else None
+        if effect is None or not effect.beyond_noise:
+            return False
+        return effect.exact or (self.adjusted is not None and self.adjusted <= SIGNIFICANT)
+
+    @property
+    def critical(self) -> bool:
+        return self.beyond_noise and self.best is not None and strength(self.best.effect) >= CRITICAL
 
 
 class Campaign(Value):
@@ -179,7 +204,8 @@ class Campaign(Value):
             best = max(worked, key=lambda o: (strength(o.effect), o.candidate.kind == "toggle"), default=None)
             found.append(
                 Importance(
-                    component=component, best=best, tried=len(own), failed=sum(o.failure is not None for o in own),
+                    component=component, best=best, tried=sum(o.tried for o in own),
+                    failed=sum(o.failure is not None for o in own),
                     adjusted=adjusted.get(best.id) if best else None,
                 )
             )  # fmt: skip

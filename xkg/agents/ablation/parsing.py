@@ -10,6 +10,7 @@ from xkg.agents.ablation.changed_code import ChangedPlace, NewImport, changed_pl
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.ablation.space.seeds import Seeds, find_seeds
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.workspace.edits import EditError, FileEdit, applied
 from xkg.agents.workspace.metric import Metric
@@ -72,8 +73,7 @@ def space(
     texts: Texts,
     settings: Sequence[Setting],
     techniques: Sequence[Component],
-    given: Sequence[str],
-    metric_keys: Sequence[str],
+    command: str,
     metric: Metric,
     executed: Mapping[str, frozenset[int]] | None,
     without: Without,
@@ -83,9 +83,14 @@ def space(
     sources = list(_sources(mark, texts, without, unparsed))
     mark("")
     found, protected, shared = find_space(
-        sources, settings, texts, techniques, given=given, metric_keys=metric_keys, metric=metric, executed=executed
+        sources, settings, texts, metric, techniques, command=command, executed=executed
     )
     return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
+
+
+def seeds(mark: Mark, texts: Texts, settings: Sequence[Setting], command: str, without: Without) -> Seeds:
+    """As `find_seeds`, of the files that parse."""
+    return find_seeds(list(_sources(mark, texts, without, [])), settings, texts, command)
 
 
 def functions(mark: Mark, texts: Texts, without: Without) -> tuple[Function, ...]:
@@ -160,7 +165,7 @@ def _sources(mark: Mark, texts: Texts, without: Without, unparsed: list[str]) ->
             unparsed.append(path)
 
 
-TASKS = tasks(space, functions, commands, mutated, edited)
+TASKS = tasks(space, seeds, functions, commands, mutated, edited)
 
 
 def mutated_files(reader: SourceReader, candidate: Candidate, texts: Texts, protected: Sequence[Place]) -> MutatedFiles:

@@ -16,7 +16,7 @@ from xkg.sandbox.isolation.gpus import names
 from xkg.sandbox.isolation.host_proxy import named_hosts
 from xkg.value import Value
 
-PolicyName = Literal["bandit", "uniform", "heuristic", "random", "exhaustive"]
+PolicyName = Literal["bandit", "exhaustive"]
 _FILE = re.compile(r"([^:]+\.(json|jsonl|csv)):([^:]+):(max|min)", re.IGNORECASE)
 _LARGEST = 100_000
 SEED = "{seed}"

@@ -44,7 +44,7 @@ def measuring(
     if path in protect or is_test_file(path):
         yield path, tree
         return
-    printed, label = _literal(metric), _label(metric)
+    printed, label = literal(metric), _label(metric)
     word = printed.replace(" ", "_")
     for name, node in definitions(tree):
         named = f"{path}::{name}" in protect or is_measure(node.name)
@@ -94,7 +94,7 @@ def tree_or_none(text: str) -> ast.Module | None:
         return None
 
 
-def _literal(metric: Metric) -> str:
+def literal(metric: Metric) -> str:
     """The longest run of words in the metric's pattern, or the name of its value."""
     if metric.source != "output":
         return metric.key.rpartition(".")[2].lower()
@@ -122,7 +122,9 @@ def _simple_statements(tree: ast.AST) -> Iterator[ast.stmt]:
 
 
 def _strings(node: ast.AST) -> list[str]:
-    return [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    """The texts of a statement, names of keyword arguments included."""
+    found = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    return found + [n.arg for n in ast.walk(node) if isinstance(n, ast.keyword) and n.arg]
 
 
 def _assigned(path: str, text: str) -> Counter[str]:

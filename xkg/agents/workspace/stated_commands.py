@@ -40,7 +40,7 @@ def stated_commands(texts: Mapping[str, str], paths: Set[str], keys: Sequence[st
         lines = texts[path][:_LONGEST_FILE].splitlines()
         for block, is_text in [(lines, False)] if path.endswith(".sh") else _blocks(lines):
             for command, script in _commands(block, paths):
-                measures = any(key in texts.get(script, "") for key in keys)
+                measures = any(key in texts.get(script, "").lower() for key in keys)
                 absolute = any("/" in (word[:1], word.partition("=")[2][:1]) for word in command.split())
                 rank = (not measures, absolute, is_text)
                 ranked[command] = min(rank, ranked.get(command, rank))

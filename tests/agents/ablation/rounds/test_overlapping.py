@@ -92,3 +92,17 @@ def test_equal_jobs_choose_alike_whatever_ends_first(jobs: int) -> None:
     fast = chosen(slow=False)
     assert fast == chosen(slow=True)
     assert len(set(fast)) == 10
+
+
+def test_what_was_not_in_force_leaves_its_place_to_others() -> None:
+    def start(each: Picked, number: int) -> "Future[CandidateOutcome]":
+        done: Future[CandidateOutcome] = Future()
+        failure = "not in force" if each.candidate.component == "c5" else None
+        done.set_result(CandidateOutcome(candidate=each.candidate, round=number, commit=None, diff="", failure=failure))
+        return done
+
+    outcomes = [future.result() for future in start_rounds(TASK, Bandit(), Listed(space()), start, trial, 1)]
+    assert sum(outcome.tried for outcome in outcomes) == TASK.budget
+    assert len(outcomes) > TASK.budget
+    everything = TASK.model_copy(update={"budget": 100})
+    assert len(start_rounds(everything, Bandit(), Listed(space()), start, trial, 1)) == len(space().candidates)

@@ -36,7 +36,7 @@ def importance_plot(found: Sequence[Importance]) -> str:
     for n, (importance, effect) in enumerate(zip(shown, effects, strict=True)):
         y = _TOP + _ROW * n
         left, right = sorted((x(0.0), x(effect.change)))
-        colour = _STRONG if effect.critical else _WEAK
+        colour = _STRONG if importance.critical else _WEAK
         name = importance.component.name
         name = name if len(name) <= 44 else f"{name[:43]}…"
         parts.append(f'<text x="{_LEFT - 8}" y="{y + 16}" text-anchor="end" fill="{_INK}">{escape(name)}</text>')

@@ -25,7 +25,7 @@ def percent(change: float) -> str:
 def verdict(importance: Importance) -> str:
     """Strong and weak evidence apart, in a few words."""
     if importance.best is None:
-        return "not tried" if not importance.tried else "every candidate failed"
+        return "every candidate failed" if importance.failed else "not tried"
     moved = "it changes code that measures too" if importance.best.measures else ""
     return ", ".join(filter(None, (_evidence(importance, importance.best), moved)))
 
@@ -34,18 +34,16 @@ def _evidence(importance: Importance, best: CandidateOutcome) -> str:
     effect = best.effect
     assert effect is not None
     if effect.nothing_changed:
-        return "no effect: nothing that is measured changed"
-    once = "run once" if effect.once and not effect.exact else ""
-    if effect.critical and effect.exact:
-        return "critical, runs repeat exactly"
-    if effect.critical:
-        strong = importance.adjusted is not None and importance.adjusted <= 0.05
-        held = "holds among all comparisons" if strong else "not after adjusting for all comparisons"
-        return ", ".join(filter(None, ("critical", once, held)))
-    if effect.beyond_noise:
-        return ", ".join(filter(None, ("beyond the noise, below 5 %", once)))
+        return "no effect: it is in force, and nothing that is measured changed"
     if effect.low is None:
-        return ", ".join(filter(None, ("the noise is not known", once)))
+        return "one seed: noise unknown"
+    once = "run once" if effect.once and not effect.exact else ""
+    if importance.critical:
+        return "critical, runs repeat exactly" if effect.exact else "critical, holds among all comparisons"
+    if importance.beyond_noise:
+        return ", ".join(filter(None, ("beyond the noise, below 5 %", once)))
+    if effect.beyond_noise:
+        return ", ".join(filter(None, ("may be chance: not after adjusting for all comparisons", once)))
     return ", ".join(filter(None, ("within the noise", once)))
 
 
@@ -64,17 +62,20 @@ def failures(campaign: Campaign) -> Counter[str]:
 def summary(campaign: Campaign) -> Iterator[tuple[str, str]]:
     """Names and values of the facts on top."""
     baseline, outcomes = campaign.baseline, campaign.outcomes
-    noise = "not known" if baseline.noise is None else f"{baseline.noise:.2%} from seed to seed"
+    noise = f"{baseline.noise:.2%} from seed to seed" if baseline.noise is not None else "one seed: noise unknown"
+    if baseline.exact:
+        noise = f"none: every run gives the same value, {'whatever the seed' if baseline.varied else 'without a seed'}"
     runs = [run for outcome in outcomes for run in outcome.runs]
     yield "metric", campaign.task.metrics[0]
     yield "baseline", baseline.verdict
-    yield "noise", "none: every run gives the same value" if baseline.exact else noise
+    yield "noise", noise
     yield "seeds", ", ".join(map(str, campaign.task.seeds))
     yield "command", campaign.task.command(campaign.task.seeds[0])
     yield "repository", f"{campaign.repository}" + (f", commit {campaign.commit[:12]}" if campaign.commit else "")
     yield (
         "candidates",
-        f"{len(outcomes)} tried, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
+        f"{sum(o.tried for o in outcomes)} tried, {sum(not o.tried for o in outcomes)} not in force or refused by the "
+        f"code, {len(campaign.space.candidates)} by rules, {len(failures(campaign))} kinds of failure",
     )
     if measured := [run for run in runs if run.value is not None]:
         yield "measured", _measured(measured)
@@ -128,7 +129,3 @@ def comparisons(campaign: Campaign) -> str:
         "'holds among all comparisons' is after Holm's adjustment for all of them. A candidate that was run once has "
         "an interval from the baseline's spread."
     )
-
-
-def label(outcome: CandidateOutcome) -> str:
-    return f"{outcome.id} {outcome.candidate.description}"

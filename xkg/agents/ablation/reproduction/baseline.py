@@ -1,21 +1,30 @@
 """The baseline: the command as it is, once a seed; its spread is the noise that effects are judged against."""
 
+import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.effects import relative_noise
+from xkg.agents.ablation.candidates import LeftOut, Place
+from xkg.agents.ablation.effects import CRITICAL, relative_noise
 from xkg.agents.ablation.failures import ADVICE
 from xkg.agents.ablation.outcomes import Baseline, Repair, RunOutcome
+from xkg.agents.ablation.space.exclusions import LENGTH
 from xkg.agents.ablation.task import SEED, Task
 from xkg.errors import BaselineError
 
 
 def baseline_of(
-    task: Task, runs: Sequence[RunOutcome], missing: Mapping[str, str], causes: Sequence[str] = ()
+    task: Task,
+    runs: Sequence[RunOutcome],
+    missing: Mapping[str, str],
+    causes: Sequence[str] = (),
+    *,
+    unknown: str = "",
+    varied: Sequence[str] = (),
 ) -> Baseline:
     """What the runs say. `missing` packages could not be had, with the reasons; `causes` are what is known of why it
-    does not run. Raises `BaselineError` with the cause where a run failed."""
+    does not run, `unknown` why equal values may be those of one seed alone, `varied` the seeds that differ between the
+    runs. Raises `BaselineError` with the cause where a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -37,26 +46,56 @@ def baseline_of(
             if reproduced
             else f"runs, but is off by {off:+.1%}: {mean:.6g}, claimed {task.claimed:g}"
         )
-    exact = len(values) > 1 and len(set(values)) == 1
-    return Baseline(runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=noise, exact=exact)
+    one_seed = unknown if len(set(values)) == 1 else ""
+    if len(values) == 1:
+        one_seed = "it was run with one seed"
+    exact = len(set(values)) == 1 and not one_seed
+    return Baseline(
+        runs=tuple(runs), verdict=verdict, reproduced=reproduced, off=off, noise=None if one_seed else noise,
+        exact=exact, one_seed=one_seed, varied=tuple(varied),
+    )  # fmt: skip
 
 
-def notes_on(task: Task, baseline: Baseline, seed_options: Sequence[str]) -> list[str]:
-    """What a reader of the results must know of the baseline."""
+def takes_seed(task: Task) -> bool:
+    """Whether a command has a place for the seed."""
+    return SEED in "".join(filter(None, (task.setup, task.run, task.evaluate)))
+
+
+def notes_on(task: Task, baseline: Baseline) -> list[str]:
+    """What a reader of the results must know of the baseline's seeds."""
     notes = []
     if len(baseline.values) < 3:
         notes.append(
             f"the baseline was run with {len(baseline.values)} seed(s): three are needed to say how much it varies"
         )
-    if SEED not in "".join(filter(None, (task.setup, task.run, task.evaluate))):
-        hint = f" ({', '.join(seed_options)} would take one)" if seed_options else ""
-        notes.append(f"the command takes no {SEED}, so that runs are repeats of one setting{hint}")
-    if baseline.noise is not None and baseline.noise > 0.05:
-        notes.append(
-            f"the baseline varies by {baseline.noise:.1%} from seed to seed: effects of 5 % cannot be seen, give more "
-            "seeds or longer training"
-        )
+    if baseline.varied:
+        notes.append(f"runs differ in the seeds that the code has: {'; '.join(baseline.varied[:8])}")
+    elif not takes_seed(task):
+        notes.append(f"the command takes no {SEED}, and the code has no seed: runs are repeats of one setting")
+    if baseline.one_seed:
+        notes.append(f"one seed, noise unknown: {baseline.one_seed}; name the seed in --run as {SEED}")
     return notes
+
+
+_QUANTILES = 1.96 + 0.84
+"""Of the normal distribution: an effect is found in 80 of 100 cases at a level of 5 %."""
+
+
+def seeds_needed(noise: float) -> int:
+    """How many seeds of baseline and candidate show an effect of 5 % with this noise (relative, of one run)."""
+    return math.ceil(2 * (_QUANTILES * noise / CRITICAL) ** 2)
+
+
+def noise_note(task: Task, baseline: Baseline, left_out: Sequence[LeftOut]) -> str | None:
+    """What to do about a baseline that varies by more than the effects that are sought; None where it does not."""
+    if baseline.noise is None or seeds_needed(baseline.noise) <= len(task.seeds):
+        return None
+    longer = [f"{each.name} ({each.place})" for each in left_out if each.reason == LENGTH]
+    way = f"raise {', '.join(longer[:3])}" if longer else "take a longer or more stable setting"
+    return (
+        f"the baseline varies by {baseline.noise:.1%} from seed to seed, so that {len(task.seeds)} seeds show no "
+        f"effect of 5 %: about {seeds_needed(baseline.noise)} would (--seed), or {way}"
+    )
 
 
 def in_metric(repair: Repair, protected: Sequence[Place], texts: Mapping[str, str]) -> Repair:

@@ -16,7 +16,7 @@ _MOST_TRIED = 60
 
 def experiment(task: Task, baseline: Baseline, readme: str) -> str:
     """Command, metric and baseline."""
-    noise = "every run gives the same value" if baseline.exact else "its spread over seeds is not known"
+    noise = "every run gives the same value" if baseline.exact else "one seed: noise unknown"
     if baseline.noise is not None and not baseline.exact:
         noise = f"it varies by {baseline.noise:.2%} from seed to seed"
     better = "lower" if task.metric.direction == "min" else "higher"
@@ -71,10 +71,7 @@ def evidence(number: int, found: Importance, mean: float) -> str:
 def holds(found: Importance) -> bool:
     """Whether the evidence is strong: critical, repeated exactly or beyond all comparisons, and of no code that
     measures as well."""
-    effect = found.best.effect if found.best else None
-    if effect is None or not effect.critical or (found.best and found.best.measures):
-        return False
-    return effect.exact or (found.adjusted is not None and found.adjusted <= 0.05)
+    return found.critical and found.best is not None and not found.best.measures
 
 
 def candidate_line(number: int, candidate: Candidate) -> str:

@@ -1,24 +1,10 @@
-"""Fills one round, by the policy that a task names."""
+"""Fills one round by a policy."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 from xkg.agents.ablation.outcomes import CandidateOutcome
 from xkg.agents.ablation.rounds.candidates_for_arms import Picked, Proposals
-from xkg.agents.ablation.selection.bandit import Bandit
-from xkg.agents.ablation.selection.baselines import Exhaustive, Heuristic, Random, Uniform
 from xkg.agents.ablation.selection.history import Policy, Trial
-from xkg.agents.ablation.task import PolicyName, Task
-
-
-def make_policy(name: PolicyName, task: Task) -> Policy:
-    policies: Mapping[PolicyName, Callable[[], Policy]] = {
-        "bandit": lambda: Bandit(task.bandit),
-        "uniform": Uniform,
-        "heuristic": Heuristic,
-        "random": Random,
-        "exhaustive": Exhaustive,
-    }
-    return policies[name]()
 
 
 def fill(

@@ -26,20 +26,30 @@ def start_rounds(
     jobs: int,
 ) -> "list[Future[CandidateOutcome]]":
     """The outcomes of all candidates, in the order in which they were chosen. A candidate that is not waited for counts
-    as a visit of its arm and has no reward yet, as one of the same round has none."""
-    rounds = -(-task.budget // task.places)
+    as a visit of its arm and has no reward yet, as one of the same round has none. One that turns out to say nothing of
+    its component (`tried`) leaves its place in the budget to another; twice the budget is the most that is chosen."""
     picked: list[Picked] = []
     futures: list[Future[CandidateOutcome]] = []
-    for i in range(rounds):
+    number = 0
+    while True:
         known = known_at(len(picked), jobs, task.places)
         outcomes = [future.result() for future in futures[:known]]
-        if i:
-            proposals.learn(i, outcomes)
+        room = task.budget - len(picked) + sum(not outcome.tried for outcome in outcomes)
+        if room <= 0 and known < len(picked):
+            known = len(picked)
+            outcomes = [future.result() for future in futures]
+            room = task.budget - sum(outcome.tried for outcome in outcomes)
+        places = min(task.places, room, 2 * task.budget - len(picked))
+        if places <= 0:
+            return futures
+        if number:
+            proposals.learn(number, outcomes)
         trials = [trial(each.pull, outcome) for each, outcome in zip(picked, outcomes, strict=False)]
         trials += [Trial(pull=each.pull, finished=False) for each in picked[known:]]
-        new = fill(policy, proposals, trials, outcomes, min(task.places, task.budget - len(picked)), i / rounds)
+        progress = min(1.0, (task.budget - room) / task.budget)
+        new = fill(policy, proposals, trials, outcomes, places, progress)
         if not new:
-            break
+            return futures
+        number += 1
         picked += new
-        futures += [start(each, i + 1) for each in new]
-    return futures
+        futures += [start(each, number) for each in new]

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.agents.ablation.candidates import Candidate, Place
+from xkg.agents.ablation.candidates import COMMAND, Candidate, Place
 from xkg.agents.ablation.changed_code import ChangedPlace
 from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.parsing import mutated_files
 from xkg.agents.ablation.running.bench import Bench
 from xkg.agents.ablation.running.worktrees import Shared, mutated
@@ -16,7 +17,8 @@ from xkg.value import Value
 
 
 class Mutated(Value):
-    """A candidate as a version of its own workspace, named by `commit`, or why it is none. `places` are what it
+    """A candidate as a version of its own workspace, named by `commit` (None for a change of the command), or why it is
+    none. `places` are what it
     changes, `measures` names code among them that measures as well as it does something else."""
 
     commit: str | None = None
@@ -46,7 +48,12 @@ class Mutations:
     def made(self, candidate: Candidate, trees: Shared) -> tuple[Mutated, Workspace | None]:
         """The candidate in a workspace of its own; None where it is refused before: what changes code that only
         measures. Refused is also what imports something that is not there."""
-        made = mutated_files(self.parser, candidate, self.texts, self.protected)
+        if all(change.path == COMMAND for change in candidate.replacements):
+            before = {COMMAND: self.bench.task.run}
+            after = apply(candidate.replacements, before)[COMMAND]
+            return Mutated(diff=f"-{before[COMMAND]}\n+{after}\n"), None
+        protected = self.protected if candidate.by_model else ()  # what rules change was held to them before
+        made = mutated_files(self.parser, candidate, self.texts, protected)
         if made.failure is not None:
             return Mutated(diff=made.diff, failure=made.failure, problem=made.problem), None
         parts = self._evaluation_parts(candidate, made.after)
@@ -70,7 +77,8 @@ class Mutations:
     def _evaluation_parts(self, candidate: Candidate, after: Mapping[str, str]) -> tuple[str, ...]:
         # What rules change stays within the changed files; a model may assign over names of others.
         before = self.texts if candidate.by_model else {path: self.texts[path] for path in after}
-        return self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
+        changed = self.parser.evaluation_changes(before, {**before, **after}, self.bench.task.metric)
+        return changed if candidate.by_model else tuple(part for part in changed if not part.endswith(")"))
 
     def _called_by_the_metric(self, candidate: Candidate) -> list[str]:
         return [

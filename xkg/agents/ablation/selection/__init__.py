@@ -1,4 +1,4 @@
-"""Which candidates to run next: the bandit of AblateCell, and the policies that it is compared with.
+"""Which candidates to run next: the bandit of AblateCell, or all of them.
 
 May import: nothing of this package but candidates.
 """

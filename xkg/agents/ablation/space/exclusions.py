@@ -4,23 +4,26 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, words_of
 from xkg.agents.ablation.space.reported import only_reported, reported_names, returned_to
-from xkg.agents.workspace.evaluation import is_measure, measuring
+from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
 _DATA = "data and their evaluation"
+LENGTH = "the length of training"
+TASK = "the task that the method is tried on"
 _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
     " progressbar terminaltables rich shutil subprocess".split()
 )
 _REASONS: Mapping[str, str] = {
-    **dict.fromkeys("seed seeds random_state rng".split(), "the random seed"),
+    **dict.fromkeys("seed seeds rng".split(), "the random seed"),
     **dict.fromkeys(
-        "epochs epoch steps iterations iters niter maxiter nsteps rounds maxepoch maxepochs nepoch nepochs"
-        " numepochs".split(),
-        "the length of training",
+        "epochs epoch steps iterations iteration iter iters niter maxiter nsteps rounds round maxepoch maxepochs nepoch"
+        " nepochs numepochs episodes episode experiments experiment generations repeats repetitions runs".split(),
+        LENGTH,
     ),
+    **dict.fromkeys("env environment states actions arms rows cols grid maze board world".split(), TASK),
     **dict.fromkeys(
         "path paths dir directory folder file filename out output outdir save load log logs logging logger plot plots"
         " fig figure figsize dpi checkpoint ckpt resume verbose verbosity print debug name title label color indent"
@@ -48,15 +51,41 @@ _METRIC = frozenset(
     " precision recall r2 loss_fn".split()
 )
 _TRAINS = frozenset("train training fit learn optimize optimise step update run main loop epoch".split())
+_LEARNS = frozenset("act choose learn train fit optimize optimise".split())
 _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample generate transform infer".split())
 
 
 def reason(name: str) -> str | None:
     """Why a value of this name is no part of a method, in a few words; None where it may be one."""
-    for word in words_of(name):
-        if word in _REASONS:
-            return _REASONS[word]
-    return None
+    if is_seed(name):
+        return "the random seed"
+    return next((_REASONS[word] for word in words_of(name) if word in _REASONS), None)
+
+
+def is_seed(name: str) -> bool:
+    """Whether a name says that its value is a seed."""
+    words = words_of(name)
+    return bool({"seed", "seeds"}.intersection(words)) or words[-2:] == ["random", "state"]
+
+
+def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
+    """The classes that are the task of an agent, by name and by place: they can be reset and stepped, and do not
+    learn."""
+    names, places = set(), []
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                methods = {f.name for f in node.body if isinstance(f, Function)}
+                named = any({"env", "environment"}.intersection(words_of(n)) for n in (node.name, *_bases(node)))
+                steps = {"step", "reset"} <= methods and not any(_LEARNS & set(words_of(m)) for m in methods)
+                if named or steps:
+                    names.add(node.name)
+                    places.append(source.place(node))
+    return names, places
+
+
+def _bases(node: ast.ClassDef) -> Iterator[str]:
+    return map(last_name, node.bases)
 
 
 def splits_data(function: str) -> bool:
@@ -70,8 +99,8 @@ def beside_the_method(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {a.asname or a.name.partition(".")[0] for a in node.names if _is_beside(a.name)}
-        elif isinstance(node, ast.ImportFrom) and node.module and _is_beside(node.module):
-            names |= {a.asname or a.name for a in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {a.asname or a.name for a in node.names if _is_beside(f"{node.module}.{a.name}")}
     return names
 
 
@@ -91,41 +120,35 @@ def is_layout(function: str) -> bool:
     return function in _LAYOUT
 
 
-def named_for_measuring(sources: Sequence[PythonSource], metric: Metric) -> list[Place]:
-    """Functions that measure by their name and do not train by it, and test files: what the fingerprint of an
-    evaluation is sure of."""
-    return [
-        source.place(node)
-        if isinstance(node, ast.stmt)
-        else Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1)
-        for source in sources
-        for name, node in measuring(source.path, source.tree, metric)
-        if surely_measures(name)
-    ]
-
-
 def surely_measures(part: str) -> bool:
     """Whether a part of the evaluation, by its name in the fingerprint, is no part of the method as well."""
     name = part.partition("::")[2]
     return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
 
 
-def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[list[Place], list[Place]]:
-    """The lines that compute or write the metric: statements that hold a key of the metric (its name in the result
-    file, the file's name) as text, those of the same function that compute what these read, and functions that they
-    call, and these in turn, whose name says that they measure, or has a word of a key, and what is reported alone. Then
-    the other functions that these lines call by a plain name: the method may call them too, and then they are part of
-    both."""
-    wanted = {key for key in keys if len(key) > 1}
-    vocabulary = _METRIC.union(*(words_of(key) for key in keys if "." not in key))
+def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[Place], list[Place], list[Place]]:
+    """The lines that compute or write the metric: first the statements of the evaluation's fingerprint, and those of
+    the same function that compute what these read; then its functions and files that train nothing, functions that all
+    of these call, and these in turn, whose name says that they measure, or has a word of the metric, and what is
+    reported alone. Last the other functions that these lines call by a plain name: the method may call them too, and
+    then they are part of both."""
+    vocabulary = _METRIC.union(words_of(literal(metric)))
+    written: list[Place] = []
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
     reported: set[str] = set()
     for source in sources:
+        parts = list(measuring(source.path, source.tree, metric))
+        for name, node in parts:
+            if isinstance(node, ast.Module):
+                places.append(Place(path=source.path, start_line=1, end_line=source.text.count("\n") + 1))
+            elif surely_measures(name):
+                places.append(source.place(node))
+        labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function)}
         for body in _bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
-            protected = [s for s in simple if _mentions(s, wanted)]
+            protected = [s for s in simple if id(s) in labelled]
             reads = set().union(*(names_in(s) for s in protected)) if protected else set()
             for statement in reversed(simple):
                 measures = any(_measures(name, vocabulary) for name in _called(statement))
@@ -134,7 +157,7 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[l
             printed = set().union(*(reported_names(s) for s in protected)) if protected else set()
             reported |= returned_to([s for s in simple if s not in protected], printed)
             for statement in protected:
-                places.append(source.place(statement))
+                written.append(source.place(statement))
                 plain.update(_called_plainly(statement))
                 called.update(name for name in _called(statement) if _measures(name, vocabulary))
     functions = [(name.rpartition(".")[2], source, f) for source in sources for name, f in source.functions]
@@ -154,7 +177,7 @@ def metric_code(sources: Sequence[PythonSource], keys: Sequence[str]) -> tuple[l
         for name, source, function in functions
         if name in plain - known and _PREDICTS.isdisjoint(words_of(name))
     ]
-    return places, shared
+    return written, places, shared
 
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
@@ -175,12 +198,9 @@ def _inside(node: ast.AST) -> Iterator[ast.stmt]:
             yield from _inside(child)
 
 
-def _mentions(statement: ast.stmt, keys: set[str]) -> bool:
-    return any(
-        (isinstance(node, ast.Constant) and isinstance(node.value, str) and any(key in node.value for key in keys))
-        or (isinstance(node, ast.keyword) and node.arg in keys)
-        for node in ast.walk(statement)
-    )  # fmt: skip
+def measures(function: str) -> bool:
+    """Whether a function's name says that it measures."""
+    return _measures(function, _METRIC)
 
 
 def _measures(function: str, vocabulary: Set[str]) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from xkg.agents.ablation.candidates import Kind, Place, Replacement
 from xkg.agents.ablation.space.exclusions import is_layout
+from xkg.agents.ablation.space.probes import VALUE
 from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
 from xkg.value import Value
 
@@ -14,11 +15,12 @@ _LONGEST = 60  # characters of code in a name
 
 
 class Change(Value):
-    """One way to change a site."""
+    """One way to change a site, or a switch; `probe` is as of a candidate."""
 
     kind: Kind
     value: str
     replacements: tuple[Replacement, ...]
+    probe: tuple[Replacement, ...] = ()
 
 
 class Site(Value):
@@ -72,7 +74,7 @@ def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool) ->
             what="the block behind",
             text=source.code(statement.test),
             place=source.place(statement.test),
-            changes=(Change(kind="toggle", value="False", replacements=(source.replaced(statement.test, "False"),)),),
+            changes=_of_one(source, statement.test, ("toggle", "False", "False")),
             names=tuple(sorted(names_in(statement.test))),
         )
 
@@ -87,12 +89,9 @@ def _terms(source: PythonSource, statement: ast.stmt, value: ast.expr, objective
             if isinstance(term, ast.Constant) or (isinstance(term, ast.Name) and len(chain) == 2 and not objective):
                 continue
             code = source.code(term)
-            changes = [
-                Change(kind=kind, value=factor, replacements=(source.replaced(term, f"{factor} * ({code})"),))
-                for kind, factor in _FACTORS
-            ]
+            changes = _of_one(source, term, *((kind, factor, f"{factor} * ({code})") for kind, factor in _FACTORS))
             yield Site(
-                what="the term", text=_short(code), place=_lines(source, term, statement), changes=tuple(changes),
+                what="the term", text=_short(code), place=_lines(source, term, statement), changes=changes,
                 names=tuple(sorted(names_in(term))), objective=objective,
             )  # fmt: skip
 
@@ -155,7 +154,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
         what="the call",
         text=_short(source.code(call)),
         place=source.place(call),
-        changes=(Change(kind="toggle", value="identity", replacements=(source.replaced(call, target),)),),
+        changes=_of_one(source, call, ("toggle", "identity", target)),
         names=tuple(sorted(names_in(call.func))),
     )
 
@@ -186,18 +185,25 @@ def _update(source: PythonSource, statement: ast.AugAssign, objective: bool) -> 
     target = source.code(statement.target)
     named = objective or bool(_OBJECTIVE.intersection(words_of(target)))
     if isinstance(statement.op, ast.Add | ast.Sub):
-        changes = tuple(
-            Change(kind=kind, value=factor, replacements=(source.replaced(statement.value, f"{factor} * ({code})"),))
-            for kind, factor in _FACTORS
-        )
+        factors = ((kind, factor, f"{factor} * ({code})") for kind, factor in _FACTORS)
+        changes = _of_one(source, statement.value, *factors)
     elif isinstance(statement.op, ast.Mult | ast.Div):
-        changes = (Change(kind="toggle", value="1.0", replacements=(source.replaced(statement.value, "1.0"),)),)
+        changes = _of_one(source, statement.value, ("toggle", "1.0", "1.0"))
     else:
         return
     yield Site(
         what="the update", text=_short(f"{target} … {code}"), place=source.place(statement), changes=changes,
         names=tuple(sorted(names_in(statement.value))), objective=named,
     )  # fmt: skip
+
+
+def _of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
+    """Changes of one expression: kind, value in words, and what is written in its place."""
+    probe = (source.replaced(node, VALUE),)
+    return tuple(
+        Change(kind=kind, value=value, replacements=(source.replaced(node, new),), probe=probe)
+        for kind, value, new in values
+    )
 
 
 def _lines(source: PythonSource, term: ast.expr, statement: ast.stmt) -> Place:
@@ -228,10 +234,8 @@ def alternatives(sources: Sequence[PythonSource]) -> Iterator[Site]:
                     what="the function",
                     text=called.id,
                     place=source.place(called),
-                    changes=tuple(
-                        Change(kind="replace", value=other, replacements=(source.replaced(called, other),))
-                        for other in others[called.id][:3]
-                        if other != name
+                    changes=_of_one(
+                        source, called, *(("replace", other, other) for other in others[called.id][:3] if other != name)
                     ),
                     names=(called.id,),
                 )

@@ -2,18 +2,20 @@
 code; what belongs to neither stands for itself."""
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 
-from xkg.agents.ablation.candidates import KINDS, Candidate, Component, Kind, LeftOut, Place, Space
+from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
+from xkg.agents.ablation.space.calls import Calls
 from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
-    class_parameters,
     file_switches,
+    given_by,
     options_read,
+    parameters_of,
     python_switches,
 )  # fmt: skip
 from xkg.agents.workspace.metric import Metric
@@ -24,55 +26,56 @@ _MOST_OF_ONE = 12
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
 _GUARD_WEIGHT = 0.1
-_OBJECTIVE_WEIGHT, _SITE_WEIGHT = 0.6, 0.4
+_ALTERNATIVE_WEIGHT, _OBJECTIVE_WEIGHT, _SITE_WEIGHT = 0.7, 0.6, 0.4
 
 
 def find_space(
     sources: Sequence[PythonSource],
     settings: Sequence[Setting],
     texts: Mapping[str, str],
+    metric: Metric,
     techniques: Sequence[Component] = (),
     *,
-    given: Iterable[str] = (),
-    metric_keys: Sequence[str] = (),
-    metric: Metric | None = None,
+    command: str = "",
     executed: Mapping[str, frozenset[int]] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
     """The space, the lines that compute the metric, which nothing may change, and the functions that these call.
 
     `settings` are entries of configuration files, whose text is in `texts`; `techniques` components with places in
-    these files; `given` names of options that the command line sets; `executed` the lines that the baseline runs, by
+    these files; `command` is the task's, which may set options; `executed` the lines that the baseline runs, by
     file, where that is known: what was not run cannot matter."""
-    protected, shared = exclusions.metric_code(sources, metric_keys)
-    if metric is not None:
-        protected += exclusions.named_for_measuring(sources, metric)
-    parameters = class_parameters(sources)
-    builder = _Builder(techniques, set(given), protected, executed, options_read(sources))
+    written, protected, shared = exclusions.metric_code(sources, metric)
+    parameters = parameters_of(sources)
+    builder = _Builder(techniques, written, protected, executed, options_read(sources), sources, parameters)
     for source in sources:
         for switch in python_switches(source, parameters):
-            builder.add_switch(switch)
+            builder.add_switch(given_by(switch, command))
     for switch in file_switches(settings, texts):
-        builder.add_switch(switch)
+        builder.add_switch(given_by(switch, command))
     for source in sources:
         for site in sites(source):
             builder.add_site(site)
     for site in alternatives(sources):
         builder.add_site(site)
-    return builder.space(), protected, shared
+    return builder.space(), [*written, *protected], shared
 
 
 class _Builder:
     def __init__(
         self,
         techniques: Sequence[Component],
-        given: set[str],
+        written: Sequence[Place],
         protected: Sequence[Place],
         executed: Mapping[str, frozenset[int]] | None,
         read: Set[str] | None,
+        sources: Sequence[PythonSource],
+        parameters: Mapping[str, Sequence[str]],
     ) -> None:
         self._techniques = list(techniques)
-        self._given = {name.lstrip("-").replace("-", "_") for name in given}
-        self._protected = protected
+        self._calls = Calls(sources, executed, parameters)
+        self._tasks, self._task_places = exclusions.environments(sources)
+        self._written, self._protected = written, protected
+        self._own_functions = {name for name in parameters if not exclusions.measures(name)}
         self._executed = executed
         self._read = read
         self._components: dict[str, Component] = {}
@@ -82,15 +85,21 @@ class _Builder:
 
     def add_switch(self, switch: Switch) -> None:
         short = switch.name.rpartition(".")[2].replace("-", "_")
-        why = self._excluded(switch.name, switch.place)
-        if not why and exclusions.is_work(switch.function):
+        # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
+        configures = switch.origin == "argument" and switch.function in self._own_functions
+        why = self._excluded(switch.name, switch.place, self._protected if configures else self._measuring)
+        if not why and any(map(exclusions.is_work, (switch.function, switch.place.symbol))):
             why = "input or output"
         if not why and exclusions.splits_data(switch.function):
             why = "data and their evaluation"
         if not why and switch.scope is not None:
             why = self._unexecuted(switch.scope)
-        if not why and switch.origin == "option" and short in self._given:
-            why = "set by the command line"
+        if not why and switch.given:
+            why = "set by the command"
+        if not why and switch.function in self._tasks:
+            why = exclusions.TASK
+        if not why and switch.origin in ("default", "field") and self._calls.override(switch.function, switch.name):
+            why = "every call that ran sets it"
         if not why and switch.origin == "option" and self._read is not None and short not in self._read:
             why = "no code reads it"
         values = list(_values(switch))
@@ -107,10 +116,10 @@ class _Builder:
         component = technique or self._own(
             named, switch.place, weight, "a guard of numbers" if guard else switch.origin
         )
-        if switch.origin in ("option", "field", "setting", "constant"):
+        if switch.origin in ("option", "field", "setting", "attribute", "constant"):
             self._switches.setdefault(short if switch.origin == "constant" else f".{short}", component.id)
         for kind, new, value in values:
-            change = Change(kind=kind, value=value, replacements=(switch.set_to(new),))
+            change = Change(kind=kind, value=value, replacements=(switch.set_to(new),), probe=switch.probes())
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
     def add_site(self, site: Site) -> None:
@@ -121,12 +130,14 @@ class _Builder:
         name = f"{site.text} in {function}" if function else site.text
         if technique is None and joined is None and not alone:
             return
-        why = self._excluded("", site.place) or (exclusions.is_work(function) and "input or output")
+        why = self._excluded("", site.place, self._measuring) or (exclusions.is_work(function) and "input or output")
         if why:
             self._leave_out(name, site.place, str(why))
             return
         component = technique or (self._components[joined] if joined else None)
         weight = _OBJECTIVE_WEIGHT if site.objective else _SITE_WEIGHT
+        if site.what == "the function":  # another part of the method says more than another number
+            weight = _ALTERNATIVE_WEIGHT
         component = component or self._own(
             name, site.place, weight, "a term of the objective" if site.objective else ""
         )
@@ -157,9 +168,15 @@ class _Builder:
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
 
-    def _excluded(self, name: str, place: Place) -> str | None:
-        if any(protected.meets(place) for protected in self._protected):
+    @property
+    def _measuring(self) -> Sequence[Place]:
+        return [*self._written, *self._protected]
+
+    def _excluded(self, name: str, place: Place, measuring: Sequence[Place]) -> str | None:
+        if any(measures.meets(place) for measures in measuring):
             return "it computes the metric"
+        if any(task.holds(place) for task in self._task_places):
+            return exclusions.TASK
         return self._unexecuted(place) or (exclusions.reason(name.rpartition(".")[2]) if name else None)
 
     def _unexecuted(self, place: Place) -> str | None:
@@ -198,7 +215,7 @@ class _Builder:
     def _add(self, component: Component, change: Change, place: Place, before: str, description: str) -> None:
         candidate = Candidate(
             component=component.id, kind=change.kind, value=change.value, baseline_value=before, places=(place,),
-            description=description, replacements=change.replacements,
+            description=description, replacements=change.replacements, probe=change.probe,
         )  # fmt: skip
         own = self._candidates.setdefault(component.id, [])
         if all(candidate.id != other.id for other in own):
@@ -218,6 +235,7 @@ def _with_all(candidates: Sequence[Candidate]) -> list[Candidate]:
         update={
             "places": tuple(place for c in off for place in c.places),
             "replacements": tuple(replacements),
+            "probe": tuple(r for c in off for r in c.probe),
             "description": f"{off[0].description}, in all {len(off)} places",
         }
     )
@@ -231,9 +249,11 @@ def _in_words(change: Change) -> str:
 
 
 def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
-    """(kind, text to write, value in words) for each way to set a switch."""
+    """(kind, text to write, value in words) for each way to set a switch. A number stays where it is legal: one below
+    1 stays below 1, since it may be a share; a whole number neither becomes 0 nor 1, which few counts may be."""
     value = switch.value
-    others = [choice for choice in switch.choices if ast.literal_eval(choice) != value]
+    written = str if switch.at.path == COMMAND else ast.literal_eval
+    others = [choice for choice in switch.choices if written(choice) != value]
     if isinstance(value, bool):
         negative = bool(words_of(switch.name)) and words_of(switch.name)[0] in _NEGATIVE
         if value is not negative:
@@ -243,15 +263,14 @@ def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
         yield from (("replace", choice, choice) for choice in others)
     elif value and switch.choices:
         yield from (("grid", choice, choice) for choice in others)
-    elif isinstance(value, int) and value > 1:
-        yield "scale", str(max(1, value // 2)), f"{max(1, value // 2)}"
-        yield "scale", str(value * 2), f"{value * 2}"
-    elif isinstance(value, int) and value == 1:
-        yield "toggle", "0", "0"
+    elif isinstance(value, int) and value > 0:
+        for count in dict.fromkeys((max(2, value // 2), value * 2)):
+            if count != value:
+                yield "scale", str(count), str(count)
     elif isinstance(value, float) and value:
-        yield "scale", "0.0", "0.0"
-        for factor in (0.5, 2.0):
-            yield "scale", f"{value * factor:.12g}", f"{value * factor:.12g}"
+        above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
+        for number in (0.0, value / 2, above):
+            yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"
         if 0 < value < 0.1:
             for factor in (0.1, 10.0):
                 yield "grid", f"{value * factor:.12g}", f"{value * factor:.12g}"

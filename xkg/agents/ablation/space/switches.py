@@ -1,20 +1,22 @@
-"""Values that configure a method: options of argparse, fields of dataclasses, constants, entries of dictionaries,
-keyword arguments, and the entries of configuration files."""
+"""Values that configure a method: options of argparse, fields of dataclasses, constants, attributes, entries of
+dictionaries, arguments, and the entries of configuration files."""
 
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal
 
-from xkg.agents.ablation.candidates import Place, Replacement
+from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
+from xkg.agents.ablation.space.constants import assigned, enumerations
 from xkg.agents.ablation.space.exclusions import beside_the_method, splits_data
-from xkg.agents.ablation.space.python_source import PythonSource, last_name
+from xkg.agents.ablation.space.probes import TEXT, VALUE
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
-Origin = Literal["option", "field", "setting", "constant", "default", "argument"]
+Origin = Literal["option", "field", "setting", "attribute", "constant", "default", "argument"]
 PRIOR: Mapping[Origin, float] = {
-    "option": 0.5, "field": 0.5, "setting": 0.5, "constant": 0.4, "default": 0.3, "argument": 0.3,
+    "option": 0.5, "field": 0.5, "setting": 0.5, "attribute": 0.5, "constant": 0.4, "default": 0.3, "argument": 0.4,
 }  # fmt: skip
 """How much a switch is expected to matter before anything is run: what its author made configurable matters more."""
 
@@ -24,7 +26,8 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 
 class Switch(Value):
     """A value with a name: `text` is how it is written, at `at`, and `choices` are the values that it may have. `scope`
-    is the body of the function whose default it is."""
+    is the body of the function whose default it is. `given`: the command sets it, with a value that `at` is not the
+    place of; `converted` is what the value of an option given there is converted by."""
 
     name: str
     origin: Origin
@@ -35,32 +38,47 @@ class Switch(Value):
     choices: tuple[str, ...] = ()
     function: str = ""
     scope: Place | None = None
+    given: bool = False
+    converted: Replacement | None = None
 
     def set_to(self, new: str) -> Replacement:
         return self.at.model_copy(update={"new": new})
 
+    def probes(self) -> tuple[Replacement, ...]:
+        """The same place with a value that ends the run when it is used; none where there is no such value."""
+        if self.at.path == COMMAND:
+            return () if self.converted is None else (self.converted,)
+        if self.origin == "setting":
+            plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
+            return (self.set_to(TEXT if plain else f'"{TEXT}"'),)
+        if self.at.new:  # of an option without a value
+            return (self.set_to(f"{self.at.old}, default={VALUE}"),)
+        return (self.set_to(VALUE),)
+
 
 def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
-    """The switches of a file. `parameters` are those of the repository's classes by name, without self."""
+    """The switches of a file. `parameters` are as of `parameters_of`."""
     classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
     beside = beside_the_method(source.tree)
-    tables = _data_tables(source.tree)
+    tables = _data_tables(source.tree) | enumerations(source.tree)
     for node in ast.walk(source.tree):
+        if id(node) in tables:
+            continue
         if isinstance(node, ast.Call):
             yield from (
                 _option(source, node)
                 if last_name(node.func) == "add_argument"
                 else _arguments(source, node, parameters, beside)
             )
-        elif isinstance(node, ast.Dict) and id(node) not in tables:
+        elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value.isidentifier():
                     yield from _switch(source, key.value, "constant", value)
         elif isinstance(node, ast.ClassDef) and _is_configuration(node):
-            for statement in node.body:
-                if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-                    yield from _switch(source, statement.target.id, "field", statement.value)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name, default in _fields(node):
+                if default is not None:
+                    yield from _switch(source, name, "field", default, function=node.name)
+        elif isinstance(node, Function):
             positional = [*node.args.posonlyargs, *node.args.args]
             pairs = list(zip(reversed(positional), reversed(node.args.defaults), strict=False))
             pairs += [(a, d) for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None]
@@ -71,11 +89,9 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
                 )
                 for switch in _switch(source, argument.arg, "default", default, function=name):
                     yield switch.model_copy(update={"scope": scope})
-    for statement in source.tree.body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-            [target] = statement.targets
-            if isinstance(target, ast.Name):
-                yield from _switch(source, target.id, "constant", statement.value)
+    for name, value, owner in assigned(source.tree):
+        if id(value) not in tables:
+            yield from _switch(source, name, "attribute" if owner else "constant", value, function=owner)
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
@@ -139,19 +155,70 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
     listed = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
     texts = tuple(source.code(item) for item in listed if isinstance(item, ast.Constant))
     if "default" in given:
-        yield from _switch(source, names[0].lstrip("-"), "option", given["default"], texts)
+        node = given.get("type") or given["default"]
+        to = f"lambda _: {VALUE}" if "type" in given else f"{source.code(node)}, type=lambda _: {VALUE}"
+        converted = source.replaced(node, to)
+        for switch in _switch(source, names[0].lstrip("-"), "option", given["default"], texts):
+            yield switch.model_copy(update={"converted": converted})
 
 
-def class_parameters(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
-    """By class the parameters of its `__init__`, without self."""
-    return {
-        node.name: tuple(a.arg for a in f.args.args[1:])
-        for source in sources
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.ClassDef)
-        for f in node.body
-        if isinstance(f, ast.FunctionDef) and f.name == "__init__"
-    }
+def given_by(switch: Switch, command: str) -> Switch:
+    """The switch with the value that the command gives it, if it does."""
+    if switch.origin not in ("option", "setting"):
+        return switch
+    name = re.escape(switch.name).replace(r"\-", "[-_]").replace("_", "[-_]")
+    sign = "--?" if switch.origin == "option" else r"\+{0,2}"
+    found = re.search(rf"(?<!\S){sign}{name}(?:=(?P<set>\S+)|[ ]+(?P<next>[^\s-]\S*|-[.\d]\S*))?(?!\S)", command)
+    if found is None or (switch.origin == "setting" and found["set"] is None):
+        return switch
+    group = "set" if found["set"] is not None else "next"
+    flag = isinstance(switch.value, bool) and switch.at.new
+    text = command[found.start() : found.end()].split()[0] if flag else (found[group] or "")
+    value = not switch.value if flag else text if isinstance(switch.value, str) else _scalar(text)
+    if value is None or (
+        isinstance(value, str) and repr(value) not in map(repr, map(ast.literal_eval, switch.choices))
+    ):
+        return switch.model_copy(update={"given": True})
+    start = found.start() if flag else found.start(group)
+    return switch.model_copy(
+        update={
+            "value": value,
+            "text": text,
+            "place": Place(path=COMMAND, start_line=1, end_line=1),
+            "at": Replacement(path=COMMAND, start=start, end=start + len(text), old=text, new=" " if flag else ""),
+            "choices": tuple(str(ast.literal_eval(choice)) for choice in switch.choices),
+            "converted": None if flag else switch.converted,
+        }
+    )
+
+
+def parameters_of(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
+    """By name the parameters of functions, methods and classes, without self; of a class that has fields, these. A name
+    that has several signatures is left out."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.ClassDef):
+                own = {f.name: _parameters(f)[1:] for f in node.body if isinstance(f, Function)}
+                for name, parameters in own.items():
+                    found.setdefault(node.name if name == "__init__" else name, set()).add(parameters)
+                if "__init__" not in own and _is_configuration(node):
+                    found.setdefault(node.name, set()).add(tuple(name for name, _ in _fields(node)))
+            elif isinstance(node, ast.Module | Function):
+                for inner in node.body:
+                    if isinstance(inner, Function):
+                        found.setdefault(inner.name, set()).add(_parameters(inner))
+    return {name: next(iter(of)) for name, of in found.items() if len(of) == 1}
+
+
+def _parameters(function: Function) -> tuple[str, ...]:
+    return tuple(argument.arg for argument in (*function.args.posonlyargs, *function.args.args))
+
+
+def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            yield statement.target.id, statement.value
 
 
 def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:

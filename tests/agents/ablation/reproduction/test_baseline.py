@@ -1,0 +1,45 @@
+"""What the baseline's runs say of its noise."""
+
+import pytest
+
+from xkg.agents.ablation.candidates import LeftOut, Place
+from xkg.agents.ablation.outcomes import RunOutcome
+from xkg.agents.ablation.reproduction.baseline import baseline_of, noise_note, notes_on, seeds_needed
+from xkg.agents.ablation.space.exclusions import LENGTH
+from xkg.agents.ablation.task import Task
+
+TASK = Task(repo=".", run="python train.py", metrics=("loss: ([0-9.]+):min",))
+
+
+def runs(*values: float) -> list[RunOutcome]:
+    return [RunOutcome(seed=seed, command="c", values=(value,), seconds=1.0) for seed, value in enumerate(values)]
+
+
+def test_equal_runs_of_one_seed_are_no_noise_that_is_known() -> None:
+    baseline = baseline_of(TASK, runs(1.0, 1.0, 1.0), {}, unknown="a.py:1: seeded by hand")
+    assert (baseline.exact, baseline.noise, baseline.one_seed) == (False, None, "a.py:1: seeded by hand")
+    assert any("noise unknown: a.py:1" in note for note in notes_on(TASK, baseline))
+
+
+def test_equal_runs_of_other_seeds_repeat_exactly_and_different_ones_have_a_noise() -> None:
+    assert baseline_of(TASK, runs(1.0, 1.0, 1.0), {}, varied=["a.py:1: 0 → 1000"]).exact
+    varied = baseline_of(TASK, runs(1.0, 1.1, 0.9), {}, unknown="a.py:1: seeded by hand")
+    assert not varied.one_seed
+    assert varied.noise == pytest.approx(0.1)
+
+
+def test_the_noise_of_one_run_is_not_known() -> None:
+    assert baseline_of(TASK, runs(1.0), {}).one_seed
+
+
+@pytest.mark.parametrize(("noise", "seeds"), [(0.01, 1), (0.05, 16), (0.5, 1568)])
+def test_seeds_that_an_effect_of_five_per_cent_needs(noise: float, seeds: int) -> None:
+    assert seeds_needed(noise) == seeds
+
+
+def test_a_noisy_baseline_is_told_what_would_help() -> None:
+    left = [LeftOut(name="n_episodes", place=Place(path="a.py", start_line=3, end_line=3), reason=LENGTH)]
+    note = noise_note(TASK, baseline_of(TASK, runs(1.0, 1.5, 0.5), {}), left)
+    assert note is not None
+    assert "raise n_episodes (a.py:3)" in note
+    assert noise_note(TASK, baseline_of(TASK, runs(1.0, 1.001, 0.999), {}), left) is None

@@ -1,0 +1,190 @@
+"""Candidates tried: made, run, run again where more seeds or proof are needed, and compared with the baseline."""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+
+from xkg.agents.ablation.candidates import Candidate, Component, Replacement, Space
+from xkg.agents.ablation.effects import CRITICAL, Effect, effect, pooled_deviation, unchanged
+from xkg.agents.ablation.failures import Failure
+from xkg.agents.ablation.outcomes import Baseline, CandidateOutcome, RunOutcome
+from xkg.agents.ablation.report.rows import percent
+from xkg.agents.ablation.rounds.candidates_for_arms import Picked
+from xkg.agents.ablation.running.mutations import Mutated, Mutations
+from xkg.agents.ablation.running.runs import Runs
+from xkg.agents.ablation.running.slots import Slots
+from xkg.agents.ablation.selection.history import Pull, Trial
+from xkg.agents.workspace.workspace import Workspace
+
+_HOUR = 3600.0
+_MENDABLE: frozenset[Failure] = frozenset(
+    {
+        "does not apply",
+        "refused",
+        "shape",
+        "empty data",
+        "missing data",
+        "missing package",
+        "not in force",
+        "removed API",
+        "error",
+    }
+)
+"""Failures that say that the change was made badly, and nothing of the component."""
+
+
+_UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
+
+
+@dataclass
+class Trials:
+    """Of the candidates of one campaign, side by side as far as there are `slots`. `mended` gives a
+    failed one another form, once."""
+
+    runs: Runs
+    mutations: Mutations
+    slots: Slots
+    baseline: Baseline
+    space: Space
+    mended: Callable[[CandidateOutcome, Component], Candidate | None] | None
+    notify: Callable[[str], None]
+    _unused: set[tuple[Replacement, ...]] = field(default_factory=set)
+    _again: dict[str, list[Future[RunOutcome]]] = field(default_factory=dict)
+
+    @property
+    def _mean(self) -> float:
+        return sum(self.baseline.values) / len(self.baseline.values)
+
+    def start(self, picked: Picked, number: int) -> "Future[CandidateOutcome]":
+        """The outcome with the first seed, of round `number`."""
+        return self.slots.start(partial(self._work, picked, number))
+
+    def trial(self, pull: Pull, outcome: CandidateOutcome) -> Trial:
+        """What a policy sees of an outcome."""
+        value = outcome.runs[0].value if outcome.runs and outcome.failure != "not in force" else None
+        change = None if value is None else (value - self._mean) / (abs(self._mean) or 1.0)
+        return Trial(pull=pull, change=change, cost=outcome.seconds / _HOUR)
+
+    def whole(self, started: "Iterable[Future[CandidateOutcome]]") -> list[CandidateOutcome]:
+        """The outcomes, those that need it with all seeds."""
+        return [self._with_all_seeds(future.result()) for future in started]
+
+    def _work(self, picked: Picked, number: int) -> CandidateOutcome:
+        outcome = self._try(picked.candidate, number).model_copy(update={"why": picked.why})
+        self.notify(f"round {number}: {_line(outcome, self._mean)}")
+        if self._claims(outcome):
+            self._again[outcome.id] = [
+                self.slots.start(partial(self.runs.run, outcome.candidate, seed), filler=True)
+                for seed in self.runs.task.seeds[1:]
+            ]
+        return outcome
+
+    def _claims(self, outcome: CandidateOutcome) -> bool:
+        """Whether the first seed says something that other seeds can refute: a change by 5 % or more, one that is
+        beyond the noise, or none at all."""
+        baseline = self.baseline
+        if outcome.failure or baseline.one_seed or (baseline.exact and not baseline.varied):
+            return False
+        [value] = [run.value for run in outcome.runs if run.value is not None]
+        change = abs(value - self._mean) / (abs(self._mean) or 1.0)
+        return change >= CRITICAL or value == baseline.values[0] or effect(baseline.values, [value]).beyond_noise
+
+    def _with_all_seeds(self, outcome: CandidateOutcome) -> CandidateOutcome:
+        again = self._again.get(outcome.id, ())
+        for run in again:
+            outcome = _with_run(outcome, run.result())
+            if outcome.failure:
+                break
+        if again:
+            self.notify(f"again with {len(outcome.runs) - 1} more seeds: {_line(outcome, self._mean)}")
+        return outcome
+
+    def _try(self, candidate: Candidate, number: int) -> CandidateOutcome:
+        outcome = self._tried(candidate, number)
+        if self.mended is None or outcome.failure not in _MENDABLE:
+            return outcome
+        component = next(c for c in self.space.components if c.id == candidate.component)
+        mended = self.mended(outcome, component)
+        if mended is None:
+            return outcome
+        again = self._tried(mended, number)
+        return again.model_copy(update={"mended": f"{outcome.failure}: {outcome.problem}"})
+
+    def _tried(self, candidate: Candidate, number: int) -> CandidateOutcome:
+        held: list[Workspace | None] = []  # what was just made is not opened again for its run
+
+        def make() -> Mutated:
+            made, workspace = self.mutations.made(candidate, self.runs.trees)
+            held.append(workspace)
+            return made
+
+        decided_by = {**self.runs.identity, "files": self.runs.files, **self.mutations.decided_by(candidate)}
+        mutated = self.runs.operations.do("check", decided_by, Mutated, make)
+        self.runs.changed[candidate.id] = mutated.places
+        outcome = CandidateOutcome(
+            candidate=candidate, round=number, commit=mutated.commit, diff=mutated.diff,
+            failure=mutated.failure, problem=mutated.problem, measures=mutated.measures,
+        )  # fmt: skip
+        if mutated.failure:
+            return outcome
+        unused = {"failure": "not in force", "problem": _UNUSED}
+        if candidate.probe in self._unused:  # as another value of it showed
+            return outcome.model_copy(update=unused)
+        outcome = _with_run(outcome, self.runs.run(candidate, self.runs.task.seeds[0]))
+        if outcome.failure or outcome.runs[0].value != self.baseline.values[0] or self._in_force(candidate):
+            return outcome
+        self._unused.add(candidate.probe)
+        return outcome.model_copy(update=unused)
+
+    def _in_force(self, candidate: Candidate) -> bool:
+        """Whether a run uses what a candidate changes; so it is taken to be if nothing can be put there that shows
+        it."""
+        return not candidate.probe or self.runs.probed(candidate).value != self.baseline.values[0]
+
+
+def with_effects(outcomes: Sequence[CandidateOutcome], baseline: Baseline) -> list[CandidateOutcome]:
+    """The outcomes with what they show."""
+    groups = [[run.value for run in o.runs if run.value is not None] for o in outcomes]
+    pooled = None
+    if len(baseline.values) < 3 and not baseline.one_seed:
+        pooled = pooled_deviation([list(baseline.values), *groups])
+    return [
+        outcome.model_copy(update={"effect": _effect(outcome, values, baseline, pooled)})
+        if values and not outcome.failure
+        else outcome
+        for outcome, values in zip(outcomes, groups, strict=True)
+    ]
+
+
+def _effect(outcome: CandidateOutcome, values: Sequence[float], baseline: Baseline, pooled: float | None) -> Effect:
+    """Against the whole baseline; against its runs of the same seeds where these are equal to the last digit: then
+    nothing that is measured has changed, however much it varies from seed to seed. Of one seed only the values are
+    known."""
+    if baseline.one_seed or len(baseline.values) == 1:
+        return effect(baseline.values[:1], values, pooled)
+    by_seed = {run.seed: run.value for run in baseline.runs}
+    if all(by_seed.get(run.seed) == run.value for run in outcome.runs):
+        return unchanged(values)
+    return effect(baseline.values, values, pooled)
+
+
+def _with_run(outcome: CandidateOutcome, run: RunOutcome) -> CandidateOutcome:
+    failed: dict[str, object] = {}
+    if run.value is None:
+        failed = {"failure": run.failure, "problem": run.problem}
+    elif run.reached is False:
+        places = ", ".join(map(str, run.never_ran[:4]))
+        failed = {"failure": "not in force", "problem": f"no line of what it changes ran ({places})"}
+    written = (f"{path}, which its run wrote over or removed" for path in run.touched)
+    measures = tuple(dict.fromkeys((*outcome.measures, *written)))
+    return outcome.model_copy(update={"runs": (*outcome.runs, run), "measures": measures, **failed})
+
+
+def _line(outcome: CandidateOutcome, mean: float) -> str:
+    what = outcome.candidate.description
+    if outcome.failure:
+        return f"{what}: failed ({outcome.failure}: {outcome.problem})"
+    values = [run.value for run in outcome.runs if run.value is not None]
+    value = sum(values) / len(values)
+    return f"{what}: {value:.6g} ({percent((value - mean) / (abs(mean) or 1.0))})"

@@ -1,0 +1,162 @@
+"""The runs of a campaign: of the baseline and its candidates, once a seed, each done once whatever is asked again."""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from shutil import rmtree
+
+from xkg.agents.ablation.candidates import COMMAND, Candidate, Replacement
+from xkg.agents.ablation.changed_code import ChangedPlace
+from xkg.agents.ablation.mutation import apply, joined
+from xkg.agents.ablation.outcomes import RunOutcome
+from xkg.agents.ablation.running import worktrees
+from xkg.agents.ablation.running.bench import Bench
+from xkg.agents.ablation.running.on_engine import Elsewhere
+from xkg.agents.ablation.running.operations import Operations, digest
+from xkg.agents.ablation.space.seeds import Seed
+from xkg.agents.ablation.task import Task
+from xkg.agents.workspace.measured_run import Origin
+from xkg.agents.workspace.workspace import Workspace
+
+_TRACE_SECONDS, _TRACE_FACTOR = 30.0, 5.0
+
+
+@dataclass
+class Runs:
+    """Of the present files of `base`. `identity` names the repository, `elsewhere` runs on other machines with the
+    packages of `day`. `vary` are the seeds that each run after the first has others of; `changed` says for a candidate
+    which lines show that it ran, `outputs` are files that the baseline itself writes over. Safe to use from several
+    threads."""
+
+    bench: Bench
+    base: Workspace
+    trees: worktrees.Shared
+    operations: Operations
+    identity: Mapping[str, object]
+    elsewhere: Elsewhere | None = None
+    day: str | None = None
+    vary: tuple[Seed, ...] = ()
+    changed: dict[str, Sequence[ChangedPlace]] = field(default_factory=dict)
+    outputs: tuple[str, ...] = ()
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def task(self) -> Task:
+        return self.bench.task
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        return worktrees.texts_of(self.base)
+
+    @cached_property
+    def files(self) -> str:
+        """The digest of the baseline's files."""
+        return digest(self.texts)
+
+    @cached_property
+    def _repaired(self) -> tuple[str, ...]:
+        return tuple(self.base.changed())
+
+    @cached_property
+    def _measuring(self) -> tuple[str, ...]:
+        return self.bench.reader.measuring(self.texts, self.task.metric)
+
+    def run(self, candidate: Candidate | None, seed: int) -> RunOutcome:
+        """A run of a candidate (None: of the baseline). Raises as `Bench.run` does."""
+        edits = candidate.replacements if candidate else ()
+        return self._run(candidate, edits, self.seeds_for(seed), seed)
+
+    def probed(self, candidate: Candidate) -> RunOutcome:
+        """A run with the first seed that has, in the place of what the candidate changes, a value that ends it when it
+        is used."""
+        return self._run(candidate, candidate.probe, (), self.task.seeds[0])
+
+    def seeds_for(self, seed: int) -> tuple[Replacement, ...]:
+        number = self.task.seeds.index(seed)
+        return tuple(each.other(number) for each in self.vary) if number else ()
+
+    def setup_inputs(self) -> Mapping[str, object]:
+        """What decides what the setup of the task leaves."""
+        task = self.task
+        own = {"command": task.setup, "hosts": sorted(task.allow_hosts)}
+        return self._inputs(task, None, task.seeds[0]) | own
+
+    def trace(self, first: RunOutcome) -> Mapping[str, Sequence[int]] | None:
+        """The lines that the baseline runs, by file; None where the traced run did not end."""
+        paths = [path for path in sorted(self.texts) if path.endswith(".py")]
+        seed = self.task.seeds[0]
+        # Counting lines slows loops in Python tenfold; others hardly.
+        limit = min(self.task.seconds, _TRACE_SECONDS + _TRACE_FACTOR * first.seconds)
+        traced = self.operations.do(
+            "trace",
+            self._inputs(self.task, None, seed),
+            RunOutcome,
+            lambda: self.bench.run(self.base, seed, paths, limit, origin=self._origin(None)),
+        )
+        return traced.executed if traced.executed and traced.value is not None else None
+
+    def _run(
+        self, candidate: Candidate | None, edits: Sequence[Replacement], seeds: Sequence[Replacement], seed: int
+    ) -> RunOutcome:
+        known = {**self.texts, COMMAND: self.task.run}
+        made = apply(joined(edits, seeds, known), known)
+        task = self.task.model_copy(update={"run": made.pop(COMMAND, self.task.run)})
+        own = candidate is not None and edits is candidate.replacements
+        changed = self.changed.get(candidate.id, ()) if candidate and own else ()
+        inputs = self._inputs(task, candidate, seed)
+        if seeds or not own:
+            inputs["edits"] = digest(made) if made else ""
+        if changed:
+            inputs["changed"] = [each.model_dump() for each in changed]
+
+        def work() -> RunOutcome:
+            with self._workspace(candidate if own and not seeds else None, made) as workspace:
+                origin = self._origin(candidate)
+                if self.elsewhere is None:
+                    return replace(self.bench, task=task).run(workspace, seed, changed=changed, origin=origin)
+                return self.elsewhere(task, workspace, seed, self.day, changed, origin)
+
+        return self.operations.do("run", inputs, RunOutcome, work)
+
+    @contextmanager
+    def _workspace(self, candidate: Candidate | None, made: Mapping[str, str]) -> Iterator[Workspace]:
+        """That of a candidate, or one with other files of the baseline for as long as it is needed."""
+        if not made:
+            yield self.base
+        elif candidate is not None:
+            yield self.trees.of(candidate.id)
+        else:
+            folder = self.trees.folder_of(f"for-a-run-{next(self._numbers)}")
+            try:
+                yield worktrees.mutated(folder, self.base, made, "Try other seeds, or what is used")
+            finally:
+                rmtree(folder, ignore_errors=True)
+
+    def _origin(self, candidate: Candidate | None) -> Origin:
+        """Of the baseline with its repairs (None), or a candidate."""
+        changed = {r.path for r in candidate.replacements if r.path != COMMAND} if candidate else set()
+        return Origin(
+            edited=tuple(sorted({*self._repaired, *changed})),
+            measuring=self._measuring,
+            outputs=self.outputs if candidate else None,
+        )
+
+    def _inputs(self, task: Task, candidate: Candidate | None, seed: int) -> dict[str, object]:
+        return {
+            **({"devices": True} if task.devices else {}),
+            **({"apart": True} if task.evaluate else {}),
+            **self.identity,
+            "files": self.files,
+            "candidate": candidate.id if candidate else None,
+            "command": task.command(seed),
+            "metrics": list(task.metrics),
+            "seed": seed,
+            "data": {name: str(place) for name, place in task.data.items()},
+            **({"cpu": True} if self.bench.environment.cpu else {}),
+            **({"fetched": self.bench.fetched.file.name} if self.bench.fetched else {}),
+            "limits": [task.seconds, task.memory_mb, task.disk_mb],
+            "environment": self.bench.environment.hash,
+            "runner": self.bench.runner.name,
+        }

@@ -1,0 +1,84 @@
+"""The calls that a run made, by name: a default that each of them overrides is in force nowhere."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from xkg.agents.ablation.space.python_source import PythonSource, last_name
+
+
+class Call(NamedTuple):
+    positions: int
+    keywords: frozenset[str]
+    open: bool  # `*` or `**` may give anything
+
+
+class Calls:
+    """`executed` are the lines that ran, by file; None where that is not known. `parameters` are those of functions and
+    classes by name."""
+
+    def __init__(
+        self,
+        sources: Sequence[PythonSource],
+        executed: Mapping[str, frozenset[int]] | None,
+        parameters: Mapping[str, Sequence[str]],
+    ) -> None:
+        self._parameters = parameters
+        self._calls: dict[str, list[Call]] = {}
+        self._handed_on: set[str] = set()
+        classes = [n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)]
+        bases = {node.name: [last_name(base) for base in node.bases] for node in classes}
+        for source in sources:
+            ran = None if executed is None else executed.get(source.path, frozenset())
+            for name, node in _calls(source.tree, "", bases):
+                if ran is None or node.lineno in ran:
+                    self._calls.setdefault(name, []).append(_of(node))
+            plain = {id(inner) for node in ast.walk(source.tree) for inner in _no_values(node)}
+            self._handed_on |= {
+                last_name(node)
+                for node in ast.walk(source.tree)
+                if isinstance(node, ast.Name | ast.Attribute) and id(node) not in plain
+            }
+        for made in classes:
+            if not any(isinstance(f, ast.FunctionDef) and f.name == "__init__" for f in made.body):
+                for base in bases[made.name]:  # whose `__init__` its calls run
+                    self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
+
+    def override(self, function: str, parameter: str) -> bool:
+        """Whether every call of a function gives this parameter. Not where it is handed on, so that others call it."""
+        names = self._parameters.get(function)
+        calls = self._calls.get(function)
+        if names is None or not calls or function in self._handed_on:
+            return False
+        position = names.index(parameter) if parameter in names else len(names)
+        return all(not c.open and (parameter in c.keywords or c.positions > position) for c in calls)
+
+
+def _no_values(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes whose value a node does not hand on: what it calls, its bases and annotations."""
+    match node:
+        case ast.Call(func=called):
+            yield called
+        case ast.ClassDef(bases=bases):
+            yield from bases
+        case ast.arg(annotation=ast.expr() as annotation) | ast.AnnAssign(annotation=annotation):
+            yield from ast.walk(annotation)
+        case ast.FunctionDef(returns=ast.expr() as returns):
+            yield from ast.walk(returns)
+
+
+def _of(node: ast.Call) -> Call:
+    return Call(
+        len(node.args),
+        frozenset(keyword.arg for keyword in node.keywords if keyword.arg),
+        any(isinstance(a, ast.Starred) for a in node.args) or any(keyword.arg is None for keyword in node.keywords),
+    )
+
+
+def _calls(node: ast.AST, within: str, bases: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, ast.Call]]:
+    """The calls in a tree; one of `super().__init__` as one of each base of the class that it is in."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            name = last_name(child.func)
+            yield from ((base, child) for base in bases.get(within, ())) if name == "__init__" else [(name, child)]
+        yield from _calls(child, child.name if isinstance(child, ast.ClassDef) else within, bases)
