@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.agents.workspace.recorded_commands import RecordedCommands
+from tests.kept_parsers import KeptTemplate
 from tests.neo4j_server import neo4j_database, neo4j_server  # noqa: F401
 from tests.once import once_a_run
 from tests.order import LongestFirst
@@ -53,6 +54,13 @@ def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     """Packages that tests install are not those of the user."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XKG_ENVIRONMENT__FOLDER", str(tmp_path_factory.mktemp("environments")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kept_parsers() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xkg.sandbox.isolation.confined_worker._Template", KeptTemplate)
         yield
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,8 @@ import pytest
 
 from tests.cli.test_main import Outcome
 from tests.llm_endpoint import ScriptedEndpoint, status
-from tests.tiny_world import (
-    CLIPPING,
-    DAMPING,
-    ID,
-    Scripted,
-    World,
-    answers,
-    question,
-    settings_for,
-    sound,
-    written_to,
-)
+from tests.once import once_a_run
+from tests.tiny_world import CLIPPING, DAMPING, ID, Scripted, World, answers, question, settings_for, sound, written_to
 from xkg.cli.main import main
 from xkg.commands import build
 from xkg.llm.client import LanguageModel
@@ -60,21 +51,24 @@ class Desk:
 
 
 @pytest.fixture(scope="module")
-def embeddings(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Of the texts of the tiny paper, so that no test has to load the weights."""
-    folder = tmp_path_factory.mktemp("embeddings")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A graph of the tiny paper, whose embeddings and runs in the sandbox other builds find stored."""
+    return once_a_run(tmp_path_factory, "built", _build)
+
+
+def _build(folder: Path) -> Path:
     world = written_to(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NO_PROXY", "127.0.0.1")
         patch.setenv("XKG_LLM_KEY", "key")
         with ScriptedEndpoint(answers(modularize=sound)) as endpoint:
             build.build(settings_for(folder / "kg", endpoint.url), world.paper, str(world.repository))
-    return (folder / "kg/embeddings.sqlite").read_bytes()
+    return folder / "kg"
 
 
 @pytest.fixture
 def desk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bytes
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], built: Path
 ) -> Iterator[Desk]:
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "XKG_LLM__MODEL"):
@@ -83,10 +77,14 @@ def desk(
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     monkeypatch.setenv("XKG_ENVIRONMENT__MAX_MB", "0")
     monkeypatch.setenv("XKG_SANDBOX__SECONDS", "10")
+    monkeypatch.setenv("XKG_SANDBOX__MEMORY_MB", "512")
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
     monkeypatch.setitem(LanguageModel.__init__.__kwdefaults__ or {}, "patience", 0.2)
     (tmp_path / "kg").mkdir()
-    (tmp_path / "kg/embeddings.sqlite").write_bytes(embeddings)
+    shutil.copy(built / "embeddings.sqlite", tmp_path / "kg")
+    [runs] = built.glob("work/*/runs")
+    shutil.copytree(runs, tmp_path / "kg" / runs.relative_to(built))
     with ScriptedEndpoint(lambda body: answers(**made.changed)(body)) as endpoint:
         monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
         made = Desk(tmp_path, endpoint, capsys)

@@ -32,7 +32,9 @@ class Lent:
         return None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(
+    scope="module", params=[pytest.param("svgd", marks=pytest.mark.product("the build of test_cli_llm, larger"))]
+)
 def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Built, Built, int, int]:
     """The example built, and built again, with how many questions each build asked."""
     return once_a_run(tmp_path_factory, "answered", _build_twice)

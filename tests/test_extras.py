@@ -1,5 +1,6 @@
 """What works without the packages of extras, and what the rest says: they are hidden from a process of its own."""
 
+import json
 import os
 import re
 import subprocess
@@ -17,11 +18,20 @@ _MODULES = {"faiss_cpu": "faiss", "faiss_gpu": "faiss", "genai_prices": "genai_p
 _KEPT = {"urllib3"}
 """Of an extra, and of what always comes."""
 _RUN = """
-import sys
-for name in sys.argv.pop(1).split():
+import contextlib, json, pathlib, sys
+for name in sys.argv[1].split():
     sys.modules[name] = None
 from xkg.cli.main import main
-main(sys.argv[1:])
+said = []
+for arguments in json.loads(sys.argv[2]):
+    with open("out", "w") as out, open("err", "w") as err:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                main(arguments)
+            except SystemExit as ended:
+                code = ended.code or 0
+    said.append([code, pathlib.Path("out").read_text(), pathlib.Path("err").read_text()])
+pathlib.Path("said").write_text(json.dumps(said))
 """
 
 
@@ -31,10 +41,15 @@ def _hidden(*extras: str) -> str:
     return " ".join(sorted(_MODULES.get(name, name) for name in names))
 
 
-def _xkg(folder: Path, hidden: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def _xkg(folder: Path, hidden: str, *commands: tuple[str, ...]) -> list[tuple[int, str, str]]:
+    """Exit code, output and errors of each command, all in one process that finds none of the hidden packages."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "OPENAI_"))}
-    command = (sys.executable, "-c", _RUN, hidden, f"--kg={folder / 'graph'}", *arguments)
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    environment["XKG_ENVIRONMENT__FOLDER"] = str(folder / "environments")  # of which `doctor` adds up the files
+    lines = json.dumps([[f"--kg={folder / 'graph'}", *words] for words in commands])
+    called = (sys.executable, "-c", _RUN, hidden, lines)
+    done = subprocess.run(called, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [tuple(each) for each in json.loads((folder / "said").read_text())]
 
 
 @pytest.fixture
@@ -43,20 +58,19 @@ def bare() -> str:
 
 
 def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp_path: Path) -> None:
-    assert "imported 4 papers" in _xkg(tmp_path, bare, "import", str(PEER)).stdout
-    for words in (("search", "bootstrap"), ("cypher", "MATCH (p:Paper) RETURN p.id"), ("index", "rebuild"), ("serve",)):
-        done = _xkg(tmp_path, bare, *words)
-        assert done.returncode == 0, (words, done.stderr)
-    doctor = _xkg(tmp_path, bare, "doctor")
-    assert "papers: 4" in doctor.stdout
-    assert "'.[cpu]'" in doctor.stdout
+    asked = (("search", "bootstrap"), ("cypher", "MATCH (p:Paper) RETURN p.id"), ("index", "rebuild"), ("serve",))
+    imported, *others, doctor = _xkg(tmp_path, bare, ("import", str(PEER)), *asked, ("doctor",))
+    assert "imported 4 papers" in imported[1]
+    assert [code for code, _, _ in others] == [0] * len(asked), others
+    assert "papers: 4" in " ".join(doctor[1].split())
+    assert "'.[cpu]'" in doctor[1]
 
 
 def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:
     world = tiny_world.written_to(tmp_path)
-    done = _xkg(tmp_path, bare, *("build", *world.arguments, "--llm", "none"))
-    assert done.returncode == 1
-    assert re.fullmatch(r"xkg: .*pip install '\.\[build\]' in a clone of xkg\n", done.stderr)
+    [(code, _, said)] = _xkg(tmp_path, bare, ("build", *world.arguments, "--llm", "none"))
+    assert code == 1
+    assert re.fullmatch(r"xkg: .*pip install '\.\[build\]' in a clone of xkg\n", said)
 
 
 def test_a_large_graph_names_the_extra_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import neo4j
 import pytest
-from neo4j.exceptions import AuthError, ClientError
+from neo4j.exceptions import ClientError
 
 from tests.neo4j_server import Neo4jServer, empty
 
@@ -28,20 +28,6 @@ def test_neo4j_5_26_community(driver: neo4j.Driver) -> None:
     )
     assert kernel["edition"] == "community"
     assert kernel["versions"][0].startswith("5.26.")
-
-
-def test_a_wrong_password_is_refused(neo4j_database: Neo4jServer) -> None:
-    with (
-        neo4j.GraphDatabase.driver(neo4j_database.url, auth=("neo4j", "not the password")) as driver,
-        pytest.raises(AuthError),
-    ):
-        driver.verify_connectivity()
-
-
-def test_routing_leads_to_the_same_server(neo4j_database: Neo4jServer) -> None:
-    url = neo4j_database.url.replace("bolt:", "neo4j:")
-    with neo4j.GraphDatabase.driver(url, auth=neo4j_database.auth) as driver:
-        assert rows(driver, "RETURN 1 AS one") == [{"one": 1}]
 
 
 def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:

@@ -265,25 +265,15 @@ def test_the_graph_may_be_named_anywhere(xkg: Run, published: Path) -> None:
     assert "--kg" in xkg("search", "--", "--kg").line + xkg("papers", "--kg").line
 
 
-def test_an_id_is_completed(published: Path, tmp_path: Path) -> None:
+def test_an_id_is_completed(xkg: Run, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def completed(line: str, folder: Path = published) -> list[str]:
-        script = "from xkg.cli.main import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", script],
-            env={
-                "_XKG_COMPLETE": "complete_bash",
-                "COMP_WORDS": line,
-                "COMP_CWORD": str(len(line.split(" ")) - 1),
-                "HOME": str(tmp_path),
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(ROOT),
-                "XKG_KG": str(folder),
-            },
-            capture_output=True,
-            text=True,
-        )
-        assert done.stderr == ""
-        return done.stdout.split()
+        words = {"_XKG_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
+        with monkeypatch.context() as patch:
+            for name, value in {**words, "XKG_KG": str(folder)}.items():
+                patch.setenv(name, value)
+            done = xkg()
+        assert done.err == ""
+        return done.out.split()
 
     assert completed("xkg related run") == ["running-medians-for"]
     assert "running-medians-for#running-median" in completed("xkg show running-median")

@@ -9,6 +9,7 @@ import pytest
 from tests.build import arxiv_server
 from tests.build.arxiv_server import Arxiv, tarball
 from tests.clock import TurnedClock
+from tests.commands.batch.engine_here import EngineHere
 from tests.neo4j_server import Neo4jServer
 from xkg.commands.batch.paper_list import read_list
 from xkg.commands.batch.run import run
@@ -17,7 +18,6 @@ from xkg.commands.build import build as build_by_clock
 from xkg.commands.graph.open import open_store
 from xkg.commands.published import BuildResult, OwnGraph, Unpublished
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
-from xkg.engine.local import LocalEngine
 from xkg.errors import InputError
 from xkg.model import Level
 
@@ -103,7 +103,7 @@ def test_without_authors_a_long_title_decides_and_a_short_one_is_a_question(
 def test_a_list_of_both_forms_and_the_title_gives_one_paper(settings: Settings, tmp_path: Path) -> None:
     file_of(tmp_path)
     (tmp_path / "list").write_text(f"{NUMBER}\nown.tex\n{TITLE}\nNo paper has such a title\n")
-    report = run(settings, read_list(tmp_path / "list"), LocalEngine(1), clock=CLOCK)
+    report = run(settings, read_list(tmp_path / "list"), EngineHere(), clock=CLOCK)
     assert [row.state for row in report.rows] == ["built", "unchanged", "unchanged", "failed"]
     assert {row.paper for row in report.rows[:3]} == {f"arxiv:{NUMBER}"}
     assert "title" in report.rows[3].reason

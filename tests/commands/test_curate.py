@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.build.arxiv_server import says, status
-from tests.build.curation.conftest import TARGET, scholarly, world  # noqa: F401
+from tests.build.curation.conftest import TARGET
 from tests.build.scholarly_stand_in import Scholarly, StandInRepository
 from tests.clock import TurnedClock
 from tests.llm_endpoint import ScriptedEndpoint
@@ -58,7 +58,7 @@ def chosen(curated: CuratedSet) -> dict[str | None, str]:
     return {paper.arxiv_id: paper.repository.url for paper in curated.papers if paper.repository is not None}
 
 
-def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) -> None:
     curated = curate(settings(world, tmp_path), "2402.00001")
     assert curated.target == IDENTITY
     assert chosen(curated) == {
@@ -77,10 +77,7 @@ def test_a_target_is_curated_from_its_latex(world: Scholarly, tmp_path: Path) ->
     assert records["arxiv:2001.00001", f"https://github.com/asea/wave-transport@{'a' * 40}"] == RECORD
 
 
-def test_a_repository_of_its_authors_is_known_by_their_commits(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_a_repository_of_its_authors_is_known_by_their_commits(world: Scholarly, tmp_path: Path) -> None:
     readme = "# A sampler\nThe Reef Sampler: Sampling by Growth"
     world.host(StandInRepository("oceanlab/sampler", readme, created="2018-06-01"))
     assert "oceanlab/sampler" not in str(chosen(curate(settings(world, tmp_path), "2402.00001")))
@@ -89,7 +86,7 @@ def test_a_repository_of_its_authors_is_known_by_their_commits(
     assert "https://github.com/oceanlab/sampler" in found.values()
 
 
-def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) -> None:
     curated = curate(settings(world, tmp_path), "2402.00001")
     reasons = {paper.title: paper.dropped for paper in curated.dropped}
     assert all(reasons.values())
@@ -99,13 +96,13 @@ def test_each_paper_that_drops_out_says_why(world: Scholarly, tmp_path: Path) ->
     assert "Tidal Sampling of Posterior Fields" not in {paper.title for paper in curated.papers}
 
 
-def test_the_most_papers(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_the_most_papers(world: Scholarly, tmp_path: Path) -> None:
     curated = curate(settings(world, tmp_path), "2402.00001", most=1)
     assert len(curated.papers) == 1
     assert "1 paper ranks before it" in {paper.dropped for paper in curated.dropped}
 
 
-def test_the_table_and_the_json_say_the_same(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_the_table_and_the_json_say_the_same(world: Scholarly, tmp_path: Path) -> None:
     curated = curate(settings(world, tmp_path), "2402.00001")
     shown = table(curated)
     assert "without a language model" in shown
@@ -116,10 +113,7 @@ def test_the_table_and_the_json_say_the_same(world: Scholarly, tmp_path: Path) -
     assert CuratedSet.model_validate(json.loads(curated.model_dump_json())) == curated
 
 
-def test_sources_that_fail_are_named_and_the_others_go_on(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_sources_that_fail_are_named_and_the_others_go_on(world: Scholarly, tmp_path: Path) -> None:
     world.faults += [("/openalex", says(b"<html>a page</html>"))] * 50 + [("/s2", status(500))] * 50
     curated = curate(settings(world, tmp_path), "2402.00001")
     assert "2001.00001" in chosen(curated)
@@ -127,7 +121,7 @@ def test_sources_that_fail_are_named_and_the_others_go_on(
     assert any(note.startswith("Semantic Scholar was not") for note in curated.notes)
 
 
-def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
     paper = tmp_path / "paper.tex"
     paper.write_bytes(TARGET)
     away = settings(world, tmp_path).model_copy(
@@ -145,10 +139,7 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:  # noqa:
     assert all("could not be asked" in (paper.dropped or "") for paper in curated.dropped)
 
 
-def test_what_github_did_not_answer_is_not_called_absent(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_what_github_did_not_answer_is_not_called_absent(world: Scholarly, tmp_path: Path) -> None:
     world.limit = 0
     curated = curate(settings(world, tmp_path), "2402.00001")
     reasons = [paper.dropped or "" for paper in curated.dropped if paper.arxiv_id is not None]
@@ -159,10 +150,7 @@ def test_what_github_did_not_answer_is_not_called_absent(
 
 @pytest.mark.usefixtures("commands_by_clock")
 def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paper, empty = tmp_path / "paper.tex", tmp_path / "empty.tex"
     paper.write_bytes(TARGET)
@@ -188,11 +176,7 @@ def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
 @pytest.mark.usefixtures("commands_by_clock")
 @pytest.mark.parametrize("away", [False, True])
 def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    away: bool,
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], away: bool
 ) -> None:
     """Whether there is anything to build or not; what was chosen lies in the graph's folder."""
     paper = tmp_path / "paper.tex"
@@ -220,15 +204,13 @@ def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     assert len(CuratedSet.model_validate_json(kept.read_bytes()).papers) == len(report.rows)
 
 
-def test_an_unknown_target(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_an_unknown_target(world: Scholarly, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"arXiv has no paper 2402\.99999"):
         curate(settings(world, tmp_path), "2402.99999")
 
 
 def test_a_paper_s_own_repository_is_offered_and_taken(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[str] = []
 
@@ -261,10 +243,7 @@ def test_a_paper_s_own_repository_is_offered_and_taken(
     assert "the authors' own, 3 stars on GitHub" in plan
 
 
-def test_what_a_curation_records_is_built_into_the_graph(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-) -> None:
+def test_what_a_curation_records_is_built_into_the_graph(world: Scholarly, tmp_path: Path) -> None:
     chosen_settings = settings(world, tmp_path).model_copy(update={"environment": EnvironmentSettings(max_mb=0)})
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "tidal.py").write_text("def moon_kernel(distance):\n    return 1 / (1 + distance)\n")
@@ -287,7 +266,7 @@ def test_a_repository_at_the_newest_commit_is_followed() -> None:
     assert RECORD.on(pinned.model_copy(update={"reference": "v1"})).reference == "v1"
 
 
-def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:  # noqa: F811
+def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_path: Path) -> None:
     blacklist = tmp_path / "blacklist.txt"
     blacklist.write_text("Wave Transport for Particle Sampling\nhttps://localhost:9/no/where\n")
     world.host(StandInRepository("copycat/kernels", "# Moon", fork="cluna/kernels"))
@@ -301,9 +280,7 @@ def test_a_blacklist_keeps_papers_and_repositories_out(world: Scholarly, tmp_pat
 
 
 def test_a_model_reads_the_titles_that_parsing_cannot_tell(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those alone; what does not stand in the entry is no title."""
     asked: list[str] = []
@@ -335,9 +312,7 @@ def test_a_model_reads_the_titles_that_parsing_cannot_tell(
 
 
 def test_a_model_names_techniques_and_chooses_papers(
-    world: Scholarly,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
 

@@ -51,7 +51,7 @@ def test_what_is_missing_says_its_cost_and_its_remedy(tmp_path: Path, monkeypatc
 
 
 def test_a_registry_that_is_switched_off_says_how_to_switch_it_on(tmp_path: Path) -> None:
-    report = doctor.examine(Settings(kg=tmp_path, environment=EnvironmentSettings(max_mb=0)))
+    report = doctor.examine(Settings(kg=tmp_path, environment=EnvironmentSettings(max_mb=0, folder=tmp_path)))
     assert by_name(report, "package registry").remedy == "environment.max_mb above 0"
 
 

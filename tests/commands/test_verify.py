@@ -146,7 +146,9 @@ def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
         verify(settings(tmp_path / "empty"), [], 1)
 
 
-@pytest.mark.parametrize("signals", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "signals", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.product("each event × each kill"))]
+)
 def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
 ) -> None:

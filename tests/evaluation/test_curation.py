@@ -41,15 +41,14 @@ def test_it_says_what_was_found_and_where_the_others_were_lost(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY", "SEMANTIC_SCHOLAR_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    done = subprocess.run(
-        [sys.executable, "-m", "evaluation.curation", str(folder)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "recall@10 1 of 3; of those that it cites 1 of 2" in done.stdout
-    assert "https://github.com/asea/waves" in done.stdout
-    assert "missed (cited): The Reef Sampler" in done.stdout
-    assert "no repository of it was found" in done.stdout
-    assert "the folder does not have it" in done.stdout
+    monkeypatch.setattr(sys, "argv", ["curation", str(folder)])
+    main()
+    printed = capsys.readouterr().out
+    assert "recall@10 1 of 3; of those that it cites 1 of 2" in printed
+    assert "https://github.com/asea/waves" in printed
+    assert "missed (cited): The Reef Sampler" in printed
+    assert "no repository of it was found" in printed
+    assert "the folder does not have it" in printed
     monkeypatch.setattr(sys, "argv", ["curation", "one", "two"])
     with pytest.raises(SystemExit):
         main()

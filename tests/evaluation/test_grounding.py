@@ -51,15 +51,6 @@ def test_half_of_the_lines_must_be_shared() -> None:
     assert not is_right(symbol, [])
 
 
-def test_the_table_names_every_method(gold: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main([str(gold)])
-    printed = capsys.readouterr().out
-    for method in ("BM25", "vectors", "fused", "all candidates", "grounding", "locate"):
-        assert f"  {method} " in printed
-    assert "located 1 of 1, " in printed
-    assert "by locate 1 of 1, 0 of 1 that are not there" in printed
-
-
 def test_lines_by_hand(gold: Path) -> None:
     (read,) = read_gold(gold)
     # of the first answer's 4 lines one lies in a place, the smaller of which has 5; of both answers' 15 lines 9 do
@@ -80,9 +71,16 @@ def test_without_an_answer_there_is_no_precision_and_no_recall(gold: Path) -> No
     assert scores["R lines@1"] == {"tern#echo-memory": 0.0}
 
 
-def test_runs_are_compared_by_technique(gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_names_every_method_and_compares_runs_by_technique(
+    gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = str(tmp_path / "r.json")
     main([str(gold), "--json", file])
+    printed = capsys.readouterr().out
+    for method in ("BM25", "vectors", "fused", "all candidates", "grounding", "locate"):
+        assert f"  {method} " in printed
+    assert "located 1 of 1, " in printed
+    assert "by locate 1 of 1, 0 of 1 that are not there" in printed
     main([str(gold), "--against", file])
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("grounding, focus: R lines@1")]
     assert "+0.000" in rows[-1]

@@ -41,6 +41,7 @@ ADDRESSES = [
 ]
 
 
+@pytest.mark.product("each page × each width × each theme")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_every_page_shows_itself_whole(browser: Browser, pages: Running, width: int, scheme: str) -> None:
@@ -305,9 +306,6 @@ def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running)
 
 
 def test_an_empty_graph_says_how_to_fill_it(browser: Browser, tmp_path: Path) -> None:
-    with (
-        running(tmp_path / "none", llm=LlmSettings(model="none")) as server,
-        looking(browser, server.base) as page,
-    ):
+    with running(tmp_path / "none", llm=LlmSettings(model="none")) as server, looking(browser, server.base) as page:
         page.goto("/")
         expect(page.locator("main")).to_contain_text("xkg import FOLDER")

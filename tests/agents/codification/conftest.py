@@ -13,7 +13,6 @@ from xkg.build.parsing.parsers import Parsers
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-test")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr("xkg.openai_server.FIRST_WAIT", 0.001)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.clock import TurnedClock
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
@@ -98,16 +99,13 @@ class World:
         return Task.model_validate({**given, **fields})
 
     def run(
-        self,
-        task: Task | None = None,
-        notify: Callable[[object], None] | None = None,
-        **settings: Any,
+        self, task: Task | None = None, notify: Callable[[object], None] | None = None, **settings: Any
     ) -> CodificationResult:
         asked = task or self.task()
         starter = read_starter(asked.starter, self.folder / "cache")
         packages, limits = Environment(site=None, hash=""), Limits(seconds=10, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
-        with LanguageModel(llm, self.folder / "kg", notify or self.events.append, patience=0.2) as model:
+        with LanguageModel(llm, self.folder / "kg", notify or self.events.append, clock=TurnedClock()) as model:
             return codify(
                 asked,
                 Method(text=METHOD, source="the test"),
@@ -157,6 +155,10 @@ def step(action: str, **given: Any) -> dict[str, Any]:
 
 def function(name: str, text: str, file: str = "train.py") -> dict[str, Any]:
     return FileEdit(file=file, kind="function", target=name, text=text).model_dump()
+
+
+def replace(target: str, text: str, file: str = "train.py") -> dict[str, Any]:
+    return FileEdit(file=file, kind="replace", target=target, text=text).model_dump()
 
 
 def edits(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, Any]:

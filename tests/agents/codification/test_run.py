@@ -17,6 +17,7 @@ from tests.agents.codification.runs import (
     final,
     function,
     parts,
+    replace,
     step,
 )
 from tests.llm_endpoint import status
@@ -77,6 +78,7 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
     assert Journal(world.run_folder / "journal.jsonl").get("modules", AddedModules) == AddedModules(names=("waves",))
 
 
+@pytest.mark.product("each event × each kill")
 @pytest.mark.parametrize("event", range(1, 12))
 def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World, event: int) -> None:
     """Killed after its nth event: calls of the model whose step is not recorded yet, and steps."""
@@ -103,17 +105,14 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
     assert len(world.endpoint.requests) == len(WORK)
 
 
+@pytest.mark.product("each event × each kill", "nth")
 @pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 2), ("put", 5), ("put", 8), ("write", 1)])
 def test_a_run_killed_between_doing_and_recording_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
 ) -> None:
     """Killed after an edit is committed and before its step is recorded, before entries of the journal, and before the
     result is written."""
-    place, name = {
-        "edit": (Workspace, "edit"),
-        "put": (Journal, "put"),
-        "write": (report, "written"),
-    }[patched]
+    place, name = {"edit": (Workspace, "edit"), "put": (Journal, "put"), "write": (report, "written")}[patched]
     real = getattr(place, name)
     world.endpoint.answers = list(WORK)
     child = os.fork()
@@ -203,7 +202,7 @@ def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end:
 )
 def test_what_is_not_done_is_told_to_the_agent(world: World, new: str, fault: str) -> None:
     if "RATE = 0.2" in new:
-        edit = {"file": "train.py", "kind": "replace", "target": "RATE = 0.05", "text": "RATE = 0.2"}
+        edit = replace("RATE = 0.05", "RATE = 0.2")
         made = edits(function("train", MOMENTUM), edit)
     else:
         made = edits(function("train", new))
@@ -216,10 +215,7 @@ def test_what_is_not_done_is_told_to_the_agent(world: World, new: str, fault: st
 
 
 def test_a_setting_may_change_where_the_method_says_so(world: World) -> None:
-    made = edits(
-        function("train", MOMENTUM),
-        {"file": "train.py", "kind": "replace", "target": "RATE = 0.05", "text": "RATE = 0.06"},
-    )
+    made = edits(function("train", MOMENTUM), replace("RATE = 0.05", "RATE = 0.06"))
     said = [{"name": "train.py::RATE", "method_says": "moves x by the RATE  times v"}]
     world.endpoint.answers = [parts(), step("edit_script", file="train.py", text="do it"), made, final(changed=said)]
     result = world.run()
@@ -229,13 +225,8 @@ def test_a_setting_may_change_where_the_method_says_so(world: World) -> None:
 
 def test_the_evaluation_cannot_be_edited(world: World) -> None:
     cheat = function("evaluate", "def evaluate(x):\n    return 0.0\n", "model.py")
-    printed = {"file": "train.py", "kind": "replace", "target": "{evaluate(x):.6f}", "text": "0.0"}
-    shadow = {
-        "file": "model.py",
-        "kind": "replace",
-        "target": "def gradient",
-        "text": "import model\nmodel.evaluate = abs\n\n\ndef gradient",
-    }
+    printed = replace("{evaluate(x):.6f}", "0.0")
+    shadow = replace("def gradient", "import model\nmodel.evaluate = abs\n\n\ndef gradient", "model.py")
     world.endpoint.answers = [
         parts(),
         step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
@@ -255,12 +246,7 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     "new",
     [
         {"file": "more.py", "kind": "file", "target": "", "text": "print('final loss: 0.0')\n"},
-        {
-            "file": "model.py",
-            "kind": "replace",
-            "target": "def gradient",
-            "text": "D = 'final loss: 0'\n\n\ndef gradient",
-        },
+        replace("def gradient", "D = 'final loss: 0'\n\n\ndef gradient", "model.py"),
         function("train", MOMENTUM.replace("    x, v", "    globals()['evaluate'] = abs\n    x, v")),
         function(
             "train", MOMENTUM.replace("    x, v", "    import model\n\n    setattr(model, 'evaluate', abs)\n    x, v")
@@ -385,7 +371,7 @@ def test_code_that_removes_its_own_folder_is_not_accepted(world: World) -> None:
 def test_a_file_that_ends_the_parser_does_not_end_the_run(world: World) -> None:
     huge = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"  # more digits than Python writes
     (world.starter / "huge.py").write_text(huge)
-    bomb = {"file": "model.py", "kind": "replace", "target": "def evaluate(x):\n    return x * x\n", "text": huge}
+    bomb = replace("def evaluate(x):\n    return x * x\n", huge, "model.py")
     world.endpoint.answers = [
         parts(),
         step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
@@ -400,18 +386,15 @@ def test_a_file_that_ends_the_parser_does_not_end_the_run(world: World) -> None:
 
 
 def test_edits_that_do_not_fit_are_refused_before_anything_runs(world: World) -> None:
-    def replace(target: str, text: str, file: str = "train.py") -> dict[str, Any]:
-        return edits({"file": file, "kind": "replace", "target": target, "text": text})
-
     world.endpoint.answers = [
         parts(),
         step("edit_script", file="train.py", text="do it"),
-        replace("no such text", "x"),
-        replace("x", "y"),
-        replace("RATE = 0.05", "RATE = 0.05"),
-        replace("RATE = 0.05", "RATE = ("),
-        replace("RATE = 0.05", "RATE = 1", "../outside.py"),
-        replace("return 2 * x", "return 3 * x", "model.py"),
+        edits(replace("no such text", "x")),
+        edits(replace("x", "y")),
+        edits(replace("RATE = 0.05", "RATE = 0.05")),
+        edits(replace("RATE = 0.05", "RATE = (")),
+        edits(replace("RATE = 0.05", "RATE = 1", "../outside.py")),
+        edits(replace("return 2 * x", "return 3 * x", "model.py")),
         edits(function("train", MOMENTUM)),
         final(),
     ]
@@ -480,18 +463,8 @@ def test_one_call_and_the_fixed_path_are_judged_alike(world: World, tmp_path: Pa
     assert world.run(world.task(mode="single")).result == "A"
     other = World(tmp_path / "other", world.endpoint, world.parsers, world.commands)
     wanted = {"parts": [{**place, "problem": "say what the variable is"}]}
-    note = {
-        "file": "train.py",
-        "kind": "replace",
-        "target": "    x, velocity",
-        "text": "    # a velocity\n    x, velocity",
-    }
-    skeleton = {
-        "file": "train.py",
-        "kind": "replace",
-        "target": "def train",
-        "text": "def push(v):\n    return v\n\n\ndef train",
-    }
+    note = replace("    x, velocity", "    # a velocity\n    x, velocity")
+    skeleton = replace("def train", "def push(v):\n    return v\n\n\ndef train")
     other.endpoint.answers = [
         parts(),
         {"text": "reads train"},

@@ -13,6 +13,7 @@ import neo4j
 import pytest
 
 from tests.clock import TurnedClock
+from tests.commands.batch.engine_here import EngineHere
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
 from xkg.cli.display.batch import lines
@@ -65,19 +66,19 @@ def states(report: BatchReport) -> dict[int, str]:
 
 def test_a_second_batch_builds_what_is_missing_or_changed(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg")
-    first = run(chosen, read_list(corpus), LocalEngine(2))
+    first = run(chosen, read_list(corpus), EngineHere())
     assert states(first) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert first.failed == 2
     assert "does not exist" in first.rows[3].reason
     assert first.rows[0].techniques > 0
-    again = run(chosen, read_list(corpus), LocalEngine(2))
+    again = run(chosen, read_list(corpus), EngineHere())
     assert states(again) == {1: "unchanged", 2: "unchanged", 3: "unchanged", 4: "failed", 5: "failed"}
     assert "--retry-failed" in again.rows[3].reason
     (corpus.parent / "Folded.tex").write_text(PAPER.format(name="Doubly folded"))
     with open_store(chosen) as store:
         store.remove(["title:Braided"])
     (corpus.parent / "missing.tex").write_text(PAPER.format(name="Missing"))
-    third = run(chosen, read_list(corpus), LocalEngine(1))
+    third = run(chosen, read_list(corpus), EngineHere())
     assert states(third) == {1: "unchanged", 2: "built", 3: "built", 4: "built", 5: "failed"}
 
 
@@ -119,7 +120,7 @@ def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
     for retry, stages in ((False, True), (False, False), (True, True)):
         tried.clear()
         report = run(
-            settings(tmp_path / "kg"), read_list(tmp_path / "list"), LocalEngine(1), retry_failed=retry, notify=notify
+            settings(tmp_path / "kg"), read_list(tmp_path / "list"), EngineHere(), retry_failed=retry, notify=notify
         )
         assert states(report) == {1: "failed"}
         assert any(isinstance(event, StageReport) for event in tried) is stages
@@ -147,7 +148,7 @@ def test_a_process_that_is_killed_takes_only_its_paper(tmp_path: Path, corpus: P
     report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1), notify=kill_once)
     assert states(report) == {1: "failed", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert "signal 9" in report.rows[0].reason
-    again = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert states(again)[1] == "built"
 
 
@@ -160,7 +161,7 @@ def test_a_server_that_failed_is_asked_again(tmp_path: Path) -> None:
         report = run(
             settings(tmp_path / "kg"),
             read_list(tmp_path / "list"),
-            LocalEngine(1),
+            EngineHere(),
             notify=lambda event: tried.append(event[1]),
         )
         assert states(report) == {1: "failed"}
@@ -201,7 +202,9 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert refused in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.product("each event × each kill"))]
+)
 def test_a_batch_that_was_ended_goes_on_from_there(tmp_path: Path, corpus: Path, ending: signal.Signals) -> None:
     kg = tmp_path / "kg"
     start = [sys.executable, "-c", "from xkg.cli.main import main; main()", "--kg", str(kg)]
@@ -245,14 +248,14 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
     for name in ("Folded", "Braided"):
         (tmp_path / f"{name}.tex").write_text(PAPER.format(name=name).replace(f"{name} smoothing", "Sorted smoothing"))
     chosen = settings(tmp_path / "kg", store=StoreSettings(url=neo4j_database.url, credentials=credentials))
-    report = run(chosen, read_list(corpus), LocalEngine(2))
+    report = run(chosen, read_list(corpus), EngineHere())
     assert states(report) == {1: "built", 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert report.notes == ()
     drawn = "MATCH (:Technique)-[e:SAME_CONCEPT]->(:Technique) RETURN count(e) AS edges"
     with open_store(chosen) as store:
         assert store.query(drawn).rows[0][0] >= 3
         assert store.check() == []
-    assert states(run(chosen, read_list(corpus), LocalEngine(2)))[1] == "unchanged"
+    assert states(run(chosen, read_list(corpus), EngineHere()))[1] == "unchanged"
 
 
 def test_files_that_are_not_there_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,9 +278,9 @@ def graph(settings: Settings) -> tuple[list[str], list[Link]]:
 def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
     chosen = settings(tmp_path / "kg")
     only = PaperList(papers=read_list(corpus).papers[:1])
-    run(chosen, only, LocalEngine(1))
+    run(chosen, only, EngineHere())
     (chosen.kg / FILE).write_text("{\n\x00")
-    assert states(run(chosen, only, LocalEngine(1))) == {1: "unchanged"}  # the graph holds exactly that
+    assert states(run(chosen, only, EngineHere())) == {1: "unchanged"}  # the graph holds exactly that
 
 
 @pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (10.0, "failed")])
@@ -305,7 +308,7 @@ def test_a_paper_that_another_machine_has_waits_for_it(
                 if state == "built":
                     driver.execute_query("MATCH (l:XkgLease {id: 'title:Sorted'}) SET l.expires = 0")
 
-        report = run(chosen, read_list(corpus), LocalEngine(1), notify=expire, clock=TurnedClock())
+        report = run(chosen, read_list(corpus), EngineHere(), notify=expire, clock=TurnedClock())
     assert states(report) == {1: state, 2: "built", 3: "built", 4: "failed", 5: "failed"}
     assert waited
     assert "is being built by one that died" in waited[0]
@@ -324,8 +327,8 @@ def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: 
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "other.py").write_text("def unrelated(n):\n    return n + 1\n")
     corpus.write_text("Sorted.tex\tcode\n")
-    report = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    report = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
     assert "0 techniques, 1 hidden (xkg show says why)" in "\n".join(map(str, lines(report)))
-    again = run(settings(tmp_path / "kg"), read_list(corpus), LocalEngine(1))
+    again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert again.rows[0].hidden == report.rows[0].hidden

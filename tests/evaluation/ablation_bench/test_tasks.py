@@ -1,43 +1,26 @@
-"""The tasks as Inspect runs them, with its mock model; the command of Inspect, with an endpoint on loopback."""
+"""The tasks as Inspect runs them, with its mock model."""
 
-import gc
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from inspect_ai import eval as inspect_eval
 from inspect_ai.log import EvalLog
-from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageTool,
-    Model,
-    ModelOutput,
-    ModelUsage,
-    get_model,
-)
+from inspect_ai.model import ChatMessage, ChatMessageTool, Model, ModelOutput, ModelUsage, get_model
 from inspect_ai.tool import ToolInfo
 
 from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
 from tests.conftest import ROOT
-from tests.llm_endpoint import ScriptedEndpoint
 from tests.serve.conftest import embedder, graph
 from xkg.errors import XkgError
 
 __all__ = ["embedder", "graph"]
 
-pytestmark = [  # of Inspect itself: it calls tenacity as it used to be, and leaves streams to the garbage collector
-    pytest.mark.filterwarnings("ignore::DeprecationWarning:inspect_ai"),
-    pytest.mark.filterwarnings("ignore:Unclosed <MemoryObject:ResourceWarning"),
-]
-
-TASKS = ROOT / "evaluation" / "ablation_bench" / "tasks.py"
 GOLDS = [
     {"name": "No steam", "ablated_part": "steam", "action": "REMOVE", "metrics": ["volume"]},
     {"name": "Other blades", "ablated_part": "scoring", "action": "REPLACE", "replacement": ["knife"], "metrics": []},
@@ -46,7 +29,6 @@ PLAN = [
     {"name": "P1", "ablated_part": "steam", "action": "REMOVE", "metrics": ["volume"]},
     {"name": "P2", "ablated_part": "stone", "action": "REPLACE", "replacement": ["tin"], "metrics": ["crust"]},
 ]
-MODEL = "openai/gpt-4o"  # of the ones that Inspect asks by chat completions
 STEAM = "Without Steam Injection (SI)"
 TITLE = "Bread Ovens: a Study of Crust"
 
@@ -79,13 +61,6 @@ def judged(question: str, matches: dict[str, str]) -> str:
     plan_side = "B" if gold_side == "A" else "A"
     rows = [{f"name_in_{gold_side}": gold, f"name_in_{plan_side}": matches.get(gold)} for gold in matches]
     return tagged(*rows)
-
-
-@pytest.fixture(autouse=True)
-def _collected() -> Iterator[None]:
-    """Nothing that Inspect leaves unclosed is collected in another test, where the warning would be an error."""
-    yield
-    gc.collect()
 
 
 @pytest.fixture
@@ -156,9 +131,10 @@ def test_three_judges_decide_by_majority(instances: Path, tmp_path: Path) -> Non
     planner = model(lambda *_: tagged(*PLAN))
     yes = model(lambda question, *_: judged(question, {"No steam": "P1", "Other blades": "P2"}))
     no = model(lambda question, *_: judged(question, {"No steam": "P1"}))
-    log = run(author(str(instances), judges=3), planner, tmp_path, judge=yes, judge_2=no, judge_3=no)
-    assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
-    assert report(log)["problems"] == {"judge: gold ablation without a line": 2}
+    found = report(run(author(str(instances), judges=3), planner, tmp_path, judge=yes, judge_2=no, judge_3=no))
+    assert found["by_paper"]["loaf"]["recall"] == 0.5
+    assert found["problems"] == {"judge: gold ablation without a line": 2}
+    assert "the majority of 3 models" in found["judged_by"]
 
 
 def test_the_reviewer_task_and_the_mean_of_both(instances: Path, tmp_path: Path) -> None:
@@ -171,55 +147,38 @@ def test_the_reviewer_task_and_the_mean_of_both(instances: Path, tmp_path: Path)
     planner = model(lambda *_: tagged(*PLAN))
     log = run(reviewer(str(instances)), planner, tmp_path, judge=model(labels))
     assert report(log)["by_paper"]["loaf"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5}
-    other = run(author(str(instances)), planner, tmp_path, judge=model(lambda *_: tagged()))
-    assert overall([read_run(Path(x.location)) for x in (log, other)]) == 0.25
-    assert overall([read_run(Path(log.location))]) is None
+    reviewed = read_run(Path(log.location))
+    half_failed = replace(reviewed, task="author", failed={"soup": "an error"})
+    assert overall([reviewed, half_failed]) == (0.5 + 0.25) / 2
+    assert overall([reviewed]) is None
 
 
-@pytest.mark.parametrize("answer", ["", "I cannot.", "<predictions>", json.dumps(PLAN[0]), tagged({"name": 3})])
-def test_an_answer_without_a_plan_scores_nothing_and_is_counted(instances: Path, tmp_path: Path, answer: str) -> None:
+def test_an_answer_without_a_plan_scores_nothing_and_is_counted(instances: Path, tmp_path: Path) -> None:
+    answers = ["", "I cannot.", "<predictions>", json.dumps(PLAN[0]), tagged({"name": 3})]
+    row = json.loads(instances.read_text().splitlines()[0])
+    instances.write_text("\n".join(json.dumps({**row, "id": str(n)}) for n in range(len(answers))))
+
     def never(*_: Any) -> str:
         raise AssertionError("an empty plan is not judged")
 
-    log = run(author(str(instances)), model(lambda *_: answer), tmp_path, judge=model(never))
-    assert report(log)["by_paper"]["loaf"]["f1"] == 0.0
-    assert report(log)["problems"]["empty plan"] == 1
+    found = report(run(author(str(instances)), model(lambda *_: answers.pop()), tmp_path, judge=model(never)))
+    assert [scores["f1"] for scores in found["by_paper"].values()] == [0.0] * 5
+    assert found["problems"]["empty plan"] == 5
 
 
-def test_a_paper_that_is_too_long_is_cut_by_section_and_said(instances: Path, tmp_path: Path) -> None:
+def test_a_paper_that_is_too_long_is_cut_by_section_for_planner_and_judge(instances: Path, tmp_path: Path) -> None:
     questions: list[str] = []
 
-    def plans(question: str, *_: Any) -> str:
+    def answer(question: str, *_: Any) -> str:
         questions.append(question)
-        return tagged(*PLAN)
+        return tagged(*PLAN) if len(questions) == 1 else tagged()
 
-    log = run(author(str(instances), window=20), model(plans), tmp_path, judge=model(lambda *_: tagged()))
-    assert "Cut the dough" not in questions[0]
-    assert report(log)["left_out"] == {"loaf": ["the end of Scoring"]}
-
-
-def test_a_judge_of_reviews_reads_no_more_than_the_window_and_it_is_said(instances: Path, tmp_path: Path) -> None:
-    questions: list[str] = []
-
-    def labels(question: str, *_: Any) -> str:
-        questions.append(question)
-        return tagged()
-
-    log = run(reviewer(str(instances), window=20), model(lambda *_: tagged(*PLAN)), tmp_path, judge=model(labels))
-    assert "Cut the dough" not in questions[0]
-    assert "Try it without steam." in questions[0]
+    answering = model(answer)
+    log = run(reviewer(str(instances), window=20), answering, tmp_path, judge=answering)
+    of_planner, of_judge = questions
+    assert "Cut the dough" not in of_planner + of_judge
+    assert "Try it without steam." in of_judge
     assert report(log)["left_out"] == {"loaf": ["the end of Scoring", "for the judge: the end of Scoring"]}
-
-
-def test_a_report_says_who_planned_and_who_judged(instances: Path, tmp_path: Path, graph: Path) -> None:
-    judge = model(lambda *_: tagged())
-    log = run(author(str(instances), planner="graph", graph=str(graph)), judge, tmp_path)
-    text = as_text(read_run(Path(log.location)))
-    assert text.startswith("author: the graph alone, without a model, 1 papers, k = 5")
-    assert "judged by model mockllm/model, the planner's own model" in text
-    assert "@6 to @10: as @5" in text
-    log = run(author(str(instances), judges=3), judge, tmp_path, judge=judge)
-    assert "the majority of 3 models" in report(log)["judged_by"]
 
 
 def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_path: Path, graph: Path) -> None:
@@ -254,12 +213,16 @@ def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path
 
 
 def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Path, graph: Path) -> None:
-    def never(*_: Any) -> str:
-        raise AssertionError("no model is asked for a plan")
+    def judge(question: str, *_: Any) -> str:
+        assert "<<<side_A" in question, "no model is asked for a plan"
+        return judged(question, {"No steam": STEAM})
 
-    task = author(str(instances), planner="graph", graph=str(graph))
-    log = run(task, model(never), tmp_path, judge=model(lambda question, *_: judged(question, {"No steam": STEAM})))
+    log = run(author(str(instances), planner="graph", graph=str(graph)), model(judge), tmp_path)
     assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
+    text = as_text(read_run(Path(log.location)))
+    assert text.startswith("author: the graph alone, without a model, 1 papers, k = 5")
+    assert "judged by model mockllm/model, the planner's own model" in text
+    assert "@6 to @10: as @5" in text
 
 
 def test_the_product_is_asked_again_where_its_check_refuses(instances: Path, tmp_path: Path, graph: Path) -> None:
@@ -386,30 +349,24 @@ def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path
     assert plans_of(log)["loaf"].splitlines()[1] == json.dumps(PLAN[1])
 
 
-def test_stored_plans_are_judged(instances: Path, tmp_path: Path) -> None:
-    plans = tmp_path / "plans"
-    plans.mkdir()
-    judge = model(lambda question, *_: judged(question, {"No steam": "P1"}))
-    log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
-    assert report(log)["problems"]["plan that is missing"] == 1
-    (plans / "loaf.jsonl").write_text("\n".join(map(json.dumps, PLAN)))
-    log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
-    assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
-    assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
-
-
-def test_plans_of_several_planners_are_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:
+def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tmp_path: Path) -> None:
     row = json.loads(instances.read_text().splitlines()[0])
     instances.write_text("\n".join(json.dumps({**row, "id": name}) for name in ("a/loaf", "b/loaf", "../loaf")))
     plans = tmp_path / "plans"
-    for name, lines in (("a/loaf", PLAN), ("b/loaf", PLAN[:1])):
+    for name, lines in (("a/loaf", PLAN), ("b/loaf", PLAN[1:])):
         (plans / name).parent.mkdir(parents=True, exist_ok=True)
         (plans / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (tmp_path / "loaf.jsonl").write_text(json.dumps(PLAN[0]))
-    judge = model(lambda question, *_: judged(question, {}))
+    judge = model(lambda question, *_: judged(question, {"No steam": "P1"} if '"P1"' in question else {}))
     log = run(author(str(instances), planner="stored", plans=str(plans)), judge, tmp_path, judge=judge)
     lines_of = {name: len(plan.splitlines()) for name, plan in plans_of(log).items()}
     assert lines_of == {"a/loaf": 2, "b/loaf": 1, "../loaf": 0}
+    found = report(log)
+    assert {name: scores["recall"] for name, scores in found["by_paper"].items()} == {
+        "a/loaf": 0.5, "b/loaf": 0.0, "../loaf": 0.0
+    }  # fmt: skip
+    assert found["problems"]["plan that is missing"] == 1
+    assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
 
 
 @pytest.mark.parametrize(
@@ -451,37 +408,3 @@ def test_paths_are_those_of_the_folder_that_the_command_was_typed_in(
     """Inspect works in the folder of the task's file."""
     monkeypatch.setenv("PWD", str(tmp_path))
     assert [sample.id for sample in author(instances.name).dataset] == ["loaf"]
-
-
-def inspect(*arguments: str, **environment: str) -> str:
-    command = [str(Path(sys.executable).parent / "inspect"), *arguments]
-    known = {**os.environ, "NO_PROXY": "127.0.0.1", **environment}
-    done = subprocess.run(command, capture_output=True, text=True, env=known, cwd=ROOT, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def test_inspect_lists_and_runs_the_tasks(instances: Path, tmp_path: Path) -> None:
-    listed = inspect("list", "tasks", "evaluation")
-    assert "evaluation/ablation_bench/tasks.py@author" in listed
-    assert "evaluation/ablation_bench/tasks.py@reviewer" in listed
-
-    def answer(body: dict[str, Any]) -> str:
-        question = body["messages"][-1]["content"]
-        return judged(question, {"No steam": "P1"}) if "<<<side_A" in question else tagged(*PLAN)
-
-    with ScriptedEndpoint(answer) as endpoint:
-        logs = str(tmp_path / "logs")
-        arguments = [
-            "-T",
-            f"instances={instances}",
-            "--log-dir",
-            logs,
-            "--display",
-            "plain",
-            "--model",
-            "openai/gpt-4o",
-        ]
-        inspect("eval", f"{TASKS}@author", *arguments, OPENAI_API_KEY="test", OPENAI_BASE_URL=endpoint.url)
-    (log,) = Path(logs).glob("*.eval")
-    assert as_json(read_run(log))["by_paper"]["loaf"]["recall"] == 0.5

@@ -48,6 +48,7 @@ def test_what_is_wrong_is_one_line(given: dict[str, object], message: str) -> No
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.product("each file of tasks × the one command")
 @pytest.mark.parametrize(
     ("name", "given"),
     [

@@ -5,19 +5,22 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section, usual
+from tests.agents.ablation.model_world import METRIC, TRAIN, World, once, replace, section, usual
+from tests.agents.workspace.recorded_commands import RecordedCommands
 from xkg.agents.ablation.campaign import Start, run_campaign
-from xkg.agents.ablation.task import read_task
+from xkg.agents.ablation.outcomes import Campaign
+from xkg.agents.ablation.running import bench
 from xkg.agents.workspace.starter import read_starter
 from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError
 from xkg.sandbox.isolation.interpreters import own
 from xkg.sandbox.packages.python_choice import first_day
-from xkg.sandbox.runner import Environment
+from xkg.sandbox.runner import Environment, EnvironmentMaker
 from xkg.sandbox.select import runner_for
 
 REPAIR = {
@@ -30,7 +33,10 @@ REPAIR = {
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_commands: type[RecordedCommands]
+) -> Iterator[World]:
+    monkeypatch.setattr(bench, "Commands", recorded_commands)
     made = World(tmp_path, monkeypatch)
     with made.endpoint:
         yield made
@@ -112,6 +118,13 @@ def test_an_empty_folder_of_data_is_named(world: World, tmp_path: Path) -> None:
 FIRST_DAY = first_day(own().minor)
 
 
+def campaign_with(maker: EnvironmentMaker, world: World, **more: Any) -> Campaign:
+    world.run_folder.mkdir()
+    task = world.task(budget=1, **more)
+    starter = read_starter(task.repo, world.folder / "cache")
+    return run_campaign(Start(task, starter, world.run_folder, runner_for(SandboxSettings()), maker))
+
+
 class Dated:
     """An `EnvironmentMaker` whose newest package has lost a function."""
 
@@ -144,12 +157,7 @@ def test_a_removed_interface_is_there_in_the_packages_of_the_commits_day(world: 
     (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
     commit(world.repository)
     maker = Dated(tmp_path / "sites")
-    folder = tmp_path / "dated"
-    folder.mkdir()
-    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
-    campaign = run_campaign(
-        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
-    )
+    campaign = campaign_with(maker, world)
     day = git(world.repository, "log", "-1", "--format=%cs").strip()
     assert maker.days == [None, day]
     assert campaign.environment == "old"
@@ -180,12 +188,7 @@ def test_code_older_than_this_python_gets_the_first_packages_for_it(
     (world.repository / "train.py").write_text("import fakelib\nfakelib.level()\n" + TRAIN)
     commit(world.repository, "2019-05-01T12:00:00")
     maker = Dated(tmp_path / "sites")
-    folder = tmp_path / "dated"
-    folder.mkdir()
-    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
-    campaign = run_campaign(
-        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
-    )
+    campaign = campaign_with(maker, world)
     assert maker.days == [None, "2019-05-01", FIRST_DAY]
     assert campaign.environment == "oldest"
     [note] = [note for note in campaign.notes if note.startswith("packages are")]
@@ -221,12 +224,7 @@ def test_a_required_version_that_does_not_run_on_this_python_gives_way(world: Wo
     (world.repository / "requirement.txt").write_text("fakelib==1.0\n")
     commit(world.repository)
     maker = Pinned(tmp_path / "sites")
-    folder = tmp_path / "pinned"
-    folder.mkdir()
-    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
-    campaign = run_campaign(
-        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
-    )
+    campaign = campaign_with(maker, world)
     assert [asked[0] for asked in maker.asked] == ["fakelib==1.0", "fakelib>1.0"]
     [repair] = campaign.repairs
     assert repair.cause == "version"
@@ -260,13 +258,8 @@ def test_the_package_of_a_module_that_is_missing_in_a_run_is_added(world: World,
     late = "[__import__(name) for name in ('wa' + 'ves', 'rin' + 'gs')]\n"
     (world.repository / "train.py").write_text(late + TRAIN)
     commit(world.repository)
-    folder = tmp_path / "plugins"
-    folder.mkdir()
-    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
     maker = Plugins(tmp_path / "sites")
-    campaign = run_campaign(
-        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
-    )
+    campaign = campaign_with(maker, world)
     assert [repair.reason for repair in campaign.repairs] == [
         f"the module {name} is missing when the code runs" for name in ("waves", "rings")
     ]
@@ -311,12 +304,7 @@ def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_pat
             asked.append(sorted(imports))
             return super().make(imports, requirements, "2020-01-01")
 
-    values = {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]}
-    task = read_task(None, {**values, "data": {"libs": str(given)}})
-    folder = tmp_path / "listed"
-    folder.mkdir()
-    maker = Listed(tmp_path / "sites")
-    run_campaign(Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker))
+    campaign_with(Listed(tmp_path / "sites"), world, data={"libs": str(given)})
     assert asked == [["fakelib"]]
 
 

@@ -19,7 +19,9 @@ from tests.agents.ablation.model_world import (
     section,
     usual,
 )
+from tests.agents.workspace.recorded_commands import RecordedCommands
 from tests.llm_endpoint import status
+from xkg.agents.ablation.running import bench
 from xkg.commands.ablate import read_campaign
 from xkg.config import LlmSettings
 from xkg.errors import InputError
@@ -27,7 +29,10 @@ from xkg.llm.costs import costs
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded_commands: type[RecordedCommands]
+) -> Iterator[World]:
+    monkeypatch.setattr(bench, "Commands", recorded_commands)
     made = World(tmp_path, monkeypatch)
     with made.endpoint:
         yield made
@@ -61,6 +66,7 @@ def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> No
     assert len(world.endpoint.requests) == bill.total.calls
 
 
+@pytest.mark.product("each event × each kill")
 @pytest.mark.parametrize("answers", [1, 4, 6])
 def test_a_run_killed_after_some_answers_pays_nothing_twice(world: World, answers: int) -> None:
     child = os.fork()

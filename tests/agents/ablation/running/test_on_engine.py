@@ -17,7 +17,7 @@ from xkg.engine.local import LocalEngine
 
 def test_a_campaign_comes_to_the_same_through_an_engine(repository: Path, tmp_path: Path) -> None:  # noqa: F811
     settings = Settings(kg=tmp_path / "kg")
-    task = task_of(repository, budget=4)
+    task = task_of(repository, budget=2, seeds=[0, 1])
     here = ablate(settings, task, tmp_path / "here")
     spread = ablate(settings, task, tmp_path / "spread", engine=LocalEngine(2))
     assert spread.baseline == here.baseline

@@ -1,0 +1,1 @@
+from tests.build.curation.conftest import scholarly, world  # noqa: F401  # fixtures
