@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.ablation.model_world import METRIC, TRAIN, World, once, replace, section, usual
+from tests.agents.ablation.model_world import METRIC, RUN, TRAIN, World, once, replace, section, usual
 from tests.agents.workspace.recorded_commands import RecordedCommands
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign
@@ -171,11 +171,7 @@ def test_code_older_than_this_python_gets_its_own_python(
     (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
     commit(world.repository, "2019-05-01T12:00:00")
     maker = Dated(tmp_path / "sites")
-    (folder := tmp_path / "dated").mkdir()
-    task = read_task(None, {"repo": str(world.repository), "run": RUN, "metrics": [METRIC], "budget": 1, "seeds": [0]})
-    campaign = run_campaign(
-        Start(task, read_starter(task.repo, tmp_path / "cache"), folder, runner_for(SandboxSettings()), maker)
-    )
+    campaign = campaign_with(maker, world)
     assert maker.days == [None, "2019-05-01"]
     assert set(maker.pythons) == {"python==3.7.*"}
     assert campaign.environment == "old"
