@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from xkg.build.context import BuildContext, Built
+from xkg.build.parsing.parsers import Parsers
 from xkg.build.pipeline import build_paper
 from xkg.build.stage_cache import Event, StageReport, levels
 from xkg.config import PruneSettings, Settings
@@ -15,6 +16,7 @@ from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError
 from xkg.model import Code, Level, PaperBundle
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
+from xkg.sandbox.isolation.fork_server import WarmRunner
 from xkg.sandbox.runner import Environment, Runner
 
 EXAMPLE = Path(__file__).parents[2] / "examples/svgd"
@@ -56,28 +58,36 @@ def embedder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedder]:
 
 
 @pytest.fixture(scope="module")
-def built_once(embedder: Embedder, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
+def contained() -> Iterator[Runner]:
+    with WarmRunner(BubblewrapRunner(), ("numpy",)) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def built_once(embedder: Embedder, parsers: Parsers, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Built]:
     kg = tmp_path_factory.mktemp("kg")
-    context = BuildContext(Settings(kg=kg), embedder, BubblewrapRunner(), Lent())
+    context = BuildContext(Settings(kg=kg), embedder, BubblewrapRunner(), Lent(), parsers=parsers)
     return kg, build_paper(PAPER, CODE, context)
 
 
 @pytest.fixture
-def build(tmp_path: Path, embedder: Embedder) -> Build:
+def build(tmp_path: Path, embedder: Embedder, parsers: Parsers, contained: Runner) -> Build:
     """Builds in a folder of its own, the example unless told otherwise."""
 
     def run(
         paper: Path = PAPER,
         repository: str | None = CODE,
         *,
-        runner: Runner | None = BubblewrapRunner(),  # noqa: B008
+        runner: Runner | None = contained,
         environments: Lent | None = None,
         notify: Callable[[Event], None] = lambda _: None,
         prune: PruneSettings = PruneSettings(),  # noqa: B008
         kg: Path = tmp_path / "kg",
     ) -> Built:
         settings = Settings(kg=kg, prune=prune)
-        return build_paper(paper, repository, BuildContext(settings, embedder, runner, environments or Lent(), notify))
+        made = environments or Lent()
+        context = BuildContext(settings, embedder, runner, made, notify, parsers=parsers)
+        return build_paper(paper, repository, context)
 
     return run
 
@@ -148,6 +158,7 @@ def test_the_same_input_in_two_folders_gives_the_same_graph(
     assert timeless(moved.bundle) == timeless(built_once[1].bundle)
 
 
+@pytest.mark.product("each stage × a kill")
 @pytest.mark.parametrize("killed_after", ["symbols", "extract", "ground", "modularize", "environment", "check"])
 def test_a_build_that_is_killed_goes_on_where_it_stopped(
     built_once: tuple[Path, Built], build: Build, tmp_path: Path, killed_after: str

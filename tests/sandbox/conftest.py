@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
 
@@ -121,6 +121,13 @@ def require_container() -> ContainerRunner:
     if (why := _no_container()) is not None:
         pytest.skip(why)
     return ContainerRunner()
+
+
+@pytest.fixture(scope="session")
+def contained() -> Iterator[Runner]:
+    """The sandbox as builds use it: jobs are forked from one process. For tests that are not about the runner."""
+    with WarmRunner(BubblewrapRunner(), ()) as runner:
+        yield runner
 
 
 CONTAINER = pytest.param("container", marks=pytest.mark.product("needs a container engine and an image"))

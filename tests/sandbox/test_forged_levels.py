@@ -242,17 +242,17 @@ LOOKS = {
 
 
 @pytest.mark.parametrize("what", LOOKS)
-def test_a_test_that_looks_at_its_own_code_proves_nothing(what: str) -> None:
+def test_a_test_that_looks_at_its_own_code_proves_nothing(contained: Runner, what: str) -> None:
     facts = {"size": len(CODE), "scaled": len(CODE.partition("\n\n\n")[2])}
-    proof = proven(BubblewrapRunner(), RUNS + LOOKS[what].format(**facts) + "\n")
+    proof = proven(contained, RUNS + LOOKS[what].format(**facts) + "\n")
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING), proof
     assert proof.evidence.reason
     assert proof.evidence.reason.startswith("the test proves nothing: the test ")
 
 
-def test_an_implementation_that_looks_at_its_own_code_is_not_tested() -> None:
+def test_an_implementation_that_looks_at_its_own_code_is_not_tested(contained: Runner) -> None:
     looks = CODE + "\n\nif len(scaled.__code__.co_code) % 2:\n    raise ValueError('changed')\n"
-    proof = proven(BubblewrapRunner(), HONEST, looks)
+    proof = proven(contained, HONEST, looks)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
     assert "the implementation uses `co_code`" in (proof.evidence.reason or "")
 
@@ -268,8 +268,8 @@ def test_an_implementation_that_looks_at_its_own_code_is_not_tested() -> None:
         "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    print(e.__traceback__.tb_frame.f_back)\n" + HONEST,
     ],
 )
-def test_what_a_test_that_reaches_into_the_harness_did_cannot_be_told(test: str) -> None:
-    proof = proven(BubblewrapRunner(), test)
+def test_what_a_test_that_reaches_into_the_harness_did_cannot_be_told(contained: Runner, test: str) -> None:
+    proof = proven(contained, test)
     assert (proof.evidence.level, proof.cause) == (Level.IMPORTED, Cause.PROVES_NOTHING)
     assert proof.evidence.reason
     assert "the program that runs it" in proof.evidence.reason or "looks into who calls it" in proof.evidence.reason
@@ -341,8 +341,8 @@ class Counting:
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 10, 20])
-def test_a_test_that_fails_from_some_run_on_proves_nothing(runs: int) -> None:
-    proof = proven(Counting(BubblewrapRunner()), f"{RUNS}assert run <= {runs}\n")
+def test_a_test_that_fails_from_some_run_on_proves_nothing(contained: Runner, runs: int) -> None:
+    proof = proven(Counting(contained), f"{RUNS}assert run <= {runs}\n")
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING), proof
 
 
@@ -364,11 +364,9 @@ def test_a_test_that_hides_the_lines_that_it_runs_is_judged_on_all(runner: Runne
     assert proof.evidence.covered_lines is None
 
 
-def test_a_test_that_runs_less_while_it_is_followed_is_judged_on_all() -> None:
+def test_a_test_that_runs_less_while_it_is_followed_is_judged_on_all(contained: Runner) -> None:
     weak = "import sys\nif sys.gettrace() is None:\n    smoothed([1.0, 2.0])\n"
-    proof = proven(
-        BubblewrapRunner(), weak + "assert scaled([1.0, 3.0]) == [0.25, 0.75]\nassert smoothed([4.0]) == [4.0]\n"
-    )
+    proof = proven(contained, weak + "assert scaled([1.0, 3.0]) == [0.25, 0.75]\nassert smoothed([4.0]) == [4.0]\n")
     assert (proof.evidence.level, proof.evidence.covered_lines) == (Level.EXECUTED, None), proof
 
 
@@ -451,9 +449,9 @@ def test_what_is_imported_ahead_does_not_run_what_packages_would_run_at_the_star
         assert (outcome.output, outcome.runner) == ("False True\n", f"{runner.name}, warm")
 
 
-def test_how_many_mutants_are_tried_is_fixed() -> None:
+def test_how_many_mutants_are_tried_is_fixed(contained: Runner) -> None:
     body = "\n".join(f"    x = x + {i} * 2" for i in range(40))
-    proof = proven(BubblewrapRunner(), "assert f(1) == 1561\n", f"def f(x):\n{body}\n    return x\n")
+    proof = proven(contained, "assert f(1) == 1561\n", f"def f(x):\n{body}\n    return x\n")
     assert (proof.evidence.level, proof.evidence.mutants) == (Level.TESTED, MUTANTS)
 
 

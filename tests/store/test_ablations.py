@@ -52,12 +52,8 @@ def test_an_embedded_graph_keeps_them(tmp_path: Path) -> None:
         assert len(store.ablations()) == 3
 
 
-def test_a_shared_graph_keeps_them(
-    neo4j_database: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
-    settings = Settings(kg=tmp_path / "kg", store=StoreSettings(url=neo4j_database.url))
+def test_a_shared_graph_keeps_them(server: Neo4jServer, tmp_path: Path) -> None:
+    settings = Settings(kg=tmp_path / "kg", store=StoreSettings(url=server.url))
     store = Neo4jStore(settings, lambda: FakeHashEmbedder(settings.embedding.vectors))
     with closing(store):
         require_kept(store)

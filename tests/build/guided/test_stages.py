@@ -292,9 +292,14 @@ STOPS = {
 }
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, parsers: Parsers) -> PaperBundle:
+    return timeless(Builder(tmp_path_factory.mktemp("undisturbed"), parsers)().bundle)
+
+
 @pytest.mark.parametrize("prompt", STOPS)
 def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
-    build: Builder, tmp_path: Path, prompt: str
+    build: Builder, undisturbed: PaperBundle, prompt: str
 ) -> None:
     stage = STOPS[prompt]
     changed: dict[str, Any] = {prompt: failing(SPENT)}
@@ -322,7 +327,7 @@ def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
     assert finished - {"prune"} <= reused
     assert again.stopped is None
     assert finished.isdisjoint(build.requests)
-    assert timeless(again.bundle) == timeless(Builder(tmp_path / "undisturbed", build.parsers)().bundle)
+    assert timeless(again.bundle) == undisturbed
 
 
 @pytest.mark.parametrize("error", [SPENT, ModelUnavailableError("extract: the endpoint is down"), AnswerError("none")])

@@ -15,6 +15,7 @@ from xkg.build.paper.read import parse_paper
 from xkg.build.parsing.parsers import MOST_DEADLY, Parsers, deadly
 from xkg.build.repositories.checkout import read_folder
 from xkg.errors import InputError, UnsafeInputError
+from xkg.sandbox.isolation.confined_worker import Bounds
 
 ROOT = Path(__file__).parents[3]
 GOOD = "def good():\n    return 1\n"
@@ -133,8 +134,10 @@ def test_an_answer_that_is_no_repository_is_refused(tmp_path: Path, hostile: Par
     ],
 )
 def test_a_paper_that_takes_the_parser_down_is_one_line(
-    tmp_path: Path, hostile: Parsers, name: str, word: str, said: str
+    tmp_path: Path, hostile: Parsers, monkeypatch: pytest.MonkeyPatch, name: str, word: str, said: str
 ) -> None:
+    if word == "SPIN":
+        monkeypatch.setattr(hostile, "_paper", Bounds(seconds=1))
     path = tmp_path / "folder" / name
     path.parent.mkdir()
     path.write_text(f"\\documentclass{{a}}{word}\\begin{{document}}\\section{{One}}\\end{{document}}")

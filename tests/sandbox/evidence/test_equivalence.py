@@ -7,8 +7,7 @@ from xkg.sandbox.evidence.equivalence import equivalent, script
 from xkg.sandbox.evidence.harness_runs import HarnessRuns
 from xkg.sandbox.evidence.mutation import mutants
 from xkg.sandbox.evidence.run_slots import RunSlots
-from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.runner import Environment, Limits
+from xkg.sandbox.runner import Environment, Limits, Runner
 
 CODE = '''\
 def clipped(values, low=0.0):
@@ -52,18 +51,18 @@ if __name__ == "__main__":
 LIMITS = Limits(seconds=20, memory_mb=300, output_kb=256)
 
 
-def alike(implementation: str, test: str) -> set[str]:
+def alike(contained: Runner, implementation: str, test: str) -> set[str]:
     code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
     environment = Environment(site=None, hash="0" * 16)
-    runs = HarnessRuns(code, BubblewrapRunner(), environment, RunSlots(2), lambda: False, 600)
+    runs = HarnessRuns(code, contained, environment, RunSlots(2), lambda: False, 600)
     lines = set(range(1, implementation.count("\n") + 2))
     changes = list(mutants(implementation, lines, "s"))
     assert len(changes) > 3
     return {change.what for change in equivalent(changes, test, "seed", runs, LIMITS)}
 
 
-def test_only_what_computes_the_same_is_equivalent() -> None:
-    found = alike(CODE, TEST)
+def test_only_what_computes_the_same_is_equivalent(contained: Runner) -> None:
+    found = alike(contained, CODE, TEST)
     # at the bound itself both give the bound, and nothing times a number is nothing
     assert {"7 became 8", "value < low became value >= low"} & found == {"7 became 8"}
     assert "0 * 7 became 0 / 7" in found
@@ -87,8 +86,8 @@ def test_only_what_computes_the_same_is_equivalent() -> None:
         ("def f(x):\n    if x != 1.5:\n        return 0.0\n    return 3 * x + 0 * 7\n", "assert f(1.5) == 4.5\n"),
     ],
 )  # fmt: skip
-def test_without_evidence_nothing_is_equivalent(implementation: str, test: str) -> None:
-    assert alike(implementation, test) == set()
+def test_without_evidence_nothing_is_equivalent(contained: Runner, implementation: str, test: str) -> None:
+    assert alike(contained, implementation, test) == set()
 
 
 def test_the_numbers_depend_on_the_seed_alone_and_the_first_are_the_test_s() -> None:

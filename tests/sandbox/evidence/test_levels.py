@@ -1,13 +1,14 @@
 """What a test proves: hand-made tests, good and bad, over one small implementation."""
 
+from collections.abc import Callable, Sequence
+
 import pytest
 
 from xkg.model import Code, Level
 from xkg.sandbox.evidence.failure_causes import Cause
 from xkg.sandbox.evidence.levels import Interrupted, Proof, prove
 from xkg.sandbox.evidence.run_slots import RunSlots
-from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
-from xkg.sandbox.runner import Environment, Job, Limits, Outcome
+from xkg.sandbox.runner import Environment, Job, Limits, Outcome, Runner
 
 NOTHING = Environment(site=None, hash="0" * 16)
 SMALL = Limits(seconds=20, memory_mb=300, output_kb=16)
@@ -53,12 +54,34 @@ SHOWS = (
 )
 
 
-def proven(test: str, implementation: str = SMOOTHING, environment: Environment = NOTHING, **limits: float) -> Proof:
-    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
-    return prove(code, BubblewrapRunner(), environment, SMALL.model_copy(update=limits))
+Proving = Callable[..., Proof]
 
 
-def test_a_full_test_is_tested_with_its_score_and_what_it_missed() -> None:
+@pytest.fixture
+def proven(contained: Runner) -> Proving:
+    def proof_of(
+        test: str,
+        implementation: str = SMOOTHING,
+        *,
+        runner: Runner = contained,
+        components: Sequence[str] = (),
+        slots: int = 1,
+        **limits: float,
+    ) -> Proof:
+        code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
+        return prove(
+            code,
+            runner,
+            NOTHING,
+            SMALL.model_copy(update=limits),
+            components=components,
+            slots=RunSlots(slots),
+        )
+
+    return proof_of
+
+
+def test_a_full_test_is_tested_with_its_score_and_what_it_missed(proven: Proving) -> None:
     proof = proven(FULL)
     evidence = proof.evidence
     assert (evidence.level, proof.cause, evidence.reason) == (Level.TESTED, Cause.PASSES, None)
@@ -71,10 +94,10 @@ def test_a_full_test_is_tested_with_its_score_and_what_it_missed() -> None:
     # Where the total is 1 the mutant does the same.
     assert len(evidence.survivors) == round(evidence.mutants * (1 - evidence.mutation_score))
     assert evidence.command == "python harness.py"
-    assert (evidence.runner, evidence.exit_code, evidence.environment) == ("bubblewrap", 0, NOTHING.hash)
+    assert (evidence.runner, evidence.exit_code, evidence.environment) == ("bubblewrap, warm", 0, NOTHING.hash)
 
 
-def test_a_test_of_shapes_alone_is_executed_and_its_survivors_say_what_it_misses() -> None:
+def test_a_test_of_shapes_alone_is_executed_and_its_survivors_say_what_it_misses(proven: Proving) -> None:
     proof = proven(SHAPES)
     evidence = proof.evidence
     assert (evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
@@ -101,14 +124,14 @@ def len_of(evidence: object) -> int:
         ("def test_scaled():\n    assert scaled([1]) == [1]\n", "the test passes with the body of "),
     ],
 )
-def test_a_test_that_cannot_fail_stays_executed(test: str, reason: str) -> None:
+def test_a_test_that_cannot_fail_stays_executed(proven: Proving, test: str, reason: str) -> None:
     proof = proven(test)
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
     assert proof.evidence.reason is not None
     assert proof.evidence.reason.startswith(reason)
 
 
-def test_a_script_may_import_what_it_tests_by_name_and_end_with_unittest() -> None:
+def test_a_script_may_import_what_it_tests_by_name_and_end_with_unittest(proven: Proving) -> None:
     test = """
 import unittest
 import pickle
@@ -128,7 +151,7 @@ unittest.main()
     assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
 
 
-def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> None:
+def test_the_demonstration_of_the_implementation_is_not_run_with_its_test(proven: Proving) -> None:
     implementation = SMOOTHING + "\n\nif __name__ == '__main__':\n    raise SystemExit('a demonstration')\n"
     assert proven(SHOWS, implementation).evidence.level is Level.EXECUTED
 
@@ -161,7 +184,9 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test() -> N
         ("import absent_package\n", "", Level.PARSED, Cause.MISSING_PACKAGE, "missing package absent_package"),
     ],
 )  # fmt: skip
-def test_what_stops_a_test_is_named(implementation: str, test: str, level: Level, cause: Cause, reason: str) -> None:
+def test_what_stops_a_test_is_named(
+    proven: Proving, implementation: str, test: str, level: Level, cause: Cause, reason: str
+) -> None:
     proof = proven(test, implementation, seconds=2 if cause is Cause.TIME else 20)
     assert (proof.evidence.level, proof.cause) == (level, cause), proof
     assert proof.evidence.reason is not None
@@ -169,14 +194,14 @@ def test_what_stops_a_test_is_named(implementation: str, test: str, level: Level
     assert "\n" not in proof.evidence.reason
 
 
-def test_a_test_waits_for_its_own_fork() -> None:
+def test_a_test_waits_for_its_own_fork(proven: Proving) -> None:
     """The fork ends as any Python process does, and is not waited for until the time is up."""
     fork = "import os\nchild = os.fork()\nif not child:\n    raise SystemExit\nassert os.waitpid(child, 0)[1] == 0\n"
     proof = proven(fork + FULL)
     assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES), proof
 
 
-def test_what_is_printed_at_the_end_of_the_process_hides_no_error() -> None:
+def test_what_is_printed_at_the_end_of_the_process_hides_no_error(proven: Proving) -> None:
     test = "import atexit, json\natexit.register(print, 'leaked: 514 functions')\njson.no_such_thing\n"
     proof = proven(test)
     assert proof.cause is Cause.REMOVED_API
@@ -228,13 +253,13 @@ def test_a_test_that_passes_by_chance_proves_nothing() -> None:
     assert proof.evidence.reason == "the test does not pass every time: AssertionError: no luck"
 
 
-def test_a_test_that_does_not_bear_tracing_is_judged_without_coverage() -> None:
+def test_a_test_that_does_not_bear_tracing_is_judged_without_coverage(proven: Proving) -> None:
     proof = proven("import sys\nassert sys.gettrace() is None\n" + FULL)
     assert (proof.evidence.level, proof.cause) == (Level.TESTED, Cause.PASSES)
     assert proof.evidence.covered_lines is None
 
 
-def test_code_that_runs_in_another_process_is_no_less_tested() -> None:
+def test_code_that_runs_in_another_process_is_no_less_tested(proven: Proving) -> None:
     test = """
 import os
 read, write = os.pipe()
@@ -254,8 +279,9 @@ class Slow:
     """A machine on which each run takes `seconds`, as it says."""
 
     name = "slow"
+    weaker = ()
 
-    def __init__(self, runner: BubblewrapRunner, seconds: float) -> None:
+    def __init__(self, runner: Runner, seconds: float) -> None:
         self._runner = runner
         self._seconds = seconds
 
@@ -264,17 +290,13 @@ class Slow:
 
 
 @pytest.mark.parametrize("seconds", [0.1, 13.0])
-def test_a_slower_machine_tries_the_same_mutants(seconds: float) -> None:
-    slow = Slow(BubblewrapRunner(), seconds)
-    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
-    evidence = prove(code, slow, NOTHING, SMALL).evidence
+def test_a_slower_machine_tries_the_same_mutants(proven: Proving, contained: Runner, seconds: float) -> None:
+    evidence = proven(FULL, runner=Slow(contained, seconds)).evidence
     assert (evidence.level, evidence.mutants) == (Level.TESTED, proven(FULL).evidence.mutants)
 
 
-def test_a_machine_that_is_too_slow_settles_nothing() -> None:
-    slow = Slow(BubblewrapRunner(), 200.0)
-    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test=FULL)
-    proof = prove(code, slow, NOTHING, SMALL)
+def test_a_machine_that_is_too_slow_settles_nothing(proven: Proving, contained: Runner) -> None:
+    proof = proven(FULL, runner=Slow(contained, 200.0))
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
     assert proof.evidence.mutants is None
     assert proof.evidence.reason is not None
@@ -293,9 +315,8 @@ class Stalls(Slow):
         return outcome.model_copy(update={"ended": "timeout", "exit_code": None}) if stalls else outcome
 
 
-def test_a_change_that_takes_too_long_on_a_busy_machine_is_not_noticed() -> None:
-    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=SMOOTHING, test="assert True\n")
-    proof = prove(code, Stalls(BubblewrapRunner(), 0), NOTHING, SMALL)
+def test_a_change_that_takes_too_long_on_a_busy_machine_is_not_noticed(proven: Proving, contained: Runner) -> None:
+    proof = proven("assert True\n", runner=Stalls(contained, 0))
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.NOT_SETTLED)
 
 
@@ -334,14 +355,9 @@ def filtered(values, rate=0.25):
 OF_WHOLE = "assert filtered([2.5, 8.5], rate=0.5) == [1.5, 2.25]\nassert filtered([0.5, 4.5])[1] == 1.125\n"
 
 
-def proven_with(components: list[str], test: str, implementation: str, slots: int = 1) -> Proof:
-    code = Code(id="p#t@0123456789ab", technique="p#t", implementation=implementation, test=test)
-    return prove(code, BubblewrapRunner(), NOTHING, SMALL, components=components, slots=RunSlots(slots))
-
-
-def test_a_composite_is_judged_on_its_own_statements() -> None:
-    alone = proven_with([], OF_WHOLE, WHOLE).evidence
-    judged = proven_with([PART], OF_WHOLE, WHOLE).evidence
+def test_a_composite_is_judged_on_its_own_statements(proven: Proving) -> None:
+    alone = proven(OF_WHOLE, WHOLE).evidence
+    judged = proven(OF_WHOLE, WHOLE, components=[PART]).evidence
     assert (judged.level, judged.reason) == (Level.TESTED, None)
     first_own = WHOLE[: WHOLE.index("def filtered")].count("\n") + 1
     assert all(survivor.line >= first_own for survivor in judged.survivors)
@@ -353,29 +369,29 @@ def test_a_composite_is_judged_on_its_own_statements() -> None:
     assert any(survivor.line < first_own for survivor in alone.survivors)
 
 
-def test_a_composite_whose_own_statements_are_not_tested_is_not() -> None:
+def test_a_composite_whose_own_statements_are_not_tested_is_not(proven: Proving) -> None:
     blunt = "assert len(filtered([2.5, 8.5])) == 2\nassert clipped([9.0]) == [3.0]\n"
-    evidence = proven_with([PART], blunt, WHOLE).evidence
+    evidence = proven(blunt, WHOLE, components=[PART]).evidence
     assert (evidence.level, evidence.excused) == (Level.EXECUTED, 0)
     assert evidence.reason is not None
     assert evidence.reason.startswith("the test notices ")
 
 
-def test_a_component_that_was_altered_or_left_uncalled_is_noticed() -> None:
+def test_a_component_that_was_altered_or_left_uncalled_is_noticed(proven: Proving) -> None:
     altered = WHOLE.replace("value = bound\n        if", "value = bound / 2\n        if")
-    evidence = proven_with([PART], OF_WHOLE.replace("2.25", "1.5").replace("1.125", "0.75"), altered).evidence
+    evidence = proven(OF_WHOLE.replace("2.25", "1.5").replace("1.125", "0.75"), altered, components=[PART]).evidence
     assert any(survivor.line < 12 for survivor in evidence.survivors), "an altered component counts as new"
-    few = proven_with([PART], "assert filtered([2.5, 2.5]) == [1.0, 1.375]\n", WHOLE).evidence
+    few = proven("assert filtered([2.5, 2.5]) == [1.0, 1.375]\n", WHOLE, components=[PART]).evidence
     assert "clipped(values) became values" in {survivor.change for survivor in few.survivors}
 
 
-def test_code_that_has_nothing_of_its_own_is_not_tested_by_that() -> None:
-    proof = proven_with([PART], "assert clipped([9.0]) == [3.0]\n", PART)
+def test_code_that_has_nothing_of_its_own_is_not_tested_by_that(proven: Proving) -> None:
+    proof = proven("assert clipped([9.0]) == [3.0]\n", PART, components=[PART])
     assert (proof.evidence.level, proof.cause) == (Level.EXECUTED, Cause.PROVES_NOTHING)
     assert "each statement is a component's" in (proof.evidence.reason or "")
 
 
-def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are_no_more() -> None:
+def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are_no_more(proven: Proving) -> None:
     two = "def f(x):\n    return x + 1\n"
     evidence = proven("assert f(3) == 4\n", two).evidence
     assert (evidence.level, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 1.0)
@@ -385,7 +401,7 @@ def test_of_little_code_every_change_is_tried_and_the_reason_says_that_there_are
     assert weak.reason == "the test notices 2 of 6 changes of the code, all that there are"
 
 
-def test_of_more_code_ten_changes_are_tried_though_the_test_runs_less() -> None:
+def test_of_more_code_ten_changes_are_tried_though_the_test_runs_less(proven: Proving) -> None:
     unused = "".join(f"\n\ndef _unused{i}(x):\n    return x * {i} + x / 3 - x\n" for i in range(4))
     evidence = proven("assert f(3) == 4\n", "def f(x):\n    return x + 1\n" + unused).evidence
     assert (evidence.level, evidence.mutants) == (Level.EXECUTED, 10)
@@ -399,7 +415,7 @@ def f(x, y):
 """
 
 
-def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter() -> None:
+def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter(proven: Proving) -> None:
     test = "assert f(1.0, 3.0) == 4.5\nassert f(1.0, 4.5) == 7.5\n"
     evidence = proven(test, EQUAL).evidence
     assert (evidence.level, evidence.excused, evidence.mutants, evidence.mutation_score) == (Level.TESTED, 2, 7, 0.714)
@@ -411,17 +427,19 @@ def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter() -> None:
 
 
 @pytest.mark.parametrize("slots", [1, 3])
-def test_the_result_does_not_depend_on_how_many_run_side_by_side(slots: int) -> None:
-    evidence = proven_with([PART], OF_WHOLE, WHOLE, slots).evidence
+def test_the_result_does_not_depend_on_how_many_run_side_by_side(proven: Proving, slots: int) -> None:
+    evidence = proven(OF_WHOLE, WHOLE, components=[PART], slots=slots).evidence
     update = {"seconds": None, "checked_at": None, "peak_memory_mb": None}
-    assert evidence.model_copy(update=update) == proven_with([PART], OF_WHOLE, WHOLE).evidence.model_copy(update=update)
+    assert evidence.model_copy(update=update) == proven(OF_WHOLE, WHOLE, components=[PART]).evidence.model_copy(
+        update=update
+    )
 
 
 SHADOWED = "import math as m\n\n\ndef half(x):\n    return m.floor(x / 2)\n"
 SHADOWING = "{}\nclass m:\n    floor = float\nassert half(5) == 2\nassert half(8) == 4\nassert half(9) == 4\n"
 
 
-def test_what_a_script_binds_does_not_change_the_code_that_it_imports() -> None:
+def test_what_a_script_binds_does_not_change_the_code_that_it_imports(proven: Proving) -> None:
     apart = proven(SHADOWING.format("from implementation import half"), SHADOWED)
     assert apart.evidence.level is Level.TESTED
     same_file = proven(SHADOWING.format("if __name__ == '__main__':\n    pass"), SHADOWED)

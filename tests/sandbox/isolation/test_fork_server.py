@@ -27,7 +27,7 @@ from xkg.sandbox.runner import Job, Outcome
 pytestmark = pytest.mark.product("each runner × each job of a warm process", "cold")
 
 
-@pytest.fixture(params=[BubblewrapRunner, LandlockRunner])
+@pytest.fixture(scope="module", params=[BubblewrapRunner, LandlockRunner])
 def cold(request: pytest.FixtureRequest) -> Openable:
     require_landlock(landlock.SCOPES_FROM)
     runner: Openable = request.param()
@@ -43,6 +43,13 @@ def lines() -> list[str]:
 @pytest.fixture
 def warm(cold: Openable, lines: list[str]) -> Iterator[WarmRunner]:
     with WarmRunner(cold, ("csv", "xkg_no_such_module"), lines.append) as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def kept(cold: Openable) -> Iterator[WarmRunner]:
+    """One for many tests, which leave it as they found it."""
+    with WarmRunner(cold, ("csv",)) as runner:
         yield runner
 
 
@@ -65,6 +72,12 @@ def warm_processes() -> list[int]:
         if b"xkg.sandbox.guest.fork_server" in command and b"bwrap" not in command.split(b"\0")[0]:
             found.append(process)
     return found
+
+
+@pytest.fixture
+def others() -> set[int]:
+    """Processes of warm runners that other tests keep."""
+    return set(warm_processes())
 
 
 STATE = """
@@ -182,28 +195,30 @@ def test_one_run_does_not_change_the_next_in_a_user_namespace(monkeypatch: pytes
         "import xkg",
     ],
 )
-def test_a_run_is_as_it_would_be_anew(warm: WarmRunner, cold: Openable, source: str) -> None:
+def test_a_run_is_as_it_would_be_anew(kept: WarmRunner, cold: Openable, source: str) -> None:
     job = script(source, "argument")
 
     def said(outcome: Outcome) -> tuple[object, ...]:
         lines = [line for line in outcome.output.splitlines() if "xkg-job" not in line and "Ran 1 test" not in line]
         return lines, outcome.ended, outcome.exit_code, outcome.command
 
-    forked = warm.run(job)
+    forked = kept.run(job)
     assert forked.runner.endswith(", warm")
     assert said(forked) == said(cold.run(job))
 
 
-def test_modules_are_there_and_random_numbers_are_not_the_same(warm: WarmRunner) -> None:
+def test_modules_are_there_and_random_numbers_are_not_the_same(kept: WarmRunner) -> None:
     source = "import sys, random; print('csv' in sys.modules, random.random())"
-    outcomes = [warm.run(Job(arguments=("-c", source))) for _ in range(2)]
+    outcomes = [kept.run(Job(arguments=("-c", source))) for _ in range(2)]
     assert all(outcome.output.startswith("True ") for outcome in outcomes)
     assert outcomes[0].output != outcomes[1].output
 
 
-def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(warm: WarmRunner, lines: list[str]) -> None:
+def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(
+    others: set[int], warm: WarmRunner, lines: list[str]
+) -> None:
     assert warm.run(script("print(1)")).ok
-    (process,) = warm_processes()
+    (process,) = set(warm_processes()) - others
     below = len(descendants(process))
 
     def kill_during_the_run() -> None:
@@ -224,10 +239,12 @@ def test_a_run_that_loses_its_process_is_run_again_and_the_rest_goes_on(warm: Wa
     assert process not in warm_processes()
 
 
-def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(warm: WarmRunner, lines: list[str]) -> None:
+def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(
+    others: set[int], warm: WarmRunner, lines: list[str]
+) -> None:
     before = set(descendants(os.getpid()))
     assert warm.run(script("print(1)")).ok
-    (process,) = warm_processes()
+    (process,) = set(warm_processes()) - others
     with contextlib.ExitStack() as ends:
         sandbox = [os.pidfd_open(each) for each in set(descendants(os.getpid())) - before]
         for descriptor in sandbox:
@@ -284,11 +301,11 @@ def test_environments_are_kept_apart(warm: WarmRunner, tmp_path: Path) -> None:
         assert warm.run(script("import package; print(package.name)", site=tmp_path / name)).output == f"{name}\n"
 
 
-def test_threads_take_a_process_each(warm: WarmRunner) -> None:
+def test_threads_take_a_process_each(others: set[int], warm: WarmRunner) -> None:
     with ThreadPoolExecutor(3) as pool:
         outcomes = list(pool.map(lambda i: warm.run(script(f"import time; time.sleep(0.2); print({i})")), range(6)))
     assert [outcome.output for outcome in outcomes] == [f"{i}\n" for i in range(6)]
-    assert len(warm_processes()) <= 3
+    assert len(set(warm_processes()) - others) <= 3
 
 
 def test_what_cannot_be_forked_runs_as_before(

@@ -171,6 +171,7 @@ def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environmen
     assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
 
 
+@pytest.mark.product("each broken table")
 @pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
 def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
     index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
@@ -399,6 +400,7 @@ def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments:
     assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
 
 
+@pytest.mark.product("each fault of a registry")
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments, status: int) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})

@@ -324,8 +324,9 @@ def silent() -> Iterator[Silent]:
 
 
 def test_forged_tokens_hold_up_nobody_while_the_keys_cannot_be_had(
-    graph_copy: Path, issuer: Issuer, silent: Silent
+    graph_copy: Path, issuer: Issuer, silent: Silent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(oauth, "FETCH_SECONDS", 0.5)
     secret = Tokens(graph_copy).create("laptop")
     hanging = OAuthSettings(issuer=issuer.url, jwks=silent.url)
     with (

@@ -32,6 +32,11 @@ def settings_in(folder: Path) -> Settings:
     return Settings(kg=folder / "kg", llm=LlmSettings(model="none"), serve=serve)
 
 
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs_module, "_TICK_SECONDS", 0.02)
+
+
 @pytest.fixture
 def jobs(tmp_path: Path) -> Iterator[Jobs]:
     jobs = Jobs(settings_in(tmp_path), STAND_IN)

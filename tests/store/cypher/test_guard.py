@@ -18,20 +18,9 @@ from xkg.store.cypher.guard import CLAUSES, FUNCTIONS, PROCEDURES, guard
 from xkg.store.cypher.tokens import tokenize
 
 
-@pytest.mark.product("each store × each query")
-@pytest.mark.parametrize("statement", HONEST + RESEARCH + DIALECTS)
-def test_honest_statements_pass(statement: str) -> None:
-    assert guard(guard(statement)) == guard(statement)
-
-
-@pytest.mark.product("each store × each query")
-@pytest.mark.parametrize("statement", ATTACKS)
-def test_attacks_are_refused_in_one_line(statement: str) -> None:
-    with pytest.raises(QueryRefusedError) as refusal:
-        guard(filled(statement, file="/etc/hostname", out="/nowhere/out", url="http://127.0.0.1:9/"))
-    message = str(refusal.value)
-    assert "\n" not in message
-    assert len(message) < 400
+def test_honest_statements_pass() -> None:
+    for statement in HONEST + RESEARCH + DIALECTS:
+        assert guard(guard(statement)) == guard(statement)
 
 
 def test_no_attack_gets_through_on_the_embedded_store(tmp_path: Path) -> None:
@@ -41,8 +30,11 @@ def test_no_attack_gets_through_on_the_embedded_store(tmp_path: Path) -> None:
     secret.write_text("a\nsecret\n")
     before = contents(tmp_path)
     for statement in ATTACKS:
-        with pytest.raises(QueryRefusedError):
+        with pytest.raises(QueryRefusedError) as refusal:
             store.query(filled(statement, file=secret, out=tmp_path / "out", url="http://127.0.0.1:9/"))
+        message = str(refusal.value)
+        assert "\n" not in message
+        assert len(message) < 400
     store.close()
     assert contents(tmp_path) == before
 
@@ -108,23 +100,18 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.product("each store × each query")
-@pytest.mark.parametrize("statement", FILES)
-def test_what_the_guard_stops_would_happen_reading(statement: str, graph: Path, tmp_path: Path) -> None:
+def test_what_the_guard_stops_would_happen(graph: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\nsecret\n")
     with ladybug.Database(graph, read_only=True) as database, ladybug.Connection(database) as connection:
-        result = connection.execute(statement.replace("{file}", str(secret)))
-        assert not isinstance(result, list)
-        assert "secret" in str(list(result))
-
-
-@pytest.mark.product("each store × each query")
-@pytest.mark.parametrize("statement", WRITES)
-def test_what_the_guard_stops_would_happen_writing(statement: str, graph: Path, tmp_path: Path) -> None:
-    with ladybug.Database(graph, read_only=True) as database, ladybug.Connection(database) as connection:
-        connection.execute(statement.replace("{out}", str(tmp_path / "out")))
-    assert list(tmp_path.iterdir())
+        for statement in FILES:
+            result = connection.execute(statement.replace("{file}", str(secret)))
+            assert not isinstance(result, list)
+            assert "secret" in str(list(result)), statement
+        for number, statement in enumerate(WRITES):
+            (tmp_path / str(number)).mkdir()
+            connection.execute(statement.replace("{out}", str(tmp_path / str(number) / "out")))
+            assert list((tmp_path / str(number)).iterdir()), statement
 
 
 FRAGMENTS = (
@@ -209,7 +196,7 @@ INSERTS = [
     st.lists(st.tuples(st.integers(0, 12), st.sampled_from(INSERTS)), min_size=1, max_size=4),
     st.sampled_from([" ", "\n", "/**/"]),
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_what_passes_changes_nothing_even_in_a_writable_graph(
     writable: ladybug.Connection, statement: str, inserts: list[tuple[int, str]], space: str
 ) -> None:

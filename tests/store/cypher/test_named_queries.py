@@ -262,12 +262,8 @@ def test_they_run_on_a_graph_without_all_that(tmp_path: Path) -> None:
     store.close()
 
 
-def test_rows_are_the_same_on_neo4j(
-    store: EmbeddedStore, neo4j_database: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
-    settings = Settings(kg=tmp_path / "kg", store=StoreSettings(url=neo4j_database.url))
+def test_rows_are_the_same_on_neo4j(store: EmbeddedStore, server: Neo4jServer, tmp_path: Path) -> None:
+    settings = Settings(kg=tmp_path / "kg", store=StoreSettings(url=server.url))
 
     def embedder() -> FakeHashEmbedder:
         return FakeHashEmbedder(settings.embedding.vectors)

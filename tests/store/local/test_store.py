@@ -393,7 +393,7 @@ def test_threads_read_while_another_writes(tmp_path: Path) -> None:
                 problems.append(error)
                 return
 
-    threads = [threading.Thread(target=read) for _ in range(4)]
+    threads = [threading.Thread(target=read) for _ in range(2)]
     for thread in threads:
         thread.start()
     for n in range(2, 6):

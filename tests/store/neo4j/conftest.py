@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import neo4j
 import pytest
 
 from tests.neo4j_server import Neo4jServer
@@ -16,24 +15,11 @@ from xkg.store.neo4j.store import Neo4jStore
 
 
 @pytest.fixture
-def graph(neo4j_database: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Graph]:
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
-    connection = Connection(StoreSettings(url=neo4j_database.url))
+def graph(server: Neo4jServer) -> Iterator[Graph]:
+    connection = Connection(StoreSettings(url=server.url))
     migrate(connection)
     yield Graph(connection)
     connection.close()
-
-
-@pytest.fixture
-def server(neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Neo4jServer:
-    """A server without nodes, with user and password in the environment. The schema of an earlier test stays, and with
-    it the plans of statements, which take seconds to make anew."""
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_server.user)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_server.password)
-    with neo4j.GraphDatabase.driver(neo4j_server.url, auth=neo4j_server.auth) as driver:
-        driver.execute_query("MATCH (n) DETACH DELETE n", database_="neo4j")
-    return neo4j_server
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ def found(store: Neo4jStore) -> object:
         )
 
 
+@pytest.mark.product("one history more")
 @pytest.mark.parametrize("seed", [0, 1])
 def test_readers_that_were_restarted_find_what_a_fresh_one_finds(
     seed: int, server: Neo4jServer, tmp_path: Path

@@ -41,13 +41,6 @@ print(json.dumps(times))
 """
 
 
-@pytest.fixture
-def server(neo4j_database: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Neo4jServer:
-    monkeypatch.setenv("NEO4J_USERNAME", neo4j_database.user)
-    monkeypatch.setenv("NEO4J_PASSWORD", neo4j_database.password)
-    return neo4j_database
-
-
 def test_machines_that_share_a_neo4j_keep_the_pause_together(
     server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

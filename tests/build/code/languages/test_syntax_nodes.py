@@ -22,10 +22,13 @@ def left_behind(ending: str, source: bytes) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("ending", sorted(SUFFIXES))
+ONE_OF_EACH = {grammars_of(ending, "")[0].module: ending for ending in sorted(SUFFIXES)}.values()
+
+
+@pytest.mark.parametrize("ending", ONE_OF_EACH)
 @pytest.mark.parametrize("piece", ["}", "int f();", "f(x) = x\n"])
 def test_no_text_stays_in_memory(ending: str, piece: str) -> None:
-    assert left_behind(ending, piece.encode() * 2_000) < 4_000
+    assert left_behind(ending, piece.encode() * 1_000) < 2_000
 
 
 def test_no_text_stays_in_memory_where_the_parser_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:

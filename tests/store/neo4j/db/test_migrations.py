@@ -50,14 +50,28 @@ def schema(connection: Connection) -> set[str]:
     )
 
 
-def test_an_empty_database_gets_its_schema_from_the_first_write(connection: Connection) -> None:
+def test_an_empty_database_gets_its_schema_once_from_the_first_writes(connection: Connection, later: Path) -> None:
     assert connection.read(read_state).graph == ""
+    states = []
+    threads = [threading.Thread(target=lambda: states.append(prepare(connection))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     state = prepare(connection)
     assert state.graph
     assert (state.schema, state.generation) == (NEWEST, 0)
+    assert states == [state, state]
+    assert connection.read(lambda tx: tx.run("MATCH (m:XkgMeta) RETURN count(m)").value()) == [1]
     assert {"xkg_paper", "xkg_code_level", "xkg_symbol_path"} <= schema(connection)
-    assert prepare(connection) == state
     assert migrate(connection) == []
+    # a migration that was killed before it was recorded is run again
+    connection.write(lambda tx: tx.run(migrations.migrations(later)[-1].statements[0]).consume())
+    assert migrate(connection, later) == [f"{NEWEST + 1:03}-later"]
+    assert connection.read(read_state).schema == NEWEST + 1
+    for refused in (lambda: prepare(connection), lambda: migrate(connection)):
+        with pytest.raises(SchemaVersionError, match="upgrade xkg"):
+            refused()
 
 
 def test_a_migration_that_was_interrupted_is_finished_by_the_next_write(connection: Connection) -> None:
@@ -66,24 +80,6 @@ def test_a_migration_that_was_interrupted_is_finished_by_the_next_write(connecti
         connection.write(lambda transaction, s=statement: transaction.run(s).consume())  # type: ignore[misc]
     assert prepare(connection).schema == NEWEST
     assert {"xkg_paper", "xkg_code_level", "xkg_symbol_path"} <= schema(connection)
-
-
-def test_one_that_was_killed_before_it_was_recorded_is_run_again(connection: Connection, later: Path) -> None:
-    prepare(connection)
-    connection.write(lambda tx: tx.run(migrations.migrations(later)[-1].statements[0]).consume())
-    assert migrate(connection, later) == [f"{NEWEST + 1:03}-later"]
-    assert connection.read(read_state).schema == NEWEST + 1
-
-
-def test_two_at_once_make_one_graph(connection: Connection) -> None:
-    states = []
-    threads = [threading.Thread(target=lambda: states.append(prepare(connection))) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({state.graph for state in states}) == 1
-    assert connection.read(lambda tx: tx.run("MATCH (m:XkgMeta) RETURN count(m)").value()) == [1]
 
 
 def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
@@ -150,14 +146,6 @@ def test_a_graph_of_schema_2_holds_the_same_papers_after_its_migration(
     assert list(store.bundles()) == [a_paper()]
     assert store.check() == []
     store.close()
-
-
-def test_a_newer_graph_asks_for_a_newer_xkg(connection: Connection, later: Path) -> None:
-    prepare(connection)
-    migrate(connection, later)
-    for refused in (lambda: prepare(connection), lambda: migrate(connection)):
-        with pytest.raises(SchemaVersionError, match="upgrade xkg"):
-            refused()
 
 
 def test_what_is_somebody_elses_is_left_alone(connection: Connection) -> None:
