@@ -118,7 +118,7 @@ async def test_odd_counts_are_refused(server: MCPServer, tool: str, k: Any) -> N
         {},
         {"query": 5},
         {"query": ["steam"]},
-        {"query": "steam", "papers": "title:bread/ovens"},
+        {"query": "steam", "papers": 5},
         {"query": "steam", "papers": ["x"] * 51},
         {"query": "steam", "exclude": [STEAM] * 501},
         {"query": "steam", "first_year": "last"},

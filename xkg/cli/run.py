@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from xkg.cli import completion
-from xkg.cli.display.output import Json, json_of, print_text, settings_of
+from xkg.cli.display.output import Cpu, Json, With, json_of, present, print_text, settings_of
 from xkg.errors import InputError
 
 
@@ -27,8 +27,10 @@ def run(
         Path | None, typer.Option(readable=False, help="Folder for the files and figures that it leaves; it is made.")
     ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.1, help="Most seconds that it may take [sandbox.seconds].")
+        float | None, typer.Option(min=0.1, help="Most seconds that it may take (sandbox.seconds if not given).")
     ] = None,
+    with_: With = None,
+    cpu: Cpu = None,
     as_json: Json = False,
 ) -> None:
     """Try code: run a script over it in its environment, in the sandbox.
@@ -39,7 +41,7 @@ def run(
     from xkg.cli.display.steps import steps
     from xkg.commands import run as command
 
-    settings = settings_of(context)
+    settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
     if lines is not None and script is not None:
         raise InputError("there are two scripts: give a file, or lines with -c")
     if lines is None and script is None:

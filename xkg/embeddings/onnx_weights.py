@@ -114,8 +114,11 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
 def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_bits: bool = False) -> Any:
     """A session of the ONNX runtime over a file; with `eight_bits` the matrices of safetensors in so many. Raises
     `EmbeddingError`."""
+    # The runtime would report its use to its maker.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
+    onnxruntime.disable_telemetry_events()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = threads

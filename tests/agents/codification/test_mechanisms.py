@@ -170,9 +170,10 @@ def test_a_long_observation_is_summarised(world: World) -> None:
 
 def test_an_answer_without_end_is_cut(world: World) -> None:
     endless = step("list_files") | {"thought": "and then again " * 500}
-    world.endpoint.answers = [parts(), endless, Said("{" * 50, finish="length"), step("list_files")]
+    cut = Said("{" * 50, finish="length")
+    world.endpoint.answers = [parts(), endless, cut, cut, step("list_files")]
     assert world.run(steps=1).steps == 1
-    assert world.asked("goes on without end") == 2
+    assert world.asked("goes on without end") == 3
     assert world.asked("cut off at the length limit") == 1
 
 

@@ -110,7 +110,7 @@ def test_the_report_has_every_line_of_the_list(
 
 
 def test_a_failure_is_tried_again_on_request_alone(tmp_path: Path) -> None:
-    (tmp_path / "empty.tex").write_text("\\documentclass{article}\\begin{document}\\end{document}")
+    (tmp_path / "empty.tex").write_text("\\documentclass{article}\\title{A}\\begin{document}\\end{document}")
     (tmp_path / "list").write_text("empty.tex\n")
     tried: list[object] = []
 

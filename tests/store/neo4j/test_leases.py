@@ -105,11 +105,11 @@ def test_a_lease_is_renewed_while_its_builder_lives(server: Neo4jServer, tmp_pat
     store = open_remote(server, tmp_path / "a")
     store.require_writable()
     expires = "MATCH (l:XkgLease) RETURN l.expires"
-    with leases.held(store.connection, PAPER, "me", 0.3):
+    with leases.held(store.connection, PAPER, "me", 3.0):  # renewed after a second
         first = store.connection.read(lambda transaction: transaction.run(expires).value())
         while store.connection.read(lambda transaction: transaction.run(expires).value()) == first:
             pass
-        with pytest.raises(LeaseHeldError, match="me"), leases.held(store.connection, PAPER, "other", 0.3):
+        with pytest.raises(LeaseHeldError, match="me"), leases.held(store.connection, PAPER, "other", 3.0):
             pass
     store.close()
 

@@ -79,26 +79,17 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """The programs of other interpreters, by version ("3.8"): those of CPython that uv finds, and pyenv's. Found out
-    once a process."""
+    """The programs of other interpreters, by version ("3.8"): those of CPython that uv finds, and pyenv's; none without
+    uv. Found out once a process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     # pyenv's shims run only the versions that are selected, and take a second each to say so.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
     path += sorted(map(str, pyenv.glob("versions/*/bin")))
-    command = (
-        uv_program(),
-        "python",
-        "list",
-        "--only-installed",
-        "--no-config",
-        "--offline",
-        "--output-format",
-        "json",
-    )
+    listing = ("python", "list", "--only-installed", "--no-config", "--offline", "--output-format", "json")
     found: dict[str, Path] = {}
     try:
         ran = subprocess.run(
-            command,
+            (uv_program(), *listing),
             capture_output=True,
             text=True,
             timeout=_SECONDS,
@@ -110,7 +101,7 @@ def installed() -> dict[str, Path]:
             minor = parts["minor"] if parts["major"] == 3 and plain else 0
             if OLDEST <= minor <= NEWEST and minor != own().minor:
                 found.setdefault(f"3.{minor}", Path(entry["path"]))
-    except (OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
+    except (ImportError, OSError, ValueError, LookupError, TypeError, subprocess.SubprocessError):
         return {}
     return found
 

@@ -61,14 +61,18 @@ class Runs:
         return example(code, name)
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
-        """The packages of the code, as `xkg verify` makes them; `notify` is told what has to be installed. Raises
+        """The packages of the code, as `xkg verify` makes them, and those of the settings; `notify` is told what has to
+        be installed. Raises
         `PackagesError` with the reason where one is missing that the code needs, `SandboxUnavailableError`."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
             return known
         maker = UvEnvironments(self._settings.environment, self._runner(), notify)
         with self._service.snapshot() as snapshot:
-            bundle = snapshot.bundle(paper_of(code.id)).model_copy(update={"code": (code,)})
+            bundle = snapshot.bundle(paper_of(code.id))
+        given, paper = self._settings.environment, bundle.paper
+        paper = paper.model_copy(update={"packages": (*paper.packages, *given.packages), "cpu": paper.cpu or given.cpu})
+        bundle = bundle.model_copy(update={"paper": paper, "code": (code,)})
         made = environments_for([bundle], maker)[code.id]
         if absent := lacking(check_parsed(code.implementation), code.implementation, made):
             raise PackagesError(one_line(absent.reason or ""))

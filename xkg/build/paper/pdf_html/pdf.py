@@ -46,6 +46,7 @@ def parse_pdf(data: bytes, path: Path) -> Document:
     return document.model_copy(
         update={
             "format": "pdf",
+            "title": document.title or printed.title,
             "arxiv_id": arxiv_id,
             "doi": document.doi or doi_in(front),
             "year": venue_year(front) or document.year or first_year(arxiv_id),
