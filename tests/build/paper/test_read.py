@@ -138,6 +138,7 @@ def test_the_hash_covers_every_file_that_was_read(tmp_path: Path) -> None:
         "# References\n\n" + "Lind, A. and Berg, B. " * 8_000,
         "| a |\n" * 20_000,
         "\\iffalse " * 20_000,
+        "\\newif\\ifa \\atrue" + "\\ifa " * 20_000 + "\\fi " * 20_000,
     ],
     ids=lambda text: repr(text[:14]),
 )

@@ -10,18 +10,16 @@ more than the `MOST_EXCUSED` that a proof allows. Whether two programs are equiv
 
 import ast
 import builtins
-import functools
 import math
 import random
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from pydantic import ValidationError
 
-from xkg.sandbox import guest
 from xkg.sandbox.evidence.harness_runs import HarnessRuns
 from xkg.sandbox.evidence.mutation import Change
 from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.runner import Limits
 from xkg.value import Value
 
@@ -76,7 +74,7 @@ def script(test: str, seed: str, *, following: bool) -> str:
     varied = _Varied()
     statements = [ast.unparse(ast.fix_missing_locations(varied.visit(s))) for s in _top(syntax_tree(test).body)]
     tables = [list(_table(varied.numbers, n, random.Random(f"{seed} {n}"))) for n in range(VARIANTS)]
-    return f"{_guest()}\n\n_xkg_observe({statements!r}, {tables!r}, {following!r})\n"
+    return f"{guest_source('observe')}\n\n_xkg_observe({statements!r}, {tables!r}, {following!r})\n"
 
 
 def _observed(change: Change | None, program: str, runs: HarnessRuns, limits: Limits) -> Observed | None:
@@ -205,8 +203,3 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 def _last_name(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
-@functools.cache
-def _guest() -> str:
-    return (Path(guest.__file__).parent / "observe.py").read_text()

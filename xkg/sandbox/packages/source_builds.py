@@ -17,7 +17,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 
 from xkg.files import write_whole
-from xkg.sandbox import guest
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation import programs
 from xkg.sandbox.isolation.bubblewrap_mounts import python_files
 from xkg.sandbox.isolation.interpreters import Interpreter, own, uv_program
@@ -58,11 +58,10 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
         "python": python_files(str(site) if site else None, interpreter),
         "interpreter": str(interpreter.program),
     }
-    script = (Path(guest.__file__).parent / "build_wheel.py").read_text()
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "wheel"
         program = programs.Program(
-            (str(own().program), "-I", "-S", "-c", script),
+            (str(own().program), "-I", "-S", "-c", guest_source("build_wheel")),
             file.parent,
             LIMITS,
             reads=(file, uv_program(), *([site] if site else []), *(Path(p) for p in _HEADERS if Path(p).exists())),

@@ -31,7 +31,8 @@ from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
-from xkg.serve.http.limits import BodyLimit, Gate, MessagesOnly, RateLimit, refuse, too_often
+from xkg.serve.http.limits import BodyLimit, Gate, RateLimit, refuse, too_often
+from xkg.serve.http.messages import MessagesOnly
 from xkg.serve.http.metrics import Metrics
 from xkg.serve.http.oauth import issuer_of
 from xkg.serve.http.request_log import Observed, observing

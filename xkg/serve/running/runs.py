@@ -62,8 +62,8 @@ class Runs:
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
         """The packages of the code, as `xkg verify` makes them, and those of the settings; `notify` is told what has to
-        be installed. Raises
-        `PackagesError` with the reason where one is missing that the code needs, `SandboxUnavailableError`."""
+        be installed. Raises `PackagesError` with the reason if one is missing that the code needs, and
+        `SandboxUnavailableError`."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
             return known

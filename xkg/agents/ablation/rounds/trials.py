@@ -19,28 +19,17 @@ from xkg.agents.workspace.workspace import Workspace
 
 _HOUR = 3600.0
 _MENDABLE: frozenset[Failure] = frozenset(
-    {
-        "does not apply",
-        "refused",
-        "shape",
-        "empty data",
-        "missing data",
-        "missing package",
-        "not in force",
-        "removed API",
-        "error",
-    }
-)
+    ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
+     "removed API", "error",)
+)  # fmt: skip
 """Failures that say that the change was made badly, and nothing of the component."""
-
-
 _UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"
 
 
 @dataclass
 class Trials:
-    """Of the candidates of one campaign, side by side as far as there are `slots`. `mended` gives a
-    failed one another form, once."""
+    """Of the candidates of one campaign, side by side as far as there are `slots`. `mended` gives a failed
+    one another form, once."""
 
     runs: Runs
     mutations: Mutations

@@ -39,6 +39,7 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         "\\longfalse \\iflong gone % \\fi\n gone \\fi kept",
         r"\iflong{\bf kept}\else{gone}\fi \ifx\mode\blind gone\else kept\fi",
         r"\IfFileExists{none}{gone}{kept} \InputIfFileExists{part}{kept}{gone} \InputIfFileExists{none}{gone}{kept}",
+        r"\iffalse gone\fi \newif\iflate \iflate{gone}\else{kept}\fi",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
     ],
 )

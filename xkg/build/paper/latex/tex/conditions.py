@@ -4,13 +4,14 @@ Values come from what the document itself sets (`\newif`, toggles, macros of one
 interpreter: a conditional with another test has no value, and both of its branches are read."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
 from xkg.build.paper.latex.tex.tokens import Group, Tex
 
 Span = tuple[int, int]
+Parts = Mapping[int, tuple[Span | None, Span]]
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -39,6 +40,7 @@ _NESTED = re.compile(
     r"(?<!\\)%[^\n]*+|\\(?:newif|let)[ \t]*+\\if[a-zA-Z@]++"
     r"|\\(?:(?P<fi>fi)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
 )
+_DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
 _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
@@ -111,15 +113,20 @@ class Conditions:
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def unprinted(
-        self, text: str, tex: Callable[[], Tex], match: re.Match[str], exists: Callable[[str], bool]
+        self,
+        text: str,
+        match: re.Match[str],
+        tex: Callable[[], Tex],
+        parts_of: Callable[[], Parts],
+        exists: Callable[[str], bool],
     ) -> list[Span] | None:
         """The spans of a conditional that are not printed, its own commands included. None if its value or its end is
-        not known. `exists` tells whether the paper has a file."""
+        not known. `parts_of` gives the `parts` of the text, `exists` tells whether the paper has a file."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
         value, after = self._value(name, text, after)
-        parts = None if value is None else self._parts(text, after)
+        parts = None if value is None else parts_of().get(match.start("if") - 1)
         if value is None or parts is None:
             return None
         other, fi = parts
@@ -133,19 +140,22 @@ class Conditions:
             return True
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
-    def _parts(self, text: str, at: int) -> tuple[Span | None, Span] | None:
-        r"""The `\else`, if there is one, and the `\fi` of a conditional whose test ends at `at`."""
-        depth, other = 0, None
-        for match in _NESTED.finditer(text, at):
-            if match["if"]:
-                depth += self._is_plain(match["if"], text, match.end())
-            elif match["fi"] and depth == 0:
-                return other, match.span()
-            elif match["fi"]:
-                depth -= 1
-            elif match["else"] and depth == 0:
-                other = match.span()
-        return None
+    def parts(self, text: str) -> Parts:
+        r"""The `\else`, if there is one, and the `\fi` of each conditional, by its start. One pass, since each of many
+        conditionals may hold all others, or never end."""
+        found: dict[int, tuple[Span | None, Span]] = {}
+        open_: list[tuple[int, Span | None]] = []
+        declared = set(_DECLARED.findall(text))
+        for match in _NESTED.finditer(text):
+            name = match["if"]
+            if name and (name[2:] in declared or self._is_plain(name, text, match.end())):
+                open_.append((match.start(), None))
+            elif match["else"] and open_ and open_[-1][1] is None:
+                open_[-1] = (open_[-1][0], match.span())
+            elif match["fi"] and open_:
+                start, other = open_.pop()
+                found[start] = other, match.span()
+        return found
 
     def _value(self, name: str, text: str, after: int) -> tuple[bool | None, int]:
         """The value of a test, and where it ends."""

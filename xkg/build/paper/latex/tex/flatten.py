@@ -2,12 +2,12 @@ r"""A LaTeX paper as one text: inputs in place, comments removed, every characte
 
 import posixpath
 import re
-from bisect import insort
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, defines
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, Parts, defines
 from xkg.build.paper.latex.tex.label_macros import with_plain_labels
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Tex
 from xkg.errors import UnsafeInputError
@@ -82,6 +82,7 @@ class _File:
         self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
         self._tex: Tex | None = None
+        self._parts: Parts | None = None
 
     def copy(self, end: int | None = None) -> None:
         end = len(self.text) if end is None else end
@@ -92,7 +93,7 @@ class _File:
             if match is None:
                 if limit == end and not (self.pending and self.pending[0][0] == end):
                     break
-                at = max(self.at, self.pending.pop(0)[1])
+                at = max(self.at, heappop(self.pending)[1])
                 self._drop(limit, at)
                 continue
             at = match.end()
@@ -129,7 +130,7 @@ class _File:
 
     def _conditional(self, match: re.Match[str]) -> int:
         conditions = self.output.conditions
-        spans = conditions.unprinted(self.text, self._braces, match, lambda name: self._resolve(name)[1] is not None)
+        spans = conditions.unprinted(self.text, match, self._braces, self._parts_of, self._is_there)
         if spans is None:
             name = match["if"] or match["braced_if"]
             if self.output.in_body and not match["braced_if"] and name not in ("ifx", "ifmmode", "if"):
@@ -137,11 +138,14 @@ class _File:
             return match.end()
         (start, after), *later = spans
         for span in later:
-            insort(self.pending, span)
+            heappush(self.pending, span)
         if match["braced_if"] == "InputIfFileExists" and (file := self._braces().group(match.end())):
             name = self.text[file.start : file.end].strip()
-            return self._input(start, after, name) if self._resolve(name)[1] is not None else self._drop(start, after)
+            return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
         return self._drop(start, after)
+
+    def _is_there(self, name: str) -> bool:
+        return self._resolve(name)[1] is not None
 
     def _change(self, match: re.Match[str]) -> int:
         """Drops what the package changes marks as deleted."""
@@ -154,8 +158,13 @@ class _File:
         old = tex.group(new.after)
         if old is None:
             return at
-        insort(self.pending, (new.end, old.after))
+        heappush(self.pending, (new.end, old.after))
         return self._drop(match.start(), new.start)
+
+    def _parts_of(self) -> Parts:
+        if self._parts is None:
+            self._parts = self.output.conditions.parts(self.text)
+        return self._parts
 
     def _braces(self) -> Tex:
         if self._tex is None:
