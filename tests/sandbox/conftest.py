@@ -10,6 +10,7 @@ from textwrap import dedent
 
 import pytest
 
+from tests.sandbox.index import Index, serving
 from xkg.errors import SandboxUnavailableError
 from xkg.sandbox.guest import landlock
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
@@ -121,6 +122,17 @@ def require_container() -> ContainerRunner:
     if (why := _no_container()) is not None:
         pytest.skip(why)
     return ContainerRunner()
+
+
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
+    """A registry on the loopback, the only one that is configured."""
+    for name in list(os.environ):
+        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    with serving(Index()) as served:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
+        yield served
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,11 @@ the real sandbox."""
 
 import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.sandbox.index import Index, serving
+from tests.sandbox.index import Index
 from xkg.config import EnvironmentSettings
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
@@ -36,16 +35,6 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
             wheel.writestr(name, text)
     return NAME
 """
-
-
-@pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    with serving(Index()) as served:
-        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
-        yield served
 
 
 def made(index: Index, folder: Path, attack: str, **more: str) -> Environment:

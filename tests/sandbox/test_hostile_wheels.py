@@ -6,7 +6,7 @@ import json
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,6 @@ from xkg.sandbox.runner import Environment, Job
 
 FILE = "alpha-1.0-py3-none-any.whl"
 INFO = "alpha-1.0.dist-info"
-
-
-@pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    with serving(Index()) as served:
-        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
-        yield served
 
 
 def made(index: Index, folder: Path, content: bytes, *names: str) -> Environment:

@@ -3,7 +3,6 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,16 +18,6 @@ from xkg.sandbox.packages.environments import UvEnvironments, newest_of
 from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.packages.python_choice import first_day
 from xkg.sandbox.runner import Environment, Job, Runner
-
-
-@pytest.fixture
-def index(monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
-    for name in list(os.environ):
-        if name.startswith(("UV_", "PIP_")) or name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
-    with serving(Index()) as served:
-        monkeypatch.setenv("UV_DEFAULT_INDEX", served.url)
-        yield served
 
 
 @pytest.fixture(params=["bubblewrap", CONTAINER])
