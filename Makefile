@@ -54,7 +54,7 @@ demo: .venv/.ready sandbox
 	$(BIN)/xkg --kg $(DEMO) search "keep the particles from collapsing onto one another" --with-code -k 1
 	@echo
 	@echo "The graph lies in $(DEMO). Ask it more, for example:"
-	@echo "  $(BIN)/xkg --kg $(DEMO) search 'how is the kernel bandwidth chosen'"
+	@echo "  $(BIN)/xkg --kg $(DEMO) search 'estimate the gradient from a minibatch'"
 	@echo "  $(BIN)/xkg --kg $(DEMO) cypher 'MATCH (t:Technique)-[:IMPLEMENTED_BY]->(c:Code) RETURN t.name, c.level'"
 
 lint: .venv/.ready

@@ -141,7 +141,8 @@ class KnowledgeGraph:
     def search(
         self, query: str, k: int = 5, *, verify: bool = False, **filters: "Unpack[FilterFields]"
     ) -> "SearchAnswer":
-        """At most `k` techniques for a step of an implementation, best first; none where nothing fits.
+        """At most `k` techniques for a step of an implementation, best first. What is probably not meant
+        is named in `nearest` instead.
 
         The filters are `papers` (ids or titles), `years` (first and last of publication, either may be None), `level`
         (code of it or a higher one), `packages` (code that needs all of them), `language`, `exclude` (ids of papers,

@@ -191,7 +191,8 @@ def of_generation(number: int, texts: int = 6) -> list[PaperBundle]:
     """The same two papers, in which every name says the generation."""
     bundles = []
     for paper in ("title:one", "title:two"):
-        techniques = [Technique(id=f"{paper}#top", name=f"Top g{number}", definition=f"Kernel of g{number}.")]
+        name, definition = f"Top g{number}", f"Kernel of g{number}."
+        techniques = [Technique(id=f"{paper}#top", name=name, aliases=("Top",), definition=definition)]
         techniques += [
             Technique(id=f"{paper}#top/part-{n}", parent=f"{paper}#top", depth=1, name=f"Part {n} g{number}",
                       definition=f"Step {n} of the kernel in g{number}.")

@@ -190,7 +190,7 @@ def test_search_shows_what_agents_get(browser: Browser, pages: Running) -> None:
         page.get_by_text("Filters and verification").click()
         page.get_by_label("Code at least").select_option("faithful")
         page.get_by_role("button", name="Search", exact=True).click()
-        expect(page.get_by_role("heading", name="Nothing fits")).to_be_visible()
+        expect(page.get_by_role("heading", name="Nothing here does this")).to_be_visible()
 
 
 def test_verification_without_a_model_says_so(browser: Browser, pages: Running) -> None:

@@ -81,7 +81,7 @@ def search(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find techniques, best first; no row where nothing fits."""
+    """Find techniques, best first, and name the nearest if nothing fits."""
     from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 

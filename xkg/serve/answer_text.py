@@ -1,5 +1,6 @@
 """Answers as text, for people and for models, with quoted text separate from the server's own lines."""
 
+import itertools
 import operator
 from collections.abc import Sequence
 from enum import Enum
@@ -49,11 +50,13 @@ def text(answer: AnyAnswer) -> str:
 def text_for_agents(answer: AnyAnswer) -> str:
     """The same answer for a model: text quoted from papers and repositories stands between marks (`framed`)."""
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
-    own = visible("\n".join(line for line in lines if isinstance(line, ServerLine)))
+    first = len(list(itertools.takewhile(lambda line: isinstance(line, ServerLine), lines)))
+    begun = visible("\n".join(lines[:first]))
+    own = visible("\n".join(line for line in lines[first:] if isinstance(line, ServerLine)))
     quoted_text = visible("\n".join(line for line in lines if not isinstance(line, ServerLine))).rstrip()
     if quoted_text and _quotes(answer):
         quoted_text = framed(quoted_text)
-    return f"{quoted_text.rstrip()}\n{own}".strip() + "\n"
+    return "\n".join(filter(None, (begun, quoted_text.rstrip(), own))) + "\n"
 
 
 def _quotes(answer: AnyAnswer) -> bool:
@@ -111,11 +114,15 @@ def _papers_lines(answer: PapersAnswer) -> list[str]:
 
 def _search_lines(answer: SearchAnswer) -> list[str]:
     lines = [line for number, row in enumerate(answer.rows, start=1) for line in _row_lines(number, row)]
-    if not answer.rows:
-        lines.append(ServerLine("Nothing fits."))
+    if answer.nearest:
+        lines += ["Probably not what you asked for:", *(f"- {row.name} {row.id}" for row in answer.nearest)]
     if answer.dropped:
         lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
-    return [*lines, *_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    own = [*_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    if answer.rows:
+        return [*lines, *own]
+    papers = answer.searched.partition(",")[0].replace("all ", "these ", 1)
+    return [ServerLine(f"Nothing in {papers} does this."), *lines, *own]
 
 
 def _code_of(row: SearchRow | FoundRow) -> str:

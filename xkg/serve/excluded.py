@@ -118,6 +118,12 @@ class WithoutExcluded:
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
         return self._found(lambda more, within: self._inner.find_text(query, more, within), k, papers)
 
+    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
+        return self._found(lambda more, within: self._inner.find_code(query, more, within), k, papers)
+
+    def spelled(self, word: str) -> str | None:
+        return self._inner.spelled(word)
+
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> "Sequence[Hit]":
         return self._found(lambda more, within: self._inner.find_vector(vector, more, within), k, papers)
 

@@ -187,6 +187,14 @@ class Snapshot(Protocol):
 
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]: ...
+    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques whose code is like a query that is code, with scores in 0..1; none for a query that is prose."""
+        ...
+
+    def spelled(self, word: str) -> str | None:
+        """The word of a name or title that is spelled almost like `word`, or None."""
+        ...
+
     def matched(self, query: str, ids: Sequence[str]) -> tuple[Mapping[str, float], float]:
         """The weight of the query's words that each of these techniques has, and the weight of all of them. A word
         weighs the square root of its inverse document frequency, relative to that of a word that none has."""

@@ -18,7 +18,7 @@ def test_words_and_meaning_together_fit_and_neither_alone_does() -> None:
 
 def test_the_same_words_in_another_sense_fit_less() -> None:
     name = Coverage(0.3, 0.1)
-    assert score(0.4, 1.2, 3.0, 0.45, name, False, 300) > FITS > score(0.4, 1.2, 3.0, 0.2, name, False, 300)
+    assert score(0.7, 1.8, 3.0, 0.45, name, False, 300) > FITS > score(0.7, 1.8, 3.0, 0.2, name, False, 300)
 
 
 def test_a_name_that_the_query_does_not_cover_fits_less() -> None:

@@ -53,8 +53,41 @@ def test_other_words_find_the_technique_with_its_code(ask: Ask) -> None:
 def test_nothing_fits_is_an_answer(ask: Ask) -> None:
     answer = ask("distributed consensus by leader election among replicated logs")
     assert answer.rows == ()
-    assert "all 2 papers" in answer.searched
-    assert "Nothing fits" in text(answer)
+    assert text(answer).startswith("Nothing in these 2 papers does this.\nProbably not what you asked for:\n- ")
+    assert 0 < len(answer.nearest) <= 5
+
+
+def test_what_comes_next_is_named_and_no_row(ask: Ask) -> None:
+    answer = ask("Scoring")
+    assert [row.name for row in answer.rows] == ["Scoring"]
+    assert {row.id for row in answer.nearest}.isdisjoint(row.id for row in answer.rows)
+
+
+def test_misspelt_words_are_read_as_those_of_names(ask: Ask) -> None:
+    answer = ask("steem injecton")
+    assert answer.rows[0].name == "Steam Injection (SI)"
+    assert answer.searched.endswith("read as 'steam injection'")
+    assert answer.query == "steem injecton"
+
+
+def test_code_is_found_by_code_with_other_names(tmp_path: Path, embedder: OnnxEmbedder) -> None:
+    one, other = (Technique(id=f"title:p#{name}", name=name.capitalize()) for name in ("rounding", "kneading"))
+    texts = (
+        "def rounded(dough, limit):\n    return np.where(dough > 0, limit, 1.0 - limit) * dough ** 2\n",
+        "def kneaded(dough):\n    return dough + fold(dough, 3)\n",
+    )
+    codes = tuple(
+        Code(id=code_id(t.id, text, ""), technique=t.id, implementation=text)
+        for t, text in zip((one, other), texts, strict=True)
+    )
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish(
+        [PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=(one, other), code=codes)]
+    )
+    with store.snapshot() as snapshot:
+        answer = search(snapshot, embedder.encode, "torch.where(diff > 0, tau, 1 - tau) * diff**2")
+    store.close()
+    assert [row.name for row in answer.rows] == ["Rounding"]
 
 
 def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:

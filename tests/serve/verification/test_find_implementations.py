@@ -113,8 +113,10 @@ def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(
     without = service(graph, None)
     rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
     shown = {id for row in rows for id in (row.id, *(relative.id for relative in row.relatives))}
-    searched = {id for row in without.search(task, 5).rows for id in (row.id, *(r.id for r in row.relatives))}
-    assert shown >= searched >= {SCORING, STEAM}
+    answer = without.search(task, 5)
+    searched = {id for row in answer.rows for id in (row.id, *(r.id for r in row.relatives))}
+    assert shown >= searched
+    assert searched.union(row.id for row in answer.nearest) >= {SCORING, STEAM}
     assert len({row.id for row in rows}) == len(rows)
     without.close()
 

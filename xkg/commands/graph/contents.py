@@ -1,5 +1,6 @@
 """`xkg import`, `export`, `store push`, `index check` and `show`."""
 
+import contextlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -178,9 +179,10 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
 
 
 def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":
-    """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): a technique's where it
-    means one and the id of a paper too. Of a paper, without `everything`, what fits on a screen. Raises
-    `UnknownIdError` with the nearest there are."""
+    """A paper, technique or code node in full, by a reference (`xkg.serve.answers.references`): the paper of this id,
+    with or without `title:`, else a technique's, else a paper's. Of a paper, without `everything`, what fits on a
+    screen. Raises `UnknownIdError` with the nearest there are."""
+    from xkg.model import slug
     from xkg.serve.answers.references import is_code
 
     if is_code(node_id):
@@ -189,12 +191,14 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
         return service.technique(node_id, full=True)
     no_technique: UnknownIdError | None = None
     if re.match("(arxiv|doi|title):", node_id) is None:
+        with contextlib.suppress(UnknownIdError):
+            return _shown(service.paper(f"title:{slug(node_id)}", full=True), everything)
         try:
             return service.technique(node_id, full=True)
         except UnknownIdError as error:
             no_technique = error
     try:
-        paper = service.paper(node_id, full=True)
+        return _shown(service.paper(node_id, full=True), everything)
     except UnknownIdError as error:
         if isinstance(error, AmbiguousIdError) or no_technique is None:
             raise
@@ -202,13 +206,14 @@ def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answe
             raise no_technique from error
         techniques = ", ".join(no_technique.nearest)
         raise UnknownIdError(f"{error}" + (f"; techniques: {techniques}" if techniques else "")) from error
-    return paper if everything else _on_one_screen(paper)
 
 
-def _on_one_screen(paper: "PaperAnswer") -> "PaperAnswer":
-    """Without references, files, ids of code and descriptions, and with the beginning of the abstract."""
+def _shown(paper: "PaperAnswer", everything: bool) -> "PaperAnswer":
+    """The paper, or without references, files, ids of code and descriptions, and with the beginning of the abstract."""
     from xkg.serve.answers.types import NamedText, short
 
+    if everything:
+        return paper
     counts = {"references": len(paper.references or ()), "files": len(paper.code_files)}
     left_out = [f"{count} {name}" for name, count in counts.items() if count]
     left_out += ["the overview of the code"] if paper.code_overview else []

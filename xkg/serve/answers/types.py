@@ -165,8 +165,16 @@ class DroppedRow(Value):
     reason: str
 
 
+class Nearest(Value):
+    """A technique that a search found nearest of those that are no rows."""
+
+    id: str
+    name: str
+
+
 class SearchAnswer(Listing):
-    """Rows best first. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
+    """Rows best first, each more likely right than not. `nearest` names techniques that are probably not what was asked
+    for. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
     the model's order, and `dropped` is what it refused."""
 
@@ -174,6 +182,7 @@ class SearchAnswer(Listing):
 
     query: str
     rows: tuple[SearchRow, ...]
+    nearest: tuple[Nearest, ...] = ()
     searched: str
     cut: str
     cursor: str | None = None

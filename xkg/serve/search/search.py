@@ -1,14 +1,15 @@
-"""Techniques for a query: exact names first, then text and vector search fused, or nothing where nothing fits."""
+"""Techniques for a query: exact names first, then text and vector search fused, as far as they fit."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from xkg.model import paper_of
 from xkg.serve.answers.lookup import search_row
 from xkg.serve.answers.paper_list import undated_papers, years_in_words
-from xkg.serve.answers.types import MORE_ROWS, Relative, SearchAnswer, SearchRow
-from xkg.serve.search.calibration import EXAMINED, FITS, scores
-from xkg.serve.search.candidates import Encode, candidates
+from xkg.serve.answers.types import MORE_ROWS, Nearest, Relative, SearchAnswer, SearchRow
+from xkg.serve.search.calibration import FITS, scores
+from xkg.serve.search.candidates import DEPTH, Encode, candidates
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.grouping import (
     MOST_RELATIVES,
@@ -29,6 +30,11 @@ _TITLE_WORDS = 3
 """Fewer words are no title: the short name of a paper is that of its method, or of no technique."""
 
 _SAME_TITLE = 3
+
+MOST_NEAREST = 5
+_SPELLED = 5
+"""Shorter words are like too many others."""
+
 _NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
 
 
@@ -54,37 +60,107 @@ def search(
     Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
     long, of its parts (`candidates`). Techniques above and below one another are one row, led by the best match (or the
     best for one of several needs), with the others inside it (`grouped`); of two of one name in a paper the one with
-    code leads. The score of a row is how well it fits (`scores`), or that of a better row after it. Where none of the
-    strongest scores `bar`, there are no rows.
+    code leads. The score of a row is how well it fits (`scores`), or that of a better row after it. What scores less
+    than `bar` is not a row: the first of these are named as `nearest`. A query that is code is looked up in code first.
+    If there is no row, words that no technique has are read as words that are spelled almost like them.
 
     Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
     """
-    query = " ".join(query.split())
+    code, query = query, " ".join(query.split())
     filters = filters.resolved(snapshot)
     papers = filters.only(snapshot)
     if papers is None:
         return SearchAnswer(query=query, rows=(), searched=_scope(snapshot, 0, filters), cut=_NONE_LEFT)
+    found = _Search(snapshot, query, k, filters, len(papers) or snapshot.paper_count(), bar)
     matches = candidates(snapshot, encode, query, filters, papers, 4 * k)
+    by_code = _by_code(snapshot, code, filters, papers, 4 * k)
+    if any(share >= bar for share in by_code.values()):
+        both = {t: by_code.get(t, 0.0) + matches.strength.get(t, 0.0) / 2 for t in by_code | matches.strength}
+        return found.answer(spread(grouped(both), both, k), both, by_code)
     strength = matches.strength
     exact = _named(snapshot, query, filters, papers, strength)
-    rows = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
+    groups = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
     if matches.needs:
-        rows = crowded_out(rows, k)
-    deciding = [*exact, *strongest(strength, EXAMINED)]
-    scored = [t for group in rows[:k] for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
+        groups = crowded_out(groups, k)
     named = dict.fromkeys(exact, 1.0)  # there may be hundreds
-    unscored = [technique for technique in dict.fromkeys([*deciding, *scored]) if technique not in named]
-    fits = scores(snapshot, query, matches, unscored) | named
-    visible = rows[:k] if any(fits[technique] >= bar for technique in deciding) else []
-    inside = [t for group in visible for t in (group.lead, *group.relatives[:MOST_RELATIVES])]
-    # On a server that many write to, a technique may be gone by the time it is looked up.
-    views = {view.technique.id: view for view in snapshot.techniques(inside)}
-    return SearchAnswer(
-        query=query,
-        rows=_rows(visible, views, fits),
-        searched=_scope(snapshot, len(papers) or snapshot.paper_count(), filters),
-        cut=_cut(len(rows) - len(visible), bool(visible), k) if rows or not filters.chosen else _NONE_LEFT,
-    )
+    unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
+    answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
+    respelled = query if answer.rows else _respelled(snapshot, query)
+    if respelled != query:
+        other = search(snapshot, encode, respelled, k, filters, bar=bar)
+        if other.rows:
+            return other.model_copy(update={"query": query, "searched": f"{other.searched}; read as {respelled!r}"})
+    return answer
+
+
+@dataclass(frozen=True)
+class _Search:
+    """What was asked, of how many papers."""
+
+    snapshot: Snapshot
+    query: str
+    k: int
+    filters: Filters
+    papers: int
+    bar: float
+
+    def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
+        """The first `k` groups, as far as they fit, and the strongest techniques beside them."""
+        first = groups[: self.k]
+        shown = _techniques(first)
+        # On a server that many write to, a technique may be gone by the time it is looked up.
+        rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
+        whole = len(rows) == self.k
+        return SearchAnswer(
+            query=self.query,
+            rows=tuple(rows),
+            nearest=() if whole else self._nearest(rows, strength),
+            searched=_scope(self.snapshot, self.papers, self.filters),
+            cut=self._cut(len(groups), len(rows)),
+        )
+
+    def _cut(self, groups: int, rows: int) -> str:
+        if not groups and self.filters.chosen:
+            return _NONE_LEFT
+        if not rows:
+            return "weaker matches; say it in other words, or search more widely"
+        more = groups - rows if rows == self.k else 0
+        matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
+        return f"{matches} after the first {self.k}; {MORE_ROWS}" if more > 0 else ""
+
+    def _nearest(self, rows: Sequence[SearchRow], strength: Mapping[str, float]) -> tuple[Nearest, ...]:
+        shown = {technique for row in rows for technique in (row.id, *(relative.id for relative in row.relatives))}
+        others = [t for t in strongest(strength, len(shown) + MOST_NEAREST) if t not in shown][:MOST_NEAREST]
+        views = _views(self.snapshot, others)
+        return tuple(Nearest(id=t, name=views[t].technique.name) for t in others if t in views)
+
+
+def _views(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, TechniqueView]:
+    return {view.technique.id: view for view in snapshot.techniques(techniques)}
+
+
+def _techniques(groups: Sequence[Group]) -> list[str]:
+    """The techniques that rows show, each once."""
+    return list(dict.fromkeys(t for group in groups for t in (group.lead, *group.relatives[:MOST_RELATIVES])))
+
+
+def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], most: int) -> dict[str, float]:
+    """How much of a query that is code each technique's code has; empty for prose."""
+    hits = dict(snapshot.find_code(query, max(DEPTH, most), papers))
+    if not filters.of_techniques:
+        return hits
+    return {t: hits[t] for t, facts in snapshot.facts(list(hits)).items() if filters.admit(t, facts)}
+
+
+def _respelled(snapshot: Snapshot, query: str) -> str:
+    """The query with each long word that no technique has replaced by one that is spelled almost like it."""
+    found = [
+        snapshot.spelled(word.lower()) or word
+        if len(word) >= _SPELLED and snapshot.matched(word, ())[1] == 1.0
+        else word
+        for word in query.split()
+    ]
+    return " ".join(found)
 
 
 def _named(
@@ -111,16 +187,16 @@ def _methods(snapshot: Snapshot, title: str) -> list[str]:
     return [techniques[0] for techniques in visible if techniques]
 
 
-def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: dict[str, float]) -> tuple[SearchRow, ...]:
+def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mapping[str, float]) -> tuple[SearchRow, ...]:
     rows: list[SearchRow] = []
     for group in reversed([_with_code(group, views) for group in groups if group.lead in views]):
-        score = max(fits[group.lead], rows[-1].score if rows else 0.0)
+        score = max(fits.get(group.lead, 0.0), rows[-1].score if rows else 0.0)
         inside = [
             Relative(
                 id=t,
                 name=views[t].technique.name,
                 relation=relation(t, group.lead),
-                score=round(min(fits[t], score), 3),
+                score=round(min(fits.get(t, 0.0), score), 3),
             )
             for t in group.relatives[:MOST_RELATIVES]
             if t in views
@@ -159,11 +235,3 @@ def _scope(snapshot: Snapshot, count: int, filters: Filters) -> str:
     undated = undated_papers(snapshot) if years else ""
     names = "" if snapshot.searchable else "; by name alone, since the indexes are being made: ask again in a while"
     return f"{which}{years}, {filters.describe()}{f'; {undated}' if undated else ''}{names}"
-
-
-def _cut(more: int, fits: bool, k: int) -> str:
-    if not fits:
-        weaker = "weaker matches, none of which fits" if more else "nothing: no technique is like it"
-        return f"{weaker}; say it in other words, or search more widely"
-    matches = "1 weaker match" if more == 1 else f"{more} weaker matches"
-    return f"{matches} after the first {k}; {MORE_ROWS}" if more > 0 else ""

@@ -36,9 +36,7 @@ def add(server: MCPServer, service: Service) -> None:
     def search_techniques(
         query: Annotated[
             str,
-            Field(
-                min_length=1, max_length=4000, description="a technique's name, or what it should do in your own words"
-            ),
+            Field(min_length=1, max_length=4000, description="a name, a need in your own words, or code"),
         ],
         k: Annotated[int, Field(ge=1, le=50, description="most rows")] = 5,
         papers: Papers = [],  # noqa: B006
@@ -61,14 +59,14 @@ def add(server: MCPServer, service: Service) -> None:
         """Finds techniques of papers, with their code, for one step of an implementation.
 
         Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and names that no other
-        has. score, in 0..1, is about the probability that the row fits, 1 for its very name. level is what was proven
-        of the code, no_code why there is none, measured the largest effect of an ablation. relatives are techniques
-        above or below the row, or of its paper, that the query matched too. No rows means that nothing in the graph
-        fits: do not force a match. searched says what the filters left.
+        has. score, in 0..1, is about the probability that the row fits. level is what was proven of the code, no_code
+        why there is none, measured the largest effect of an ablation. relatives are techniques above or below the row,
+        or of its paper, that the query matched too. No rows: nothing here fits, do not force a match; nearest is
+        probably not it.
 
         With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
         guidance (what to take over, what to change), dropped are others. verified says by which model, or why not: then
-        rows are those of the search alone."""
+        rows are those of the search."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)

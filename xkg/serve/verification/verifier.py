@@ -99,7 +99,8 @@ def begin(
         with opened() as current:
 
             def found(text: str) -> Sequence[SearchRow]:
-                return seek(current, text, CANDIDATES, filters, bar=WORTH).rows
+                rows = seek(current, text, CANDIDATES, filters, bar=HOPELESS).rows
+                return rows if rows and rows[0].score >= WORTH else ()
 
             candidates = _candidates(current, rewriting.rows(found, plain.query, phrasings, CANDIDATES))
         if not candidates:
@@ -165,6 +166,7 @@ def _judged(verification: Verification, candidates: Sequence[Candidate], verdict
     return verification.plain.model_copy(
         update={
             "rows": rows[: verification.k],
+            "nearest": (),
             "verified": f"by {model}: {len(rows)} of {len(candidates)} candidates kept",
             "dropped": dropped[:MOST_DROPPED],
             "cut": "; ".join(cut),
@@ -197,9 +199,7 @@ def _candidates(snapshot: Snapshot, rows: Sequence[SearchRow]) -> tuple[Candidat
         inside[row.id] = [row.id, *relatives]
     views = {view.technique.id: view for view in snapshot.techniques([t for ids in inside.values() for t in ids])}
     return tuple(
-        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views))
-        for row in rows
-        if row.id in views and row.score >= HOPELESS
+        Candidate(row, tuple(views[t] for t in inside[row.id] if t in views)) for row in rows if row.id in views
     )
 
 

@@ -10,28 +10,37 @@ from xkg.store.cypher.named_queries import embedded_schema
 _TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
 _COLUMN = re.compile(r"(?<!\w)`?+(\w++)`?+ [A-Z][A-Z0-9]*+")
 _UNKNOWN_TABLE = re.compile(r"Table (\w+) does not exist")
+_UNKNOWN_FUNCTION = re.compile(r"function (\w+) does not exist")
+_UNKNOWN_VARIABLE = re.compile(r"Variable (\w+) is not in scope")
+_PORTABLE = {"HEAD": "list[0]", "LAST": "list[-1]", "TAIL": "UNWIND the list"}
 _UNKNOWN_COLUMN = re.compile(r"Cannot find property (\w+) for (\w+)")
 
 
 def suggestion(error: str, statement: str = "") -> str:
     """The end of an engine's error that names what there is instead; empty where the error is about something else.
     The labels that `statement` gives a variable say which properties it has."""
-    nodes, edges, columns = _names()
+    nodes, edges, columns = names()
     if found := _UNKNOWN_TABLE.search(error):
-        near = _near(found[1], (*nodes, *edges))
+        is_edge = re.search(rf"\[\s*+\w*+\s*+:[^\]]*\b{found[1]}\b", statement) is not None
+        near = _near(found[1], edges if is_edge else (*nodes, *edges))
         return f"; did you mean {near}?" if near else f"; nodes are {', '.join(nodes)}, edges {', '.join(edges)}"
     if found := _UNKNOWN_COLUMN.search(error):
         labels = re.findall(rf"[(\[]\s*+{found[2]}\s*+:\s*+`?+(\w++)", statement)
         own = dict.fromkeys(column for label in labels for column in _columns().get(label, ()))
         near = _near(found[1], tuple(own or columns))
         return f"; did you mean {found[2]}.{near}?" if near else f"; properties are {', '.join(own or columns)}"
+    if found := _UNKNOWN_FUNCTION.search(error):
+        portable = _PORTABLE.get(found[1].upper())
+        return f"; on both stores: {portable}" if portable else ""
+    if (found := _UNKNOWN_VARIABLE.search(error)) and re.search(rf"\[\s*+{found[1]}\s++IN\b", statement, re.IGNORECASE):
+        return "; a list comprehension works on Neo4j only; on both stores: UNWIND the list, then collect()"
     return ""
 
 
 def unknown_name(name: str) -> str:
     """The whole error for a label or a type of edges that is all but one of the schema; empty for any other, which may
     be meant."""
-    nodes, edges, _ = _names()
+    nodes, edges, _ = names()
     near = _near(name, (*nodes, *edges))
     return f"no node or edge is called {name}; did you mean {near}?" if near not in ("", name) else ""
 
@@ -44,8 +53,8 @@ def _columns() -> dict[str, tuple[str, ...]]:
 
 
 @cache
-def _names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Nodes, edges, and the columns of both."""
+def names() -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The names of nodes, edges, and the columns of both."""
     tables = _TABLE.findall(embedded_schema())
     nodes, edges = ([name for kind, name, _ in tables if kind == wanted] for wanted in ("NODE", "REL"))
     return tuple(nodes), tuple(edges), tuple(dict.fromkeys(chain.from_iterable(_columns().values())))

@@ -190,6 +190,16 @@ class Catalogue:
         )
         return [id_of(key) for (key,) in found]
 
+    def spellings(self, word: str) -> list[str]:
+        """Words of names and titles that begin as `word` does, and are about as long, in order."""
+        return [
+            other
+            for (other,) in self._all(
+                "SELECT word FROM spelling WHERE word >= ? AND word < ? AND length(word) BETWEEN ? AND ?",
+                (word[:1], word[:1] + _AFTER_ANY, len(word) - 2, len(word) + 2),
+            )
+        ]
+
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
         """Technique ids by row."""
         wanted = list(rows)

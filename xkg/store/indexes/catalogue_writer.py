@@ -13,6 +13,7 @@ from xkg.store.concepts.citations import PaperIndex, cited_papers
 from xkg.store.concepts.linking import Concept, RowLink
 from xkg.store.index_entries import Entry
 from xkg.store.indexes.catalogue import id_key, id_of, name_key
+from xkg.store.indexes.text import words
 
 _SCHEMA = """
 CREATE TABLE paper (
@@ -31,6 +32,7 @@ CREATE INDEX technique_paper ON technique (paper);
 CREATE TABLE code (technique INTEGER PRIMARY KEY, id BLOB UNIQUE, facts TEXT, body TEXT);
 CREATE TABLE words (technique INTEGER PRIMARY KEY, codes BLOB);
 CREATE TABLE name (key TEXT, technique INTEGER, PRIMARY KEY (key, technique)) WITHOUT ROWID;
+CREATE TABLE spelling (word TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE form (form TEXT, terse INTEGER, technique INTEGER, PRIMARY KEY (form, terse, technique)) WITHOUT ROWID;
 CREATE TABLE relinked (first BLOB, second BLOB, PRIMARY KEY (first, second)) WITHOUT ROWID;
 CREATE TABLE link (first INTEGER, second INTEGER, score REAL, how TEXT, PRIMARY KEY (first, second)) WITHOUT ROWID;
@@ -95,6 +97,9 @@ class CatalogueWriter:
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
             names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}
             self._db.executemany("INSERT INTO name VALUES (?, ?)", [(name, row) for name in sorted(names)])
+        written = (bundle.paper.title, *(name for e, _ in entries for name in (e.technique.name, *e.technique.aliases)))
+        spelled = {word for word in words(" ".join(written)).split() if word.isalpha()}
+        self._db.executemany("INSERT OR IGNORE INTO spelling VALUES (?)", [(word,) for word in sorted(spelled)])
         return list(rows.values())
 
     def remove(self, papers: Iterable[int]) -> None:

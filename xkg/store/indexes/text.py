@@ -1,5 +1,7 @@
 """The text index of a generation: BM25F over names, definitions, documentation and identifiers of code, with Tantivy.
 
+Code has a field of its own, which holds its runs (`xkg.store.indexes.code_runs`).
+
 All searchable text of a technique is one field, in which the more informative parts are repeated: Robertson, Zaragoza
 and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004. With a field each, "random" would be rare
 among names and common among definitions, and a name would win by an uninformative word.
@@ -16,12 +18,13 @@ import math
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from xkg.fusion import split_identifier
 from xkg.store.index_entries import Entry, encodable
+from xkg.store.indexes.code_runs import code_runs, runs_of_query
 
 _NAME, _ALIAS = 3, 2
 _DEFINED = re.compile(r"\n[ \t]*(?:(?:async|export|pub|static)[ \t]+)*(?:def|class|func|fn|function|struct)[ \t]+(\w+)")
@@ -108,6 +111,7 @@ def _schema() -> Any:
     builder.add_unsigned_field("row", stored=True, indexed=True, fast=True)
     builder.add_unsigned_field("paper", stored=False, indexed=True, fast=True)
     builder.add_text_field("text", stored=False, tokenizer_name="words", index_option="freq")
+    builder.add_text_field("code", stored=False, tokenizer_name="runs", index_option="freq")
     return builder.build()
 
 
@@ -117,6 +121,18 @@ def _analyzer() -> Any:
 
     builder = TextAnalyzerBuilder(Tokenizer.whitespace())
     return builder.filter(Filter.stopword("english")).filter(Filter.stemmer("english")).build()
+
+
+@functools.cache
+def _runs_analyzer() -> Any:
+    from tantivy import TextAnalyzerBuilder, Tokenizer
+
+    return TextAnalyzerBuilder(Tokenizer.whitespace()).build()
+
+
+def _register(index: Any) -> None:
+    index.register_tokenizer("words", _analyzer())
+    index.register_tokenizer("runs", _runs_analyzer())
 
 
 class TextWriter:
@@ -130,7 +146,7 @@ class TextWriter:
         with _input_output():
             there = (folder / "meta.json").exists()
             index = tantivy.Index.open(str(folder)) if there else tantivy.Index(_schema(), path=str(folder))
-            index.register_tokenizer("words", _analyzer())
+            _register(index)
             self._schema = index.schema
             # One thread keeps documents in row order, so that equal graphs give equal rankings.
             self._writer = index.writer(heap_size=_HEAP_BYTES, num_threads=1)
@@ -140,6 +156,8 @@ class TextWriter:
         document.add_unsigned("row", row)
         document.add_unsigned("paper", paper)
         document.add_text("text", searched(entry))
+        if entry.code is not None:
+            document.add_text("code", " ".join(code_runs(encodable(entry.code.implementation))))
         with _input_output():
             self._writer.add_document(document)
 
@@ -187,7 +205,7 @@ class TextIndex:
         self._rarity = functools.lru_cache(_CACHED_RARITIES)(self._read_rarity)
         with _lockable(folder) as place:
             index = tantivy.Index.open(str(place))
-            index.register_tokenizer("words", _analyzer())
+            _register(index)
             index.config_reader(reload_policy="manual")
             self._schema = index.schema
             self._searcher = index.searcher()
@@ -198,11 +216,27 @@ class TextIndex:
     def search(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
         """Rows with BM25 scores, best first, at most `k`; of `papers` only where they are given. No query is an error:
         there is no query syntax."""
-        terms = query_terms(query)
+        return self._having_any(query_terms(query), "text", k, papers)
+
+    def search_code(self, query: str, k: int, papers: Sequence[int] | None = None) -> list[tuple[int, float]]:
+        """Rows whose code has runs of `query`, if that is code, with the share of their weight in 0..1, highest first;
+        of equal ones the higher BM25 first."""
+        runs = runs_of_query(query)[:_MOST_TERMS]
+        rows = [row for row, _ in self._having_any(runs, "code", k, papers)]
+        if not rows:
+            return []
+        weights = {run: rarity(self._having(run, "code"), len(self)) for run in runs}
+        found = self._weights(weights, rows, "code")
+        total = sum(weights.values())
+        return sorted([(row, found.get(row, 0.0) / total) for row in rows], key=lambda hit: -hit[1])
+
+    def _having_any(
+        self, terms: Sequence[str], field: str, k: int, papers: Sequence[int] | None
+    ) -> list[tuple[int, float]]:
         if not terms or (papers is not None and not papers):
             return []
         build, occur = self._tantivy.Query, self._tantivy.Occur
-        any_term = build.boolean_query([(occur.Should, self._term(term)) for term in terms])
+        any_term = build.boolean_query([(occur.Should, self._term(term, field)) for term in terms])
         wanted = any_term
         if papers is not None:
             among = self._any_of("paper", papers)
@@ -215,10 +249,14 @@ class TextIndex:
         total = sum(rarities.values())
         if not rarities or not rows:
             return dict.fromkeys(rows, 0.0), total
+        return self._weights(rarities, rows, "text"), total
+
+    def _weights(self, weights: Mapping[str, float], rows: Sequence[int], field: str) -> dict[int, float]:
+        """The summed weights of the terms that each of `rows` has."""
         build, occur = self._tantivy.Query, self._tantivy.Occur
         among = build.const_score_query(self._any_of("row", rows), 0.0)
         weighed = [
-            (occur.Should, build.const_score_query(self._term(term), weight)) for term, weight in rarities.items()
+            (occur.Should, build.const_score_query(self._term(term, field), weight)) for term, weight in weights.items()
         ]
         if len(self) <= _UNION or len(weighed) > _NESTED:
             wanted = build.boolean_query([(occur.Must, among), *weighed])
@@ -226,7 +264,7 @@ class TextIndex:
             wanted = among
             for term in weighed:
                 wanted = build.boolean_query([(occur.Must, wanted), term])
-        return dict(self._found(wanted, len(rows))), total
+        return dict(self._found(wanted, len(rows)))
 
     def rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """The weight of each of these terms (`rarity`)."""
@@ -243,16 +281,16 @@ class TextIndex:
         should = self._tantivy.Occur.Should
         return build.boolean_query([(should, build.term_query(self._schema, field, number)) for number in numbers])
 
-    def _having(self, term: str) -> int:
+    def _having(self, term: str, field: str = "text") -> int:
         """The number of techniques that have a term. The index's own table also counts deleted ones, so where there are
         such, the term is searched."""
         if not self._deleted:
-            return int(self._searcher.doc_freq("text", term))
-        found: Any = self._searcher.search(self._term(term), limit=1, count=True)
+            return int(self._searcher.doc_freq(field, term))
+        found: Any = self._searcher.search(self._term(term, field), limit=1, count=True)
         return int(found.count)
 
-    def _term(self, term: str) -> Any:
-        return self._tantivy.Query.term_query(self._schema, "text", term, "freq")
+    def _term(self, term: str, field: str) -> Any:
+        return self._tantivy.Query.term_query(self._schema, field, term, "freq")
 
     def _found(self, wanted: Any, k: int) -> list[tuple[int, float]]:
         hits = self._searcher.search(wanted, limit=min(k, max(1, len(self))), count=False).hits

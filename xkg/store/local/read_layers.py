@@ -112,6 +112,9 @@ class LayeredCatalogue:
         base = [technique for technique in self._base.named(name) if paper_of(technique) not in self._dead]
         return sorted(base + self._above.named(name), key=paper_of)
 
+    def spellings(self, word: str) -> list[str]:
+        return self._base.spellings(word) + self._above.spellings(word)
+
     def ids(self, rows: Iterable[int]) -> dict[int, str]:
         below, above = self._split(rows, self._layers.base_rows)
         return self._base.ids(below) | self._above.ids(above)

@@ -1,5 +1,6 @@
 """EncodedText one generation: `EmbeddedSnapshot`, with a file's hash checked before the first answer comes from it."""
 
+import difflib
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _Index = TypeVar("_Index")
 _hit = functools.partial(tuple.__new__, Hit)  # what `Hit` does, without a call in Python for each of hundreds
 _LONGEST_NAME = 200
+_ALIKE = 0.8
 _CHOICES = 16
 """Selections of papers whose techniques are remembered: those of some years are a third of all."""
 
@@ -160,6 +162,18 @@ class EmbeddedSnapshot:
             return []
         numbers = self._numbers(tuple(papers)) if papers else None
         return self._hits(self.text_index().search(query, k, numbers))
+
+    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
+        """Techniques whose code is like a query that is code. Raises `UnknownIdError` for a paper that is not here."""
+        if self._catalogue is None or self._opened is None or k < 1:
+            return []
+        numbers = self._numbers(tuple(papers)) if papers else None
+        return self._hits(self.text_index().search_code(query, k, numbers))
+
+    def spelled(self, word: str) -> str | None:
+        if self._catalogue is None or self._opened is None:
+            return None
+        return next(iter(difflib.get_close_matches(word, self._catalogue.spellings(word), 1, _ALIKE)), None)
 
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:
         """Techniques by cosine similarity to a unit vector. Raises `ModelMismatchError` for one of another length, and

@@ -259,9 +259,11 @@ class EmbeddedStore:
         """Runs a read-only statement that passes the guard, in a process without file access. Raises
         `QueryRefusedError` and `QueryFailedError`."""
         from xkg.store.cypher.guard import guard
+        from xkg.store.cypher.ladybug_dialect import for_ladybug
 
+        checked = for_ladybug(guard(statement, parameters))
         with self.snapshot() as snapshot:
-            return snapshot.queries().run(guard(statement, parameters), parameters, rows=rows, seconds=seconds)
+            return snapshot.queries().run(checked, parameters, rows=rows, seconds=seconds)
 
     def warm_queries(self) -> None:
         """Starts the process that runs queries. Raises `QueryFailedError`."""

@@ -164,6 +164,12 @@ class RemoteSnapshot:
     def find_text(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
         return []
 
+    def find_code(self, query: str, k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
+        return []
+
+    def spelled(self, word: str) -> str | None:  # noqa: ARG002
+        return None
+
     def find_vector(self, vector: "NDArray[np.float32]", k: int, papers: Sequence[str] = ()) -> Sequence[Hit]:  # noqa: ARG002
         return []
 

@@ -1,0 +1,103 @@
+"""Neo4j's Cypher in LadybugDB's words, as far as one means the same as the other.
+
+Functions with another name, `COUNT { … }` and `EXISTS { … }` without MATCH or with RETURN, procedures that list the
+schema, `labels` as a list, and indexes of lists, which LadybugDB counts from 1 and openCypher from 0.
+"""
+
+from collections.abc import Sequence
+
+from xkg.store.cypher import suggestions
+from xkg.store.cypher.tokens import Token, mark_at, tokenize
+
+_FUNCTIONS = {
+    "TYPE": "label",
+    "ELEMENTID": "id",
+    "STARTNODE": "start_node",
+    "ENDNODE": "end_node",
+    "TOSTRING": "string",
+    "TOINTEGER": "to_int64",
+    "TOFLOAT": "to_double",
+    "DATETIME": "current_timestamp",
+}
+_LISTED = {"labels": "label", "relationshiptypes": "relationshipType", "propertykeys": "propertyKey"}
+_LISTS = frozenset("db.labels db.relationshiptypes db.propertykeys".split())
+
+
+def for_ladybug(statement: str) -> str:
+    """The statement as LadybugDB reads it. It has passed the guard, and what is added only reads."""
+    tokens = tokenize(statement)
+    written: list[str] = []
+    lists: set[int] = set()
+    skipped = 0
+    for i, token in enumerate(tokens):
+        if i < skipped:
+            continue
+        text = token.text
+        if token.word == "CALL" and (end := _listing(tokens, i)):
+            text, skipped = _names(tokens, i, end), end
+        elif token.word == "LABELS" and mark_at(tokens, i + 1) == "(" and mark_at(tokens, i - 1) not in (".", ":"):
+            text = "[label"
+            lists.add(_closing(tokens, i + 2))
+        elif token.word in _FUNCTIONS and mark_at(tokens, i + 1) == "(" and mark_at(tokens, i - 1) not in (".", ":"):
+            text = _FUNCTIONS[token.word]
+        elif token.word in ("COUNT", "EXISTS") and mark_at(tokens, i + 1) == "{":
+            text += " {" + ("" if tokens[i + 2].word == "MATCH" else " MATCH")
+            skipped = i + 2
+        elif token.word == "RETURN" and _ends_subquery(tokens, i):
+            skipped = _closing(tokens, i)
+            text = ""
+        elif _is_index(tokens, i):
+            text = str(int(text) + 1)
+        written.append((" " if token.gap else "") + text + ("]" if i in lists else ""))
+    return "".join(written).strip()
+
+
+def _listing(tokens: Sequence[Token], i: int) -> int:
+    """Where `CALL db.labels()` or its like ends, with its YIELD; 0 for another call."""
+    called = "".join(token.text for token in tokens[i + 1 : i + 4]).lower()
+    if called not in _LISTS or [mark_at(tokens, i + 4), mark_at(tokens, i + 5)] != ["(", ")"]:
+        return 0
+    end = i + 6
+    if end < len(tokens) and tokens[end].word == "YIELD":
+        end += 4 if end + 2 < len(tokens) and tokens[end + 2].word == "AS" else 2
+    return end
+
+
+def _names(tokens: Sequence[Token], i: int, end: int) -> str:
+    listed = _LISTED[tokens[i + 3].text.lower()]
+    nodes, edges, columns = suggestions.names()
+    names = {"label": nodes, "relationshipType": edges}.get(listed, columns)
+    variable = tokens[end - 1].text if end > i + 6 else listed
+    clause = "RETURN" if end == len(tokens) else "WITH"
+    return f"UNWIND [{', '.join(map(repr, names))}] AS {variable} {clause} {variable}"
+
+
+def _ends_subquery(tokens: Sequence[Token], i: int) -> bool:
+    """Whether RETURN stands in `COUNT { … }` or `EXISTS { … }`, where it changes nothing unless it counts distinct."""
+    depth = 0
+    for j in range(i - 1, -1, -1):
+        mark = mark_at(tokens, j)
+        depth += (mark in (")", "]", "}")) - (mark in ("(", "[", "{"))
+        if depth < 0:
+            opened = mark == "{" and tokens[j - 1].word in ("COUNT", "EXISTS")
+            return opened and (tokens[i + 1].word != "DISTINCT" or tokens[j - 1].word == "EXISTS")
+    return False
+
+
+def _closing(tokens: Sequence[Token], i: int) -> int:
+    depth = 0
+    for j in range(i, len(tokens)):
+        mark = mark_at(tokens, j)
+        depth += (mark in ("(", "[", "{")) - (mark in (")", "]", "}"))
+        if depth < 0:
+            return j
+    return len(tokens)
+
+
+def _is_index(tokens: Sequence[Token], i: int) -> bool:
+    """Whether the token is the number of `list[0]`, or the first of `list[0..2]`, whose end LadybugDB includes."""
+    if not tokens[i].text.isdigit() or mark_at(tokens, i - 1) != "[" or i < 2:
+        return False
+    before = tokens[i - 2]
+    is_list = before.text in (")", "]") or (before.kind in ("word", "quoted") and before.word not in ("IN", "RETURN"))
+    return is_list and mark_at(tokens, i + 1) in ("]", "..")
