@@ -55,20 +55,9 @@ def test_a_price_that_is_given_later_holds_for_earlier_calls(kg: Path) -> None:
     assert not report.unpriced_models
 
 
-def test_it_reads_while_a_build_writes(kg: Path) -> None:
-    with closing(Ledger(kg, Prices({}))) as ledger:
-        enter(ledger, replace(ONE, attempt=2))
-        assert costs(kg, LlmSettings()).total.calls == 4
-
-
 def test_nothing_asked_is_nothing_spent(tmp_path: Path) -> None:
     assert str(costs(tmp_path, LlmSettings())) == "no language model was asked for this graph yet"
     assert not list(tmp_path.iterdir())
-
-
-def test_a_paper_without_calls_is_an_unknown_one(kg: Path) -> None:
-    with pytest.raises(UnknownIdError, match="no call for arxiv:3: `xkg costs` lists"):
-        costs(kg, LlmSettings(), ["arxiv:1", "arxiv:3"])
 
 
 def test_a_corrupt_ledger_is_one_line_and_left_where_it_is(kg: Path) -> None:
@@ -105,3 +94,8 @@ def test_the_command_prints_a_table_or_json(
     assert json.loads(capsys.readouterr().out)["rows"][0]["name"] == "ground"
     assert run(kg, "arxiv:9") == 1
     assert "no call for arxiv:9" in capsys.readouterr().err
+
+
+def test_a_paper_without_calls_is_an_unknown_one(kg: Path) -> None:
+    with pytest.raises(UnknownIdError, match="no call for arxiv:3: `xkg costs` lists"):
+        costs(kg, LlmSettings(), ["arxiv:1", "arxiv:3"])

@@ -8,7 +8,6 @@ import pytest
 
 from tests.llm_endpoint import Answer, Handler, Said, ScriptedEndpoint, status
 from xkg.config import LlmSettings
-from xkg.errors import ModelUnavailableError
 from xkg.llm.credentials import access
 from xkg.llm.endpoint import Endpoint, Reply
 
@@ -108,12 +107,3 @@ def test_parameters_of_the_settings_are_sent() -> None:
     _, endpoint = replies(lambda _: GOOD, parameters={"reasoning_effort": "low"}, headers={"Authorization": "Bearer t"})
     assert endpoint.requests[0]["reasoning_effort"] == "low"
     assert endpoint.keys[0] == "Bearer t"
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [("Country, region, or territory not supported", "refuses to answer"), ("invalid api key", "refuses the key")],
-)
-def test_a_403_has_its_own_reason(words: str, said: str) -> None:
-    with pytest.raises(ModelUnavailableError, match=said):
-        replies(lambda _: status(403, words))

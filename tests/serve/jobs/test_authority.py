@@ -173,16 +173,6 @@ def test_a_server_that_needs_no_token_shows_jobs_and_changes_none(server: Runnin
     assert [each.state for each in JobTable(kg / "jobs").newest(9, lambda *_: True)[0]] == ["queued"]
 
 
-def test_one_caller_does_not_use_up_the_day_of_another(kg: Path, tmp_path: Path) -> None:
-    with serving(kg, tmp_path, build=ServeBuildSettings(allowed=True, per_day=1)) as server:
-        one, two = (server.client(Tokens(kg).create(name, ("read", "build"))) for name in ("one", "two"))
-        made(asked(one, "build", "first"))
-        refused = asked(one, "build", "second").json()["result"]
-        assert refused["isError"]
-        assert "serve.build.per_day" in refused["content"][0]["text"]
-        made(asked(two, "build", "second"))
-
-
 def test_users_of_one_oauth_client_and_a_token_of_its_name_are_different_callers(
     kg: Path, tmp_path: Path, issuer: test_oauth.Issuer
 ) -> None:

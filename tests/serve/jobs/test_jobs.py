@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
 from xkg.config import LlmSettings, SandboxSettings, ServeBuildSettings, ServeSettings, Settings
-from xkg.errors import ConfigError, StoreError, UnknownIdError
+from xkg.errors import ConfigError, StoreError
 from xkg.serve.answers import budget
 from xkg.serve.jobs import jobs as jobs_module
 from xkg.serve.jobs.answers import JobAnswer, job_answer, job_lines, jobs_answer, jobs_lines
@@ -75,7 +74,7 @@ def alive(pid: int | None) -> bool:
         return False
 
 
-def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
+def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs, tmp_path: Path) -> None:
     row, new = jobs.ask("fine", "code", OPERATOR)
     assert new
     answer = job_answer(jobs, ended(jobs, row.id))
@@ -87,6 +86,8 @@ def test_a_build_tells_its_stages_and_what_came_of_it(jobs: Jobs) -> None:
     assert all(
         fact in said for fact in ("job 1: done, build: fine with code", "title:x", "2 parsed", "$0.25", "3 sections")
     )
+    kept = tmp_path / "kg" / "jobs"
+    assert (kept.stat().st_mode & 0o777, (kept / "jobs.sqlite").stat().st_mode & 0o777) == (0o700, 0o600)
 
 
 @pytest.mark.parametrize(
@@ -194,25 +195,13 @@ def test_a_list_that_cannot_be_read_for_a_while_stops_no_build_for_good(
     assert "the disk is full" in caplog.text
 
 
-def test_what_builds_leave_is_their_owners_alone(tmp_path: Path) -> None:
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        ended(jobs, jobs.ask("fine", None, OPERATOR)[0].id)
-    finally:
-        jobs.close()
-    assert (tmp_path / "kg" / "jobs").stat().st_mode & 0o777 == 0o700
-    assert (tmp_path / "kg" / "jobs" / "jobs.sqlite").stat().st_mode & 0o777 == 0o600
-
-
 ENDING = """
 import os, signal, sys, threading
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from tests.serve.jobs.test_jobs import settings_in
 from xkg.commands.serve import end_with_process
+from xkg.config import Settings
 from xkg.serve.jobs import jobs
 jobs.check_bounds = lambda _: None
-running = jobs.Jobs(settings_in(Path({folder!r})))
+running = jobs.Jobs(Settings.model_validate_json(sys.argv[1]))
 end_with_process(running)
 with running._turn:  # as when the signal comes while a build is asked for
     os.kill(os.getpid(), signal.SIGTERM)
@@ -222,20 +211,19 @@ threading.Event().wait(100)
 
 
 def test_a_signal_that_comes_while_a_lock_is_held_ends_the_server(tmp_path: Path) -> None:
-    script = ENDING.format(root=str(ROOT), folder=str(tmp_path))
-    done = subprocess.run([sys.executable, "-c", script], timeout=SECONDS, check=False)
+    command = [sys.executable, "-c", ENDING, settings_in(tmp_path).model_dump_json()]
+    done = subprocess.run(command, timeout=SECONDS, check=False)
     assert done.returncode == -signal.SIGTERM
 
 
 SERVER = """
 import sys, time
-from pathlib import Path
-sys.path.insert(0, {root!r})
-from tests.serve.jobs.test_jobs import STAND_IN, settings_in, under_way
+from xkg.config import Settings
 from xkg.serve.jobs.authority import OPERATOR
 from xkg.serve.jobs.jobs import Jobs
-jobs = Jobs(settings_in(Path({folder!r})), STAND_IN)
-row, _ = jobs.ask({paper!r}, None, OPERATOR)
+settings, paper, *stand_in = sys.argv[1:]
+jobs = Jobs(Settings.model_validate_json(settings), stand_in)
+row, _ = jobs.ask(paper, None, OPERATOR)
 while jobs.get(row.id, OPERATOR).pid is None:
     time.sleep(0.01)
 print(row.id, flush=True)
@@ -245,8 +233,8 @@ time.sleep(100)
 
 def killed_server(folder: Path, paper: str) -> int:
     """The job of a server that was killed while its build ran."""
-    script = SERVER.format(root=str(ROOT), folder=str(folder), paper=paper)
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, "-c", SERVER, settings_in(folder).model_dump_json(), paper, *STAND_IN]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         job = int(server.stdout.readline())
         server.kill()
@@ -264,19 +252,6 @@ def test_a_build_that_outlives_its_server_is_watched_by_the_next(tmp_path: Path)
         jobs.close()
 
 
-def test_a_build_that_outlives_its_server_can_be_cancelled(tmp_path: Path) -> None:
-    job = killed_server(tmp_path, "long")
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    try:
-        jobs.start()
-        assert alive(jobs.get(job, OPERATOR).pid)
-        jobs.cancel(job, OPERATOR)
-        row = ended(jobs, job)
-        assert (row.state, alive(row.pid)) == ("cancelled", False)
-    finally:
-        jobs.close()
-
-
 def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
     job = killed_server(tmp_path, "long")
     jobs = Jobs(settings_in(tmp_path), STAND_IN)
@@ -290,15 +265,6 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
         assert [stage.name for stage in job_answer(jobs, row).stages] in ([], ["parse"])
     finally:
         jobs.close()
-
-
-def test_without_jobs_a_server_starts_nothing(tmp_path: Path) -> None:
-    jobs = Jobs(settings_in(tmp_path), STAND_IN)
-    jobs.start()
-    jobs.close()
-    assert not (tmp_path / "kg").exists()
-    with pytest.raises(UnknownIdError, match="job_status"):
-        jobs.get(1, OPERATOR)
 
 
 @pytest.mark.parametrize(

@@ -75,15 +75,6 @@ def test_one_caller_leaves_the_day_and_the_queue_of_others_alone(tmp_path: Path)
     assert table.add("b", "", "you", waiting=1, per_day=1)[1]
 
 
-def test_a_list_has_what_is_shown_alone(tmp_path: Path) -> None:
-    table = JobTable(tmp_path)
-    for caller in ("me", "you", "me"):
-        table.add(f"of {caller}", "", caller, waiting=9, per_day=9)
-        table.add("x", "", caller, waiting=9, per_day=9, kind="implement")
-    rows, total = table.newest(1, lambda kind, caller: (kind, caller) == ("build", "me"))
-    assert ([row.paper for row in rows], total) == (["of me"], 1)
-
-
 def test_a_waiting_job_ends_at_once_and_a_running_one_is_marked(tmp_path: Path) -> None:
     table = JobTable(tmp_path)
     waiting, running, over = (add(table, name) for name in "abc")
