@@ -1,11 +1,15 @@
 """A small graph of two papers, our own writing, published once."""
 
 import shutil
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from mcp.server import MCPServer
 
 from tests.once import once_a_run
+from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import (
     Code,
@@ -23,6 +27,9 @@ from xkg.model import (
     code_id,
     symbol_id,
 )
+from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
+from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 
@@ -128,3 +135,20 @@ def graph(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> P
 def graph_copy(graph: Path, tmp_path: Path) -> Path:
     """A copy that a test may change."""
     return Path(shutil.copytree(graph, tmp_path / "kg"))
+
+
+@pytest.fixture(scope="session")
+def service(graph: Path) -> Iterator[Service]:
+    with closing(Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def server(service: Service) -> MCPServer:
+    return make_server(service)
+
+
+@pytest.fixture(scope="session")
+def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
+    with closing(EmbeddedStore(graph, lambda: embedder)) as store, store.snapshot() as snapshot:
+        yield snapshot

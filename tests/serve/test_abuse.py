@@ -1,10 +1,7 @@
 """What nobody should ask, through a real client: an answer or one line of refusal, and the server goes on."""
 
 import json
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +55,6 @@ QUERIES = {
 }
 
 
-@pytest.fixture(scope="module")
-def server(graph: Path) -> Iterator[MCPServer]:
-    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(service)
-    service.close()
-
-
 def in_one_line(result: CallToolResult) -> str:
     """The text of an error, which is one line and no trace of our insides."""
     said = str(result.content[0].text)  # type: ignore[union-attr]
@@ -75,15 +65,14 @@ def in_one_line(result: CallToolResult) -> str:
     return said
 
 
-@pytest.mark.product("each tool × each odd text", "tool")
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-@pytest.mark.parametrize("tool", TEXT_ARGUMENT)
-async def test_odd_text_is_answered_or_refused(server: MCPServer, tool: str, query: str) -> None:
+async def test_odd_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     async with Client(server) as client:
-        result = await client.call_tool(tool, {TEXT_ARGUMENT[tool]: query})
-        if result.is_error:
-            in_one_line(result)
-        else:
+        for tool, argument in TEXT_ARGUMENT.items():
+            result = await client.call_tool(tool, {argument: query})
+            if result.is_error:
+                in_one_line(result)
+                continue
             answer = result.structured_content
             assert answer is not None
             assert answer.get("searched") or answer.get("rows") or tool not in ("search_techniques", "locate")
@@ -91,7 +80,7 @@ async def test_odd_text_is_answered_or_refused(server: MCPServer, tool: str, que
 
 
 @given(query=st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     async def ask() -> None:
         async with Client(server) as client:
@@ -103,13 +92,12 @@ def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     anyio.run(ask)
 
 
-@pytest.mark.product("each tool × each odd count", "tool")
-@pytest.mark.parametrize("k", [-1, 0, 51, 1_000_000, 10**30, 1.5, "five", [5]])
-@pytest.mark.parametrize("tool", ["search_techniques", "related_papers", "locate"])
-async def test_odd_counts_are_refused(server: MCPServer, tool: str, k: Any) -> None:
+@pytest.mark.parametrize("k", [-1, 0, 51, 10**30, 1.5, "five", [5]])
+async def test_odd_counts_are_refused(server: MCPServer, k: Any) -> None:
     async with Client(server) as client:
-        said = in_one_line(await client.call_tool(tool, {TEXT_ARGUMENT[tool]: "title:bread/ovens", "k": k}))
-        assert said.startswith(f"{tool}: k: ")
+        for tool in ("search_techniques", "related_papers", "locate"):
+            said = in_one_line(await client.call_tool(tool, {TEXT_ARGUMENT[tool]: "title:bread/ovens", "k": k}))
+            assert said.startswith(f"{tool}: k: ")
 
 
 @pytest.mark.parametrize(
@@ -137,54 +125,6 @@ async def test_odd_arguments_are_refused(server: MCPServer, arguments: dict[str,
 async def test_an_unknown_tool_is_refused(server: MCPServer) -> None:
     async with Client(server) as client:
         in_one_line(await client.call_tool("drop_everything", {}))
-
-
-def test_bytes_that_are_no_text_do_not_end_a_server_on_a_pipe(graph: Path) -> None:
-    """What no client library would send: halves of surrogates, which the SDK takes for no message, and broken lines."""
-    info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-
-    def message(number: int, method: str, **params: Any) -> bytes:
-        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
-
-    search = {"name": "search_techniques"}
-    asked = [
-        message(1, "initialize", **info),
-        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
-        message(2, "tools/call", **search, arguments={"query": "\ud800 steam"}),
-        message(2, "tools/call", name="get_technique", arguments={"id": "\udfff"}),
-        b"\xff\xfe\x00 no message",
-        b"{",
-        message(3, "tools/call", **search, arguments={"query": "\x00 steam \x1b"}),
-        message(4, "resources/read", uri="xkg://paper/%00%ff%ed%a0%80"),
-        message(5, "tools/call", **search, arguments={"query": "Scoring"}),
-    ]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "xkg.commands.serve", "--kg", str(graph)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    watch = threading.Timer(90, process.kill)
-    watch.start()
-    try:
-        process.stdin.write(b"\n".join(asked) + b"\n")
-        process.stdin.flush()
-        answered: dict[int, Any] = {}
-        while not {3, 4, 5} <= answered.keys():
-            line = process.stdout.readline()
-            assert line, f"the server ended after {sorted(answered)}"
-            said = json.loads(line)
-            if isinstance(said.get("id"), int):
-                answered[said["id"]] = said
-    finally:
-        watch.cancel()
-        process.stdin.close()
-        process.wait(30)
-        process.stdout.close()
-    assert answered[5]["result"]["structuredContent"]["rows"][0]["score"] == 1.0
-    assert "error" in answered[4]
 
 
 def of_generation(number: int, texts: int = 6) -> list[PaperBundle]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from xkg.serve.answer_text import text, text_for_agents
 from xkg.serve.answers.json import as_json, structured
-from xkg.serve.answers.quoting import NOTICE, escaped, hidden_in
+from xkg.serve.answers.quoting import escaped, hidden_in
 from xkg.serve.answers.types import (
     CodeAnswer,
     CypherAnswer,
@@ -104,42 +104,3 @@ def test_text_says_what_structured_content_says(kind: type[Value], data: st.Data
     json.dumps(fields, ensure_ascii=False).encode()
     assert json.loads(as_json(answer)) == fields
     kind.model_validate(fields)
-
-
-def test_fields_that_may_be_missing_are_left_out_where_empty() -> None:
-    class Other(Value):
-        must: str
-        may: str = ""
-        count: int = 0
-        flag: bool = False
-
-    assert structured(Other(must="")) == {"must": "", "count": 0, "flag": False}
-
-
-@pytest.mark.parametrize(("language", "shown"), [("python", "```python"), ("py`\nthon evil", "```pythonevil")])
-def test_code_stands_in_a_fence(language: str, shown: str) -> None:
-    answer = CodeAnswer(
-        id="i", technique="t", name="n", paper_title="p", level="none", language=language, packages=(),
-        documentation="", implementation="a = 1\n",
-    )  # fmt: skip
-    assert f"\n{shown}\na = 1\n```\n" in text(answer)
-    assert answer.notice == NOTICE
-
-
-def test_a_year_without_authors_is_no_name() -> None:
-    paper = PaperAnswer(
-        id="title:t",
-        title="T",
-        authors=(),
-        year=2020,
-        origin="build",
-        state="complete",
-        abstract="",
-        techniques=(),
-        repositories=(),
-        findings=(),
-        resources=(),
-    )
-    assert "year: 2020" in text(paper)
-    assert "by:" not in text(paper)
-    assert "by: Ada Lind, 2020" in text(paper.model_copy(update={"authors": ("Ada Lind",)}))

@@ -46,20 +46,18 @@ def test_no_answer_holds_what_is_excluded(published: Path, blacklist: Path) -> N
             service.related(EXAMPLE_ID, 5)
 
 
-def test_what_is_not_excluded_is_found_as_before(published: Path, blacklist: Path) -> None:
-    with open_service(settings(published, None)) as service:
-        others = [paper.id for paper in service.papers() if paper.id != EXAMPLE_ID]
-        before = [service.paper(paper, full=True) for paper in others]
-    with open_service(settings(published, blacklist)) as service:
-        assert [service.paper(paper, full=True) for paper in others] == before
-
-
 def test_cypher_is_off_while_the_graph_holds_any(published: Path, blacklist: Path) -> None:
     with open_service(settings(published, blacklist)) as service, pytest.raises(QueryRefusedError, match="xkg remove"):
         service.cypher("MATCH (p:Paper) RETURN p.id", {}, 10)
     blacklist.write_text("2402.99999\n")
     with open_service(settings(published, blacklist)) as service:
         assert service.cypher("MATCH (p:Paper) RETURN count(p) AS n", {}, 10).rows
+
+
+def test_a_file_that_is_gone_lets_nothing_out(published: Path, blacklist: Path) -> None:
+    blacklist.unlink()
+    with open_service(settings(published, blacklist)) as service, pytest.raises(InputError, match="cannot be read"):
+        service.search("kernel", 3)
 
 
 def test_papers_of_an_excluded_repository(published: Path, tmp_path: Path) -> None:
@@ -70,9 +68,3 @@ def test_papers_of_an_excluded_repository(published: Path, tmp_path: Path) -> No
     path.write_text("https://github.com/dilinwang820/Stein-Variational-Gradient-Descent\n")
     with open_service(settings(published, path)) as service:
         assert EXAMPLE_ID in [paper.id for paper in service.papers()]
-
-
-def test_a_file_that_is_gone_lets_nothing_out(published: Path, blacklist: Path) -> None:
-    blacklist.unlink()
-    with open_service(settings(published, blacklist)) as service, pytest.raises(InputError, match="cannot be read"):
-        service.search("kernel", 3)

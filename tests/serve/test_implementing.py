@@ -75,16 +75,6 @@ def server(graph_copy: Path, tmp_path: Path, starter: Path) -> Iterator[Running]
         yield server
 
 
-async def test_over_http_agents_have_a_scope_of_their_own(server: Running, graph_copy: Path) -> None:
-    builder = Tokens(graph_copy).create("builder", ("read", "build"))
-    async with connected(server, builder) as client:
-        assert "scope agents" in await refused(client, "implement", method=METHOD, starter="starter", **TASK)
-        assert (await ask(client, "job_status"))["jobs"] == []
-    agent = Tokens(graph_copy).create("agent", ("read", "agents"))
-    async with connected(server, agent) as client:
-        assert "scope build" in await refused(client, "build", paper="1608.04471")
-
-
 async def test_what_a_stranger_may_not_name_starts_nothing(server: Running, graph_copy: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.txt").write_text("a secret of the machine that nobody may read")
     token = Tokens(graph_copy).create("agent", ("read", "agents"))

@@ -5,9 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from tests.serve.http_server import running
 
@@ -57,15 +54,11 @@ def test_every_line_on_stdio_is_answered(graph: Path) -> None:
     assert errors == [(code, request) for _, code, request in WRONG]
 
 
-@pytest.fixture(scope="module")
-def client(graph: Path) -> Any:
+def test_every_body_over_http_is_answered(graph: Path) -> None:
     with running(graph) as server:
-        yield server.client()
-
-
-@pytest.mark.parametrize(("body", "code", "request_id"), WRONG)
-def test_every_body_over_http_is_answered(client: Any, body: bytes, code: int, request_id: str | int | None) -> None:
-    answer = client.post("/mcp", content=body)
-    assert answer.status_code == 400
-    assert (answer.json()["error"]["code"], answer.json()["id"]) == (code, request_id)
-    assert client.post("/mcp", json=PING | {"id": 2}).json()["result"] == {}
+        client = server.client()
+        for body, code, request in WRONG:
+            answer = client.post("/mcp", content=body)
+            assert answer.status_code == 400
+            assert (answer.json()["error"]["code"], answer.json()["id"]) == (code, request)
+        assert client.post("/mcp", json=PING | {"id": 2}).json()["result"] == {}

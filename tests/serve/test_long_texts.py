@@ -32,7 +32,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 def server(tmp_path_factory: pytest.TempPathFactory, embedder: OnnxEmbedder) -> Iterator[MCPServer]:
     folder = tmp_path_factory.mktemp("long") / "kg"
     store = EmbeddedStore(folder, lambda: embedder)
-    store.publish([long_texts(300_000)])
+    store.publish([long_texts(100_000)])
     store.close()
     service = Service(Settings(kg=folder, embedding=EmbeddingSettings(threads=1)))
     yield make_server(service)

@@ -1,25 +1,12 @@
 """Prompts name tools that exist and ids that they take, and nothing that a paper says."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from mcp import Client, MCPError
 from mcp.server import MCPServer
 
-from xkg.config import EmbeddingSettings, Settings
-from xkg.serve.service import Service
-from xkg.serve.stdio import make_server
-
 TOOL = re.compile(r"\b((?:get|search|find|related|plan)_[a-z]+|locate|cypher)\b")
-
-
-@pytest.fixture(scope="module")
-def server(graph: Path) -> Iterator[MCPServer]:
-    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(service)
-    service.close()
 
 
 @pytest.mark.parametrize(
@@ -47,12 +34,6 @@ async def test_a_prompt_says_what_to_do_with_what(
         assert set(TOOL.findall(said)) <= known
 
 
-async def test_an_unknown_paper_is_refused_with_the_nearest(server: MCPServer) -> None:
-    async with Client(server) as client:
-        with pytest.raises(MCPError, match=r"nearest: arxiv:2001\.00001"):
-            await client.get_prompt("plan_ablations", {"paper": "Calm Horses"})
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
@@ -69,12 +50,3 @@ async def test_what_is_wrong_with_a_prompts_arguments_is_said(
     async with Client(server) as client:
         with pytest.raises(MCPError, match=words):
             await client.get_prompt(name, arguments)
-
-
-async def test_prompts_are_described(server: MCPServer) -> None:
-    async with Client(server) as client:
-        for prompt in (await client.list_prompts()).prompts:
-            assert prompt.title
-            assert prompt.description
-            for argument in prompt.arguments or ():
-                assert argument.description

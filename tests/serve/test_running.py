@@ -128,9 +128,7 @@ async def test_a_long_output_fits_into_the_budget_of_an_answer(server: Running, 
         assert "the middle of output" in fields["cut"]
 
 
-@pytest.mark.parametrize(
-    "scopes", [(), ("read",), ("read", "build", "agents"), ("read", "run"), ("read", "admin"), ("run",)]
-)
+@pytest.mark.parametrize("scopes", [("read", "build", "agents"), ("read", "run"), ("read", "admin"), ("run",)])
 async def test_the_scope_decides(server: Running, graph_copy: Path, scopes: tuple[Scope, ...]) -> None:
     token = Tokens(graph_copy).create("caller", scopes)
     if "read" not in scopes:

@@ -1,37 +1,22 @@
 """The MCP server, with the SDK's client in memory and over a real pipe."""
 
 import json
-import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, MCPError
-from mcp.client.stdio import StdioServerParameters
 from mcp.server import MCPServer
 
 from xkg.config import EmbeddingSettings, Settings
-from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.model import Paper, PaperBundle
 from xkg.serve.answers.lookup import QUERIES_CHARACTERS
-from xkg.serve.answers.quoting import NOTICE
 from xkg.serve.answers.types import uri
 from xkg.serve.service import Service
 from xkg.serve.stdio import instructions, make_server
-from xkg.store.local.store import EmbeddedStore
 
 STEAM, SHORT = "title:bread/ovens#baking/steam", "bread-ovens#baking/steam"
-
-
-@pytest.fixture(scope="module")
-def server(graph: Path) -> Iterator[MCPServer]:
-    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
-    yield make_server(service)
-    service.close()
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -78,48 +63,6 @@ async def test_tools_are_described_within_what_clients_show(server: MCPServer) -
             assert (hints.read_only_hint, hints.open_world_hint) == (True, False)
 
 
-async def test_everything_else_is_described_within_that_too(server: MCPServer) -> None:
-    assert len(instructions(("build", "implement", "run"))) < 2048
-
-    def descriptions(value: Any) -> list[str]:
-        if isinstance(value, dict):
-            own = [value["description"]] if isinstance(value.get("description"), str) else []
-            return own + [said for item in value.values() for said in descriptions(item)]
-        return [said for item in value for said in descriptions(item)] if isinstance(value, list) else []
-
-    async with Client(server) as client:
-        offered = [
-            await client.list_tools(),
-            await client.list_resources(),
-            await client.list_resource_templates(),
-            await client.list_prompts(),
-        ]
-        said = descriptions([listed.model_dump(mode="json") for listed in offered])
-        assert len(said) > 40
-        assert max(map(len, said)) < 2048
-        assert [p.name for p in (await client.list_prompts()).prompts] == [
-            "replicate_paper",
-            "plan_ablations",
-            "implement_step",
-        ]
-
-
-async def test_empty_answers_say_what_to_try(server: MCPServer) -> None:
-    async with Client(server) as client:
-        for tool, arguments, words in (
-            ("search_techniques", {"query": "consensus in replicated logs"}, "other words"),
-            ("search_techniques", {"query": "steam", "first_year": 2999}, "drop one of them"),
-            ("related_papers", {"paper": "title:bread/ovens", "exclude": ["arxiv:2001.00001"]}, "search_techniques"),
-            ("locate", {"technique": "Scoring"}, "folder of a repository"),
-            ("cypher", {"query": "MATCH (t:Technique {name: 'x'}) RETURN t"}, "graph_schema"),
-        ):
-            result = await client.call_tool(tool, arguments)
-            assert result.structured_content is not None
-            assert not result.structured_content.get("rows", result.structured_content.get("locations"))
-            assert "cursor" not in result.structured_content
-            assert words in str(result.content[0].text)  # type: ignore[union-attr]
-
-
 async def test_from_a_search_to_the_code(server: MCPServer) -> None:
     async with Client(server) as client:
         rows = (await ask(client, "search_techniques", query="keep the crust soft while the loaf rises", k=3))["rows"]
@@ -131,96 +74,6 @@ async def test_from_a_search_to_the_code(server: MCPServer) -> None:
         assert "put the id of its technique before it" in await refused(client, "get_code", id=rows[0]["code"])
         paper = await ask(client, "get_paper", paper=(await ask(client, "get_technique", id=SHORT))["paper"])
         assert SHORT in [technique["id"] for technique in paper["techniques"]]
-
-
-async def test_a_search_is_narrowed(server: MCPServer) -> None:
-    query = "keep the crust soft while the loaf rises"
-
-    async def found(**narrowed: Any) -> list[str]:
-        answer = await ask(client, "search_techniques", query=query, **narrowed)
-        return [row["id"] for row in answer["rows"]]
-
-    async with Client(server) as client:
-        assert SHORT in await found(language="PYTHON")
-        for narrowed in (
-            {"level": "faithful"},
-            {"packages": ["no-such-package"]},
-            {"language": "cobol"},
-            {"exclude": [STEAM]},
-            {"exclude": [SHORT]},
-            {"exclude": ["title:bread/ovens"]},
-            {"first_year": 2999},
-            {"last_year": 1900},
-        ):
-            assert SHORT not in await found(**narrowed), narrowed
-        assert "level" in await refused(client, "search_techniques", query=query, level="perfect")
-
-
-async def test_a_plan_is_the_same_text_in_both_channels_and_within_its_budget(server: MCPServer) -> None:
-    async with Client(server) as client:
-        result = await client.call_tool(
-            "plan_context", {"paper": "Bread Ovens: a Study of Crust", "budget_tokens": 300}
-        )
-        said = str(result.content[0].text)  # type: ignore[union-attr]
-        assert result.structured_content is not None
-        first, plan, last, _ = re.split(r"(?<=>>>)\n|\n(?=<<<end)|\n$", said)
-        assert plan == result.structured_content["context"]
-        assert len(plan) <= 4 * 300
-        assert first.split()[1].rstrip(":") == last.split()[-1].rstrip(">")
-        assert f"`{SHORT.removeprefix('bread-ovens')}`: code executed" in said
-        assert "no paper" in await refused(client, "plan_context", paper="Cheese")
-
-
-async def test_places_name_their_technique_by_its_short_id(server: MCPServer) -> None:
-    async with Client(server) as client:
-        for detail, named in (("concise", SHORT), ("full", STEAM)):
-            result = await client.call_tool("locate", {"technique": STEAM, "detail": detail})
-            assert result.structured_content is not None
-            assert [place["technique"] for place in result.structured_content["locations"]] == [named]
-            again = await client.call_tool("locate", {"technique": named, "detail": detail})
-            assert again.structured_content is not None
-            assert again.structured_content["locations"] == result.structured_content["locations"]
-
-
-async def test_a_paper_names_those_related_to_it(server: MCPServer) -> None:
-    async with Client(server) as client:
-        answer = await ask(client, "related_papers", paper="title:bread/ovens")
-        assert answer["paper"] == "title:bread/ovens"
-        assert "title:bread/ovens" not in [row["id"] for row in answer["rows"]]
-        left = await ask(client, "related_papers", paper="title:bread/ovens", exclude=[r["id"] for r in answer["rows"]])
-        assert left["rows"] == []
-        assert "nearest" in await refused(client, "related_papers", paper="title:bred")
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("search_techniques", {"query": "Hearth Baking"}),
-        ("search_techniques", {"query": "consensus by leader election in replicated logs"}),
-        ("search_techniques", {"query": "keep the crust soft", "level": "parsed", "language": "python", "k": 2}),
-        ("related_papers", {"paper": "title:bread/ovens"}),
-        ("get_paper", {"paper": "title:bread/ovens", "include_code": True, "detail": "full"}),
-        ("get_technique", {"id": STEAM, "detail": "full"}),
-        ("get_code", {"id": STEAM, "detail": "full"}),
-        ("locate", {"technique": STEAM}),
-        ("locate", {"technique": "Scoring"}),
-        ("locate", {"technique": "keep the crust soft while the loaf rises"}),
-        ("graph_schema", {}),
-        ("cypher", {"query": "MATCH (t:Technique) RETURN t.id, t.depth ORDER BY t.id"}),
-    ],
-)
-async def test_text_carries_every_fact_of_the_structure(
-    server: MCPServer, tool: str, arguments: dict[str, Any]
-) -> None:
-    async with Client(server) as client:
-        result = await client.call_tool(tool, arguments)
-        said = seen(str(result.content[0].text))  # type: ignore[union-attr]
-        assert [fact for fact in facts(result.structured_content) if seen(fact) not in said] == []
-
-
-def seen(text: str) -> str:
-    """Without the marks of quoted lines, and however white space lies."""
-    return " ".join(re.sub(r"^>", "", text, flags=re.M).split())
 
 
 def facts(value: Any) -> list[str]:
@@ -311,20 +164,6 @@ async def test_an_argument_that_a_prompt_does_not_take_is_refused(server: MCPSer
             await client.get_prompt("replicate_paper", {"paper": "x", "repo": "y"})
 
 
-async def test_cypher_answers_rows_and_says_what_it_cut(server: MCPServer) -> None:
-    async with Client(server) as client:
-        answer = await ask(
-            client,
-            "cypher",
-            query="MATCH (p:Paper {id: $id})-[r:PROPOSES]->(t) RETURN t.name AS name, r.`order` AS n",
-            parameters={"id": "arxiv:2001.00001"},
-        )
-        assert answer == {"notice": NOTICE, "columns": ["name", "n"], "rows": [["Bee Keeping", 0]]}
-        few = await ask(client, "cypher", query="MATCH (t:Technique) RETURN t.id", limit=2)
-        assert len(few["rows"]) == 2
-        assert few["cut"] == "all after the first 2 rows: ask with the cursor"
-
-
 async def test_cypher_takes_the_name_of_a_query_that_the_schema_lists(server: MCPServer) -> None:
     async with Client(server) as client:
         listed = (await ask(client, "graph_schema", detail="full"))["queries"]
@@ -368,29 +207,6 @@ async def test_an_empty_graph_says_what_to_do(tmp_path: Path) -> None:
         ):
             assert "xkg build" in await refused(client, tool, **arguments)
     assert not (tmp_path / "none").exists()
-
-
-async def test_a_reader_moves_on_to_a_new_generation_between_calls(tmp_path: Path, embedder: OnnxEmbedder) -> None:
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish([PaperBundle(paper=Paper(id="title:a", title="A", origin="build"))])
-    service = Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))
-    async with Client(make_server(service)) as client:
-        assert (await ask(client, "cypher", query="MATCH (p:Paper) RETURN count(*) AS n"))["rows"] == [[1]]
-        store.publish([PaperBundle(paper=Paper(id="title:b", title="B", origin="build"))])
-        assert (await ask(client, "get_paper", paper="B"))["id"] == "title:b"
-        assert (await ask(client, "cypher", query="MATCH (p:Paper) RETURN count(*) AS n"))["rows"] == [[2]]
-    service.close()
-    store.close()
-
-
-async def test_over_a_real_pipe(graph: Path) -> None:
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "xkg.commands.serve", "--kg", str(graph)], env={**os.environ}
-    )
-    async with Client(command) as client:
-        assert (await ask(client, "search_techniques", query="Scoring"))["rows"][0]["score"] == 1.0
-        assert (await ask(client, "cypher", query="MATCH (c:Code) RETURN count(*) AS n"))["rows"] == [[2]]
-        assert "list_papers" in await refused(client, "get_technique", id="nothing")
 
 
 def test_stdout_carries_only_protocol_and_initialize_needs_no_model(graph: Path) -> None:

@@ -1,37 +1,16 @@
 """The typed answers and their text: the same facts in both, short unless asked."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Departure, Evidence, Fidelity, Level
 from xkg.serve.answer_text import text
 from xkg.serve.answers.lookup import _proven, code_answer, paper_answer, technique_answer
-from xkg.serve.answers.references import paper_id
-from xkg.serve.answers.types import uri
 from xkg.store.graph_store import Snapshot
-from xkg.store.local.store import EmbeddedStore
 
 STEAM = "title:bread/ovens#baking/steam"
-
-
-@pytest.fixture(scope="module")
-def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
-    store = EmbeddedStore(graph, lambda: embedder)
-    with store.snapshot() as snapshot:
-        yield snapshot
-    store.close()
-
-
-def test_a_paper_is_found_by_id_and_by_title(snapshot: Snapshot) -> None:
-    assert paper_id(snapshot, " arxiv:2001.00001 ") == "arxiv:2001.00001"
-    assert paper_id(snapshot, "calm hives") == "arxiv:2001.00001"
-    with pytest.raises(UnknownIdError, match=r"nearest: arxiv:2001\.00001"):
-        paper_id(snapshot, "Calm Horses")
 
 
 def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
@@ -66,35 +45,6 @@ def test_a_short_paper_says_what_it_leaves_out(snapshot: Snapshot) -> None:
     assert "where no technique was found" in short.cut
 
 
-def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None:
-    knead = technique_answer(snapshot, "title:bread/ovens#baking/knead")
-    assert (knead.name, knead.hidden, knead.level) == ("Kneading", "no code was found for it", "none")
-    assert knead.path == ("Hearth Baking", "Kneading")
-    assert "hidden: no code was found for it" in text(knead)
-    assert "Fold the dough." in text(knead)
-    top = technique_answer(snapshot, "title:bread/ovens#baking")
-    assert top.without_code == ("Scoring", "Kneading")
-    assert "components without code: Scoring" in text(top)
-
-
-def test_a_technique_shows_its_place(snapshot: Snapshot) -> None:
-    top = technique_answer(snapshot, "title:bread/ovens#baking")
-    assert top.component_ids == (STEAM, "title:bread/ovens#baking/score")
-    below = technique_answer(snapshot, STEAM, full=True)
-    assert below.path == ("Hearth Baking", "Steam Injection (SI)")
-    assert below.aliases == ("crust steaming",)
-    assert [(p.path, p.start_line, p.end_line, p.score) for p in below.locations] == [("oven/steam.py", 3, 9, 0.75)]
-    assert top.locations == ()
-    for fact in (
-        "oven/steam.py:3-9 pour  [0.75]",
-        "Hearth Baking > Steam",
-        "crust steaming",
-        "executed",
-        str(below.code),
-    ):
-        assert fact in text(below)
-
-
 def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -> None:
     short = code_answer(snapshot, STEAM)
     full = code_answer(snapshot, short.id, full=True)
@@ -106,6 +56,17 @@ def test_code_is_found_by_its_own_id_and_by_its_techniques(snapshot: Snapshot) -
     assert "made from:\nIn https://github.com/baker/oven at abc:\n- oven/steam.py:3-9 pour\n" in text(short)
     with pytest.raises(UnknownIdError, match="has no code"):
         code_answer(snapshot, "title:bread/ovens#baking/score")
+
+
+def test_a_hidden_technique_is_shown_with_the_reason(snapshot: Snapshot) -> None:
+    knead = technique_answer(snapshot, "title:bread/ovens#baking/knead")
+    assert (knead.name, knead.hidden, knead.level) == ("Kneading", "no code was found for it", "none")
+    assert knead.path == ("Hearth Baking", "Kneading")
+    assert "hidden: no code was found for it" in text(knead)
+    assert "Fold the dough." in text(knead)
+    top = technique_answer(snapshot, "title:bread/ovens#baking")
+    assert top.without_code == ("Scoring", "Kneading")
+    assert "components without code: Scoring" in text(top)
 
 
 def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
@@ -133,7 +94,3 @@ def test_departures_are_said_as_far_as_they_were_looked_for() -> None:
     assert "in its component Scale, neither the lines that were compared nor this code does it, no factor" in whole
     both = said(faults=(), statements=2, departures=(lines, inherited))
     assert "departs from the paper in 1 of 2 statements" in both
-
-
-def test_ids_are_percent_encoded_in_uris() -> None:
-    assert uri("technique", "title:a/b#c d") == "xkg://technique/title%3Aa%2Fb%23c%20d"

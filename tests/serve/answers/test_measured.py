@@ -36,10 +36,6 @@ def test_a_technique_says_what_was_measured_the_largest_change_first(service: Se
     assert "+50.0% [+40.0%, +60.0%] of loss, 2 to 3: the term repulsion → off (3 seeds)" in shown
 
 
-def test_what_was_run_once_is_called_once(service: Service) -> None:
-    assert "-75.0% of loss, 2 to 0.5: the call kernel → off (run once)" in text(service.technique(KERNEL))
-
-
 def test_rows_of_a_search_have_the_largest_change(service: Service) -> None:
     answer = service.search("RBF kernel", 5)
     measured = {row.id: row.measured for row in answer.rows}

@@ -1,21 +1,8 @@
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
-from xkg.config import EmbeddingSettings, Settings
 from xkg.model import Level
 from xkg.serve.answer_text import text
-from xkg.serve.answers.paper_list import PaperFilters, PaperList, proven
+from xkg.serve.answers.paper_list import PaperFilters, PaperList
 from xkg.serve.service import Service
 from xkg.store.graph_store import PaperLine
-
-
-@pytest.fixture(scope="module")
-def service(graph: Path) -> Iterator[Service]:
-    service = Service(Settings(kg=graph, embedding=EmbeddingSettings(threads=1)))
-    yield service
-    service.close()
 
 
 def test_every_paper_is_listed_by_title_with_what_it_has(service: Service) -> None:
@@ -46,21 +33,6 @@ def test_what_a_limit_or_a_filter_leaves_out_is_said(service: Service) -> None:
     assert "No such paper" in text(service.list_papers(10, PaperFilters(text="zzqx")))
 
 
-@pytest.mark.parametrize(
-    ("filters", "fits"),
-    [
-        (PaperFilters(text="OVENS bread"), lambda row: "ovens" in row.id),
-        (PaperFilters(with_code=True), lambda row: row.code > 0),
-        (PaperFilters(level=Level.TESTED), lambda row: row.tested > 0),
-        (PaperFilters(state="partial"), lambda row: row.state == "partial"),
-        (PaperFilters(state="complete"), lambda row: row.state == "complete"),
-    ],
-)
-def test_filters_leave_what_fits(service: Service, filters: PaperFilters, fits: object) -> None:
-    everything = service.list_papers(10).rows
-    assert list(service.list_papers(10, filters).rows) == [row for row in everything if fits(row)]  # type: ignore[operator]
-
-
 def line(name: str, year: int | None, levels: dict[Level, int], *authors: str, origin: str = "build") -> PaperLine:
     return PaperLine(f"title:{name}", name, authors, year, origin, "complete", None, 0.0, sum(levels.values()), levels)
 
@@ -77,11 +49,6 @@ def names(**filters: object) -> list[str]:
     return [each.title for each in PAPERS.chosen(PaperFilters(**filters))]  # type: ignore[arg-type]
 
 
-def test_what_runs_counts_more_than_what_is_only_there() -> None:
-    assert names(order="proven") == ["beta flows", "Alpha kernels", "Gamma"]
-    assert proven(LINES[2]) > proven(LINES[0]) > proven(LINES[1]) == 0
-
-
 def test_filters_hold_together() -> None:
     assert names(text="LOVELACE alpha") == ["Alpha kernels"]
     assert names(years=(2021, None)) == ["beta flows"]
@@ -96,8 +63,3 @@ def test_orders() -> None:
     assert names() == ["Alpha kernels", "beta flows", "Gamma"]
     assert names(order="year") == ["beta flows", "Alpha kernels", "Gamma"]
     assert names(order="techniques") == ["Alpha kernels", "beta flows", "Gamma"]
-
-
-def test_one_list_serves_until_the_graph_changes(service: Service) -> None:
-    with service.snapshot() as first, service.snapshot() as second:
-        assert service.paper_list(first) is service.paper_list(second)

@@ -23,13 +23,6 @@ def test_a_frame_cannot_be_closed_from_within(text: str) -> None:
     assert "\n".join(inside) in (text, text.rstrip("\n"))
 
 
-def test_a_frame_within_a_frame_gets_another_mark() -> None:
-    inner = framed("say yes")
-    outer = framed(inner + "\nNow obey.")
-    assert inner.split(":")[0] != outer.split(":")[0]
-    assert framed("say yes") == inner
-
-
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
@@ -78,13 +71,6 @@ def test_code_shows_what_nobody_sees_and_keeps_the_rest(code: str) -> None:
     assert hidden_in(escaped(code)) == ()
     if not hidden_in(code):
         assert escaped(code) == code.replace("\r\n", "\n")
-
-
-def test_an_escape_means_in_a_string_what_it_stands_for() -> None:
-    code = "text = 'a\u202eb\U000e0041\x1b'"
-    assert escaped(code) == r"text = 'a\u202eb\U000e0041\x1b'"
-    assert eval(escaped(code).partition("= ")[2]) == eval(code.partition("= ")[2])
-    assert encodable(code) == code
 
 
 @given(st.text(st.sampled_from("`\na ~"), max_size=40))

@@ -1,17 +1,14 @@
 """Short ids and names mean what they were made for, and nothing else."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import UnknownIdError
 from xkg.model import Code, Level, Paper, PaperBundle, Technique, code_id, slug
-from xkg.serve.answers.concise import concise
 from xkg.serve.answers.lookup import code_answer
-from xkg.serve.answers.references import paper_id, resolved, short_ids, short_paper, technique_id
-from xkg.serve.search.filters import Filters
+from xkg.serve.answers.references import paper_id, short_ids, short_paper, technique_id
 from xkg.serve.search.search import search
 from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
@@ -84,25 +81,6 @@ def test_of_two_of_one_name_in_a_paper_one_is_meant_and_of_two_papers_none(snaps
 
 
 @pytest.mark.parametrize(
-    ("reference", "near"),
-    [
-        ("hive smoking#cool smok", ["calm-hives-smoke#hive-smoking-hs/cool-smoke", "calm-hives-smoke#cool-smoke"]),
-        (f"{HONEY}#", ["hive-singing", "calm-hives-of#sugar-syrup"]),
-        ("Wax#nothing of the kind", ["wax-moulding", "melt"]),
-        ("qwertz", []),
-    ],
-)
-def test_an_unknown_technique_names_techniques_and_no_paper(
-    snapshot: Snapshot, reference: str, near: list[str]
-) -> None:
-    with pytest.raises(UnknownIdError) as unknown:
-        technique_id(snapshot, reference)
-    assert sorted(unknown.value.nearest) == sorted(near)
-    with pytest.raises(UnknownIdError, match=r"'#cool-smoke' is the end of an id: put the id of its paper before it"):
-        technique_id(snapshot, "#cool-smoke")
-
-
-@pytest.mark.parametrize(
     "reference",
     [
         "2001.00001",
@@ -133,37 +111,23 @@ def test_a_paper_is_meant_by_the_start_of_its_title_and_by_its_method(snapshot: 
     assert unknown.value.nearest[0] == HIVES
 
 
-def test_papers_of_one_beginning_have_the_shortest_that_means_each(tmp_path: Path, embedder: OnnxEmbedder) -> None:
-    titles = {
-        "Why do all the hives hum at night": "why-do-all-the-hives-hum-at",
-        "Why do all the hives hum": "title:why-do-all-the-hives-hum",
-        "Why do all the hives hum in winter and in spring": "why-do-all-the-hives-hum-in",
-        "Why do some hives hum": "why-do-some",
-    }
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish([bundle(f"title:{slug(title)}", title, (f"Humming {n}",)) for n, title in enumerate(titles)])
-    with store.snapshot() as snapshot:
-        assert {title: short_paper(snapshot, f"title:{slug(title)}") for title in titles} == titles
-    store.close()
-
-
-def test_a_short_id_of_a_paper_means_no_technique(tmp_path: Path, embedder: OnnxEmbedder) -> None:
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    smoker = "title:smoker-calming-hives-with-smoke"
-    singing = "title:hive-singing-queens-in-spring-and-in-autumn"
-    store.publish(
-        [
-            bundle(smoker, "Smoker: Calming Hives With Smoke", ("Smoker",), ("Smoker", "Hive Singing Queens")),
-            bundle(singing, "Hive Singing Queens in Spring and in Autumn", ("Song",), ("Song", "Smoke")),
-        ]
-    )
-    with store.snapshot() as snapshot:
-        assert short_paper(snapshot, smoker) == "smoker-calming-hives"
-        assert short_paper(snapshot, singing) == "hive-singing-queens-in"
-        # Before a mark nothing but a paper can stand.
-        assert short_paper(snapshot, smoker, before_mark=True) == "smoker"
-        assert short_paper(snapshot, singing, before_mark=True) == "hive-singing-queens"
-    store.close()
+@pytest.mark.parametrize(
+    ("reference", "near"),
+    [
+        ("hive smoking#cool smok", ["calm-hives-smoke#hive-smoking-hs/cool-smoke", "calm-hives-smoke#cool-smoke"]),
+        (f"{HONEY}#", ["hive-singing", "calm-hives-of#sugar-syrup"]),
+        ("Wax#nothing of the kind", ["wax-moulding", "melt"]),
+        ("qwertz", []),
+    ],
+)
+def test_an_unknown_technique_names_techniques_and_no_paper(
+    snapshot: Snapshot, reference: str, near: list[str]
+) -> None:
+    with pytest.raises(UnknownIdError) as unknown:
+        technique_id(snapshot, reference)
+    assert sorted(unknown.value.nearest) == sorted(near)
+    with pytest.raises(UnknownIdError, match=r"'#cool-smoke' is the end of an id: put the id of its paper before it"):
+        technique_id(snapshot, "#cool-smoke")
 
 
 def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> None:
@@ -171,24 +135,6 @@ def test_code_is_meant_by_its_digest_behind_a_short_id(snapshot: Snapshot) -> No
     assert code_answer(snapshot, f"melt@{whole.rpartition('@')[2]}").id == whole
     with pytest.raises(UnknownIdError, match=rf"its technique has melt@{whole[-12:]}$"):
         code_answer(snapshot, "melt@000000000000")
-
-
-def test_what_is_excluded_may_be_named_briefly(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
-    assert resolved(snapshot, ["melt@0123456789ab", "Wax", "nothing"]) == (
-        "arxiv:2001.00001#wax-moulding/melt",
-        "arxiv:2001.00001",
-        "nothing",
-    )
-    rows = search(snapshot, embedder.encode, "melt", 5, Filters(exclude=["melt"])).rows
-    assert "Melt" not in [row.name for row in rows]
-
-
-def test_a_concise_answer_has_short_ids_and_relatives_by_their_ids(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
-    answer = search(snapshot, embedder.encode, "melt", 1)
-    row = concise(answer, lambda ids: short_ids(snapshot, ids)).rows[0]
-    assert (row.id, row.name) == ("melt", "Melt")
-    assert row.code == "@" + str(answer.rows[0].code).rpartition("@")[2]
-    assert [(r.id, r.name, r.relation, r.score) for r in row.relatives] == [("wax-moulding", "", "part of", None)]
 
 
 def test_a_title_is_the_name_of_what_its_paper_proposes(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:

@@ -27,11 +27,6 @@ def test_code_that_holds_all_of_another_uses_it_and_not_what_that_uses() -> None
     assert short(found) == {"a": ["a/b", "c"], "a/b": [], "c": ["a/b", "d"], "d": [], "e": [], "f": ["a/b", "d"]}
 
 
-def test_equal_code_and_code_of_what_is_above_is_not_used() -> None:
-    assert short(uses(*paper(a="x", b="x"))) == {"a": [], "b": []}
-    assert short(uses(*paper(a="x", a__b="x y"))) == {"a": ["a/b"], "a/b": []}
-
-
 names = st.lists(st.sampled_from("xyz"), unique=True).map(" ".join)
 
 
@@ -57,8 +52,3 @@ def _goes_round(found: dict[str, tuple[str, ...]], start: str) -> bool:
             reached.add(technique)
             rest += found[technique]
     return start in reached
-
-
-def test_a_circle_has_an_order_too() -> None:
-    assert sorted(build_order({"a": ["b"], "b": ["c"], "c": ["a"]})) == ["a", "b", "c"]
-    assert len(build_order({str(n): [str(n + 1)] for n in range(5000)} | {"5000": []})) == 5001

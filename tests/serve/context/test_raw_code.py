@@ -101,6 +101,16 @@ def test_a_folder_without_commits_must_hold_the_same_files(tmp_path: Path, parse
         raw_code(bundle, tmp_path / "kg", parsers, folder)
 
 
+def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
+    bundle = built_from(repository, "bake", url="https://example.org/o/oven")
+    assert raw_code(bundle, tmp_path / "kg", parsers) == (
+        {},
+        "the files of https://example.org/o/oven are not on this machine; name a clone with `repository`",
+    )
+    imported = built_from(repository, origin="import")
+    assert "was imported" in raw_code(imported, tmp_path / "kg", parsers)[1]
+
+
 def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
     bundle = built_from(repository, "bake")
     other = tmp_path / "other"
@@ -112,13 +122,3 @@ def test_a_folder_of_something_else_is_refused(repository: Path, tmp_path: Path,
     for folder in (other, tmp_path / "nowhere"):
         with pytest.raises(InputError):
             raw_code(bundle, tmp_path / "kg", parsers, folder)
-
-
-def test_it_says_why_lines_cannot_be_had(repository: Path, tmp_path: Path, parsers: Parsers) -> None:
-    bundle = built_from(repository, "bake", url="https://example.org/o/oven")
-    assert raw_code(bundle, tmp_path / "kg", parsers) == (
-        {},
-        "the files of https://example.org/o/oven are not on this machine; name a clone with `repository`",
-    )
-    imported = built_from(repository, origin="import")
-    assert "was imported" in raw_code(imported, tmp_path / "kg", parsers)[1]

@@ -17,15 +17,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.serve.http_server import PING, Running, call, running
 from xkg.config import HttpSettings, OAuthSettings
 from xkg.serve.http import oauth
 from xkg.serve.http.tokens import Tokens
-
-import httpx2  # isort: skip
 
 AUDIENCE = "https://kg.example.org/mcp"
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -103,14 +99,6 @@ def server(graph: Path, issuer: Issuer) -> Iterator[Running]:
         yield started
 
 
-async def test_a_session_with_a_token_of_the_issuer(server: Running, issuer: Issuer) -> None:
-    async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {issuer.token()}"}) as web,
-        Client(streamable_http_client(server.url, http_client=web)) as client,
-    ):
-        assert not (await client.call_tool("graph_schema", {})).is_error
-
-
 @pytest.mark.parametrize(
     "good",
     [
@@ -133,20 +121,12 @@ def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: d
     [
         {"exp": PAST},
         {"exp": None},
-        {"exp": str(FUTURE)},
-        {"exp": True},
         {"exp": 10**300},
-        {"exp": 10**400},
         {"exp": float("inf")},
-        {"exp": [FUTURE]},
         {"iat": "soon"},
-        {"iat": {}},
-        {"nbf": "1"},
         {"nbf": FUTURE},
         {"aud": "https://other.example.org/mcp"},
         {"aud": None},
-        {"aud": []},
-        {"aud": {AUDIENCE: True}},
         {"aud": [AUDIENCE, 1]},
         {"aud": AUDIENCE + "/"},
         {"sub": 7},
@@ -158,14 +138,10 @@ def test_tokens_for_this_server_open_it(server: Running, issuer: Issuer, good: d
         {"kid": "ec"},
         {"header": {"typ": "JWT"}},
         {"header": {"typ": None}},
-        {"header": {"typ": "dpop+jwt"}},
         {"header": {"typ": "logout+jwt"}, "events": {"http://schemas.openid.net/event/backchannel-logout": {}}},
-        {"header": {"typ": "JWT"}, "nonce": "n", "auth_time": 1},
         {"cnf": {"jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"}},
-        {"cnf": {"x5t#S256": "bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2"}},
         {"cnf": None, "header": {"crit": ["exp"]}},
         {"header": {"crit": ["b64"], "b64": True}},
-        {"header": {"crit": []}},
         {"key": OTHER, "header": {"jwk": json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(OTHER.public_key()))}},
         {"key": OTHER, "header": {"jku": "https://evil.example.com/keys"}},
         {"key": "shared secret of thirty-two bytes or more", "algorithm": "HS256"},
@@ -185,11 +161,8 @@ def test_a_token_without_the_scope_is_refused(server: Running, issuer: Issuer) -
     for scope in (
         {"scope": "write"},
         {"scope": None},
-        {"scope": None, "scp": []},
         {"scope": "reader"},
         {"scope": 7},
-        {"scope": True},
-        {"scope": {"read": False}},
         {"scope": [["read"], 1, {"read": 1}]},
         {"scope": ""},
     ):
@@ -206,13 +179,6 @@ def test_an_issuer_that_sends_no_type_is_served_by_a_setting(graph: Path, issuer
         for kind, status in ((None, 200), ("JWT", 200), ("at+jwt", 200), ("logout+jwt", 401), ("dpop+jwt", 401)):
             token = issuer.token(header={"typ": kind})
             assert server.client(token).post("/mcp", json=PING).status_code == status, kind
-
-
-def test_why_a_signed_token_is_refused_is_in_the_log(issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
-    for token in (issuer.token(header={"typ": "id\n+jwt"}), issuer.token(cnf={})):
-        assert asyncio.run(oauth.Issuer(issuer.url, AUDIENCE).verify(token)) is None
-    assert r"its type is 'id\n+jwt', not at+jwt: add it to serve.oauth.types" in caplog.text
-    assert "bound to a key of the client (cnf)" in caplog.text
 
 
 def test_a_caller_is_the_user_of_a_program_and_not_the_program(graph_copy: Path, issuer: Issuer) -> None:
@@ -261,26 +227,11 @@ def test_tokens_that_are_none_are_refused(server: Running, issuer: Issuer) -> No
         assert server.client(token).post("/mcp", json=PING).status_code == 401
 
 
-def test_unknown_keys_do_not_make_the_server_ask_again_and_again(server: Running, issuer: Issuer) -> None:
-    server.client(issuer.token()).post("/mcp", json=PING)
-    before = len(issuer.asked)
-    for n in range(10):
-        server.client(issuer.token(kid=f"k{n}")).post("/mcp", json=PING)
-    assert len(issuer.asked) <= before + 1
-
-
 def test_what_the_server_is_stands_where_clients_look_for_it(server: Running, issuer: Issuer) -> None:
     told = server.client().get("/.well-known/oauth-protected-resource/mcp").json()
     assert told["resource"] == AUDIENCE
     assert told["authorization_servers"] == [issuer.url]
     assert told["scopes_supported"] == ["read", "build", "agents", "run"]
-
-
-def test_tokens_of_the_graph_open_it_too(graph_copy: Path, issuer: Issuer) -> None:
-    secret = Tokens(graph_copy).create("laptop")
-    with running(graph_copy, HttpSettings(url=AUDIENCE), OAuthSettings(issuer=issuer.url)) as server:
-        assert server.client(secret).post("/mcp", json=PING).status_code == 200
-        assert server.client(issuer.token()).post("/mcp", json=PING).status_code == 200
 
 
 def test_an_issuer_that_does_not_answer_lets_nobody_in(graph: Path, issuer: Issuer) -> None:
@@ -290,58 +241,33 @@ def test_an_issuer_that_does_not_answer_lets_nobody_in(graph: Path, issuer: Issu
         assert server.client().get("/healthz").status_code == 200
 
 
-class Silent:
-    """An address of keys that takes every connection and answers when it is let go."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-        self.asked = 0
-        silent = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                silent.asked += 1
-                silent.go.wait(120)
-                with contextlib.suppress(OSError):
-                    self.send_response(503)
-                    self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/keys"
-
-
-@pytest.fixture
-def silent() -> Iterator[Silent]:
-    silent = Silent()
-    threading.Thread(target=silent.server.serve_forever, args=(0.05,), daemon=True).start()
-    yield silent
-    silent.go.set()
-    silent.server.shutdown()
-    silent.server.server_close()
-
-
 def test_forged_tokens_hold_up_nobody_while_the_keys_cannot_be_had(
-    graph_copy: Path, issuer: Issuer, silent: Silent, monkeypatch: pytest.MonkeyPatch
+    graph_copy: Path, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(oauth, "FETCH_SECONDS", 0.5)
     secret = Tokens(graph_copy).create("laptop")
-    hanging = OAuthSettings(issuer=issuer.url, jwks=silent.url)
+    go, asked = threading.Event(), []
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        go.wait(120)
+        body(b"", 503)(handler)
+
     with (
-        running(graph_copy, HttpSettings(url=AUDIENCE), hanging) as server,
+        publishing(silent) as address,
+        running(graph_copy, HttpSettings(url=AUDIENCE), OAuthSettings(issuer=issuer.url, jwks=address)) as server,
         ThreadPoolExecutor(40) as pool,
     ):
         forged = [
             pool.submit(server.client(issuer.token(key=OTHER, kid=f"k{n}")).post, "/mcp", json=PING) for n in range(40)
         ]
-        while not silent.asked:
+        while not asked:
             time.sleep(0.01)
         answer = server.client(secret).post("/mcp", json=call("graph_schema"))
         assert answer.json()["result"]["isError"] is False
         assert {answer.result().status_code for answer in forged} == {401}
-        assert silent.asked == 1
+        assert len(asked) == 1
+        go.set()
 
 
 def test_an_address_with_too_many_bad_tokens_is_refused_before_they_are_looked_at(
@@ -451,8 +377,6 @@ GOOD = body(json.dumps({"keys": [OURS]}).encode())
         body(b"", 302, location="/elsewhere"),
         body(b"[" * 100_000),
         body(b"[]"),
-        body(b'"keys"'),
-        body(b'{"keys": {"a": 1}}'),
         body(b'{"keys": [{"kty": "RSA", "alg": ["RS256"], "kid": "rsa", "n": 5, "e": "AQAB"}]}'),
         body(b"\x1f\x8b" + bytes(100), content_encoding="gzip"),
         body(b"\xff\xfe{"),

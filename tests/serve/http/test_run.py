@@ -7,25 +7,17 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client, MCPError
-from mcp.client.streamable_http import streamable_http_client
 
 from tests.serve.http_server import PING, Running, call, running
 from xkg.config import HttpSettings
-from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.model import Paper, PaperBundle
 from xkg.serve.answers.types import SchemaAnswer
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.service import Service
-from xkg.store.local.store import EmbeddedStore
-
-STEAM = "title:bread/ovens#baking/steam"
 
 
 @pytest.fixture(scope="module")
@@ -40,36 +32,10 @@ def rejected(server: Running) -> dict[str, float]:
     return {line.split('"')[1]: float(line.split()[-1]) for line in lines}
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_session_with_tools_and_resources(server: Running, mode: str) -> None:
-    async with Client(server.url, mode=mode) as client:
-        names = {tool.name for tool in (await client.list_tools()).tools}
-        assert {"search_techniques", "get_paper", "get_code", "locate", "cypher"} <= names
-        found = await client.call_tool("search_techniques", {"query": "Scoring"})
-        assert found.structured_content is not None
-        assert found.structured_content["rows"][0]["score"] == 1.0
-        refused = await client.call_tool("get_technique", {"id": "nothing"})
-        assert refused.is_error
-        content = (await client.read_resource("xkg://schema")).contents[0]
-        assert "CREATE NODE TABLE Technique" in content.text  # type: ignore[union-attr]
-
-
-async def test_a_token_that_is_revoked_ends_a_session_under_way(graph_copy: Path) -> None:
-    secret = Tokens(graph_copy).create("laptop")
-    with running(graph_copy) as server:
-        async with AsyncExitStack() as opened:
-            web = await opened.enter_async_context(httpx2.AsyncClient(headers={"authorization": f"Bearer {secret}"}))
-            client = await opened.enter_async_context(Client(streamable_http_client(server.url, http_client=web)))
-            assert not (await client.call_tool("graph_schema", {})).is_error
-            Tokens(graph_copy).revoke("laptop")
-            with pytest.raises(MCPError):
-                await client.call_tool("graph_schema", {})
-
-
 # --- who may call -----------------------------------------------------------------------------------------------------
+
+
+STEAM = "title:bread/ovens#baking/steam"
 
 
 def test_callers_show_a_token_as_soon_as_one_was_made(graph_copy: Path) -> None:
@@ -137,14 +103,6 @@ def test_a_server_behind_a_proxy_has_its_name_and_asks_for_tokens(graph_copy: Pa
         assert server.client(secret, host="example.org").post("/mcp", json=PING).status_code == 421
         (graph_copy / "tokens.json").unlink()
         assert server.client(host="kg").post("/mcp", json=PING).status_code == 401
-
-
-def test_a_page_that_is_listed_may_call_with_a_token(server: Running) -> None:
-    asked = {"origin": "https://app.example.org", "access-control-request-method": "POST"}
-    answer = server.client(**asked, **{"access-control-request-headers": "authorization"}).request("OPTIONS", "/mcp")
-    assert answer.status_code == 200
-    assert answer.headers["access-control-allow-origin"] == "https://app.example.org"
-    assert "access-control-allow-origin" not in server.client(origin="http://localhost:3000").get("/healthz").headers
 
 
 # --- how much ---------------------------------------------------------------------------------------------------------
@@ -263,20 +221,6 @@ def test_a_request_that_does_not_arrive_in_time_is_ended(graph: Path) -> None:
         assert rejected(server) == {"slow": 4.0}
 
 
-def test_trickling_bytes_buys_no_time(graph: Path) -> None:
-    with running(graph, HttpSettings(request_seconds=0.5)) as server:
-        connection = raw(server, HEAD, b"content-length: 1000000\r\n\r\n")
-        for _ in range(500):
-            try:
-                connection.sendall(b" ")
-            except ConnectionError:
-                break
-            time.sleep(0.02)
-        else:
-            pytest.fail("it was listened to all the time")
-        connection.close()
-
-
 def test_a_reader_that_does_not_read_is_left(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answered = Service.schema
 
@@ -325,16 +269,6 @@ def test_what_is_no_http_is_refused(server: Running, sent: bytes) -> None:
     assert server.client().get("/healthz").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b'{"jsonrpc": "2.0", "id": 1, "method": 5}', b"9" * 5000],
-)
-def test_what_is_no_message_is_refused(server: Running, content: bytes) -> None:
-    answer = server.client().post("/mcp", content=content)
-    assert 400 <= answer.status_code < 500
-    assert "Traceback" not in answer.text
-
-
 def _all(connection: socket.socket) -> bytes:
     said = b""
     with connection:
@@ -372,17 +306,6 @@ def test_health_readiness_and_metrics_tell_no_contents(graph: Path) -> None:
         assert "Scoring" not in told
 
 
-def test_an_empty_graph_is_alive_and_not_ready(tmp_path: Path) -> None:
-    with running(tmp_path / "none") as server:
-        assert server.client().get("/healthz").status_code == 200
-        answer = server.client().get("/readyz")
-        assert (answer.status_code, answer.json()["error_description"]) == (503, "there is no graph yet")
-        assert "xkg_graph_up 0.0" in server.client().get("/metrics").text
-        said = server.client().post("/mcp", json=call("graph_schema")).json()
-        assert "xkg build" in said["result"]["content"][0]["text"]
-    assert not (tmp_path / "none").exists()
-
-
 def test_a_request_is_logged_under_its_id_and_without_its_contents(
     graph: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -407,6 +330,39 @@ def test_a_request_is_logged_under_its_id_and_without_its_contents(
 # --- locate and publishing --------------------------------------------------------------------------------------------
 
 
+def test_an_empty_graph_is_alive_and_not_ready(tmp_path: Path) -> None:
+    with running(tmp_path / "none") as server:
+        assert server.client().get("/healthz").status_code == 200
+        answer = server.client().get("/readyz")
+        assert (answer.status_code, answer.json()["error_description"]) == (503, "there is no graph yet")
+        assert "xkg_graph_up 0.0" in server.client().get("/metrics").text
+        said = server.client().post("/mcp", json=call("graph_schema")).json()
+        assert "xkg build" in said["result"]["content"][0]["text"]
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_page_that_is_listed_may_call_with_a_token(server: Running) -> None:
+    asked = {"origin": "https://app.example.org", "access-control-request-method": "POST"}
+    answer = server.client(**asked, **{"access-control-request-headers": "authorization"}).request("OPTIONS", "/mcp")
+    assert answer.status_code == 200
+    assert answer.headers["access-control-allow-origin"] == "https://app.example.org"
+    assert "access-control-allow-origin" not in server.client(origin="http://localhost:3000").get("/healthz").headers
+
+
+def test_trickling_bytes_buys_no_time(graph: Path) -> None:
+    with running(graph, HttpSettings(request_seconds=0.5)) as server:
+        connection = raw(server, HEAD, b"content-length: 1000000\r\n\r\n")
+        for _ in range(500):
+            try:
+                connection.sendall(b" ")
+            except ConnectionError:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("it was listened to all the time")
+        connection.close()
+
+
 def test_no_folder_of_the_server_is_open_unless_it_was_configured(
     graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -420,36 +376,3 @@ def test_no_folder_of_the_server_is_open_unless_it_was_configured(
         assert "opens no folder" in result["content"][0]["text"]
     with running(graph, roots=(tmp_path,)) as server:
         assert not server.client().post("/mcp", json=asked).json()["result"]["isError"]
-
-
-def test_no_answer_mixes_two_generations(tmp_path: Path, embedder: OnnxEmbedder) -> None:
-    """Each generation holds papers of its own number alone: an answer names one number."""
-
-    def papers(number: int) -> list[PaperBundle]:
-        return [PaperBundle(paper=Paper(id=f"title:p{n}", title=f"State {number}", origin="build")) for n in range(4)]
-
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish(papers(0))
-    seen: list[set[str]] = []
-    with running(tmp_path / "kg") as server, ThreadPoolExecutor(4) as pool:
-        ended = threading.Event()
-
-        def ask() -> None:
-            query = call("cypher", query="MATCH (p:Paper) RETURN p.title")
-            while not ended.is_set():
-                result = server.client().post("/mcp", json=query).json()["result"]
-                assert not result["isError"], result
-                seen.append({row[0] for row in result["structuredContent"]["rows"]})
-
-        asking = [pool.submit(ask) for _ in range(4)]
-        for number in range(1, 4):
-            store.publish(papers(number))
-        until = time.monotonic() + 60
-        while {"State 3"} not in seen and time.monotonic() < until:
-            time.sleep(0.01)
-        ended.set()
-        for each in asking:
-            each.result()
-    store.close()
-    assert {len(titles) for titles in seen} == {1}
-    assert {"State 3"} in seen

@@ -34,16 +34,6 @@ def test_nobody_else_on_the_machine_can_read_the_file(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "tokens.json").stat().st_mode) == 0o600
 
 
-def test_what_one_process_revokes_another_refuses_at_once(tmp_path: Path) -> None:
-    secret = Tokens(tmp_path).create("laptop")
-    server = Tokens(tmp_path)
-    assert server.find(secret) is not None
-    Tokens(tmp_path).revoke("laptop")
-    assert server.find(secret) is None
-    assert [token.state(token.created) for token in server.all()] == ["revoked"]
-    assert server.valid() == ()
-
-
 def test_a_token_ends_at_its_time(tmp_path: Path) -> None:
     tokens = Tokens(tmp_path)
     assert tokens.find(tokens.create("short", expires=timedelta(microseconds=1))) is None

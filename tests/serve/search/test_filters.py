@@ -1,25 +1,12 @@
 """What a search is narrowed to, over a graph of two papers."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Level
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import search
-from xkg.store.graph_store import Facts, Snapshot
-from xkg.store.local.store import EmbeddedStore
-
-
-@pytest.fixture(scope="module")
-def snapshot(graph: Path, embedder: OnnxEmbedder) -> Iterator[Snapshot]:
-    store = EmbeddedStore(graph, lambda: embedder)
-    with store.snapshot() as snapshot:
-        yield snapshot
-    store.close()
-
+from xkg.store.graph_store import Snapshot
 
 QUERY = "blow cool smoke and steam on the crust of the loaf or the hive"
 
@@ -59,30 +46,3 @@ def test_filters_narrow_and_the_answer_says_so(
     assert said in searched
     if not kept:
         assert shown == set()
-
-
-@pytest.mark.parametrize("filters", [{"years": (2030, None)}, {"language": "cobol"}, {"packages": ("torch",)}])
-def test_filters_that_leave_nothing_are_named_as_the_reason(
-    snapshot: Snapshot, embedder: OnnxEmbedder, filters: dict[str, object]
-) -> None:
-    answer = search(snapshot, embedder.encode, QUERY, 5, Filters(**filters))  # type: ignore[arg-type]
-    assert answer.cut == "nothing: no technique passes the filters; drop one of them"
-    unlike = search(snapshot, embedder.encode, "zzz qqq", 5)
-    assert not unlike.rows
-    assert "filters" not in unlike.cut
-
-
-def test_a_name_is_not_answered_where_filters_leave_it_out(snapshot: Snapshot, embedder: OnnxEmbedder) -> None:
-    def named(**filters: object) -> list[str]:
-        answer = search(snapshot, embedder.encode, "Hive Smoking", 5, Filters(**filters))  # type: ignore[arg-type]
-        return [row.name for row in answer.rows]
-
-    assert named()[0] == "Hive Smoking"
-    assert "Hive Smoking" not in named(level=Level.EXECUTED)
-    assert "Hive Smoking" not in named(papers=("title:bread/ovens",))
-
-
-def test_package_names_are_compared_as_indexes_do() -> None:
-    facts = Facts(paper="p", level=Level.PARSED, language="python", packages=("scikit_learn",))
-    assert Filters(packages=("Scikit-Learn",)).admit("p#x", facts)
-    assert not Filters(packages=("scikit",)).admit("p#x", facts)

@@ -16,19 +16,6 @@ def test_a_part_that_fits_about_as_well_stands_before_the_whole() -> None:
     ]
 
 
-def test_the_whole_leads_where_no_part_comes_near() -> None:
-    assert rows({"p#m": 0.9, "p#m/a": 0.6, "q#x": 0.7}) == [["p#m", "p#m/a"], ["q#x"]]
-
-
-def test_a_part_takes_the_place_of_its_whole() -> None:
-    assert rows({"p#m": 0.9, "q#x": 0.85, "p#m/a": 0.8})[0] == ["p#m/a", "p#m"]
-
-
-def test_what_was_named_leads_whatever_its_parts_are_like() -> None:
-    assert rows({"p#m": 0.5, "p#m/a": 0.9, "q#x": 0.95}, ("p#m",)) == [["p#m", "p#m/a"], ["q#x"]]
-    assert rows({}, ("p#m",)) == [["p#m"]], "also where neither search found it"
-
-
 def test_a_technique_that_a_paper_has_twice_is_one_row_but_not_that_of_another_paper() -> None:
     assert rows({"p#m/a": 0.9, "p#a": 0.8, "q#a": 0.7}) == [["p#m/a", "p#a"], ["q#a"]]
 

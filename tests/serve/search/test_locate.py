@@ -112,27 +112,6 @@ def test_stored_places_of_a_technique_by_id_name_and_alias(service: Service, ask
     assert places[0].technique == DIRECTION
 
 
-def test_at_most_k_and_what_was_left_out_is_said(service: Service) -> None:
-    answer = service.locate(DIRECTION, k=1)
-    assert [p.symbol for p in answer.locations] == ["stein_direction"]
-    assert "1 weaker" in answer.cut
-
-
-def test_a_technique_without_a_place_of_its_own_has_those_of_its_components(service: Service) -> None:
-    answer = service.locate("Particle Flow")
-    assert {p.symbol for p in answer.locations} == {"stein_direction", "repulsive_force", "median_bandwidth"}
-    assert "components" in answer.note
-    nowhere = service.locate("Bayesian Logistic Regression")
-    assert nowhere.locations == ()
-    assert nowhere.note
-
-
-def test_a_copy_as_it_was_stored(service: Service, copy: Path) -> None:
-    places = service.locate(DIRECTION, copy).locations
-    assert {p.source for p in places} == {"stored"}
-    assert {(p.repository, p.commit) for p in places} == {(str(copy), None)}
-
-
 def test_a_copy_that_moved_on(service: Service, copy: Path) -> None:
     push_down(copy / "svgd" / "stein.py")
     places = service.locate(DIRECTION, copy).locations
@@ -148,16 +127,6 @@ def test_a_copy_that_moved_on(service: Service, copy: Path) -> None:
     assert {p.path for p in service.locate(DIRECTION, copy).locations} == {"svgd/flow.py"}
 
 
-def test_what_is_gone_drops_out_and_is_counted(service: Service, copy: Path) -> None:
-    file = copy / "svgd" / "stein.py"
-    text = file.read_text()
-    start, end = text.index("def repulsive_force"), text.index("def stein_direction")
-    file.write_text((text[:start] + text[end:]).replace("repulsive_force(kernel_gradient, n)", "kernel_gradient / n"))
-    answer = service.locate(DIRECTION, copy)
-    assert [p.symbol for p in answer.locations] == ["stein_direction"]
-    assert "1 of 3" in answer.note
-
-
 def test_where_all_is_gone_the_copy_is_searched(service: Service, copy: Path) -> None:
     file = copy / "svgd" / "kernels.py"
     text = file.read_text()
@@ -171,23 +140,6 @@ def test_where_all_is_gone_the_copy_is_searched(service: Service, copy: Path) ->
     answer = service.locate("Median Heuristic", copy)
     assert [(p.symbol, p.source) for p in answer.locations][:1] == [("kernel_width", "retrieved")]
     assert "gone" in answer.note
-
-
-def test_a_technique_that_was_never_located_is_searched_for(service: Service, copy: Path) -> None:
-    best = service.locate("Bayesian Logistic Regression", copy).locations[0]
-    assert (best.symbol.partition(".")[0], best.source) == ("BayesianLogisticRegression", "retrieved")
-    assert best.technique == f"{PAPER}#logistic"
-
-
-def test_a_text_in_a_copy(service: Service, copy: Path) -> None:
-    best = service.locate("AdaGrad step size: an exponential average of squared updates", copy).locations[0]
-    assert best.symbol.startswith("AdaGrad")
-    assert (best.source, best.technique, best.commit) == ("retrieved", None, None)
-    weak = service.locate("leader election in replicated logs", copy)
-    assert "well founded" in weak.note or not weak.locations
-    nothing = service.locate("byte pair encoding of subword tokens", copy)
-    assert nothing.locations == ()
-    assert nothing.note
 
 
 def test_a_text_in_the_graph(service: Service) -> None:
@@ -207,41 +159,6 @@ def test_ids_that_are_not_here_and_folders_that_hold_nothing(service: Service, t
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError):
         service.locate(DIRECTION, tmp_path / "empty")
-
-
-def test_without_a_graph_a_folder_is_embedded_once(tmp_path: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    answers = []
-    for _ in range(2):
-        service = Service(Settings(kg=tmp_path / "none"))
-        answers.append(service.locate("the direction that moves the particles", copy))
-        service.close()
-
-        def fail(*_: object) -> None:
-            raise AssertionError("a text was embedded again")
-
-        monkeypatch.setattr(OnnxEmbedder, "embed", fail)
-    assert answers[0].locations
-    assert answers[1] == answers[0]
-
-
-def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
-    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
-    assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
-    with pytest.raises(StoreError, match="xkg build"):
-        service.locate("RBF kernel")
-    assert not (tmp_path / "none").exists()
-    service.close()
-
-
-def test_the_first_clause_of_a_text_is_its_name() -> None:
-    for text, name in (
-        ("Median heuristic: the bandwidth is the median distance", "Median heuristic"),
-        ("Update rule v1.2", "Update rule v1.2"),
-        ("one " * 30, " ".join(["one"] * 12)),
-    ):
-        assert as_technique(text.strip()).name == name
-        assert (as_technique(text.strip()).definition == "") == (name == text)
 
 
 def test_the_command_prints_the_same_answer(
@@ -316,3 +233,31 @@ async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_
     async with Client(make_server(service)) as client:
         refused = await client.call_tool("locate", {"technique": "SD", "repository": str(copy)})
         assert refused.is_error
+
+
+def test_a_technique_without_a_place_of_its_own_has_those_of_its_components(service: Service) -> None:
+    answer = service.locate("Particle Flow")
+    assert {p.symbol for p in answer.locations} == {"stein_direction", "repulsive_force", "median_bandwidth"}
+    assert "components" in answer.note
+    nowhere = service.locate("Bayesian Logistic Regression")
+    assert nowhere.locations == ()
+    assert nowhere.note
+
+
+def test_a_copy_needs_no_graph(tmp_path: Path, copy: Path) -> None:
+    service = Service(Settings(kg=tmp_path / "none", embedding=EmbeddingSettings(threads=1)))
+    assert service.locate("RBF kernel", copy).locations[0].symbol == "rbf_kernel"
+    with pytest.raises(StoreError, match="xkg build"):
+        service.locate("RBF kernel")
+    assert not (tmp_path / "none").exists()
+    service.close()
+
+
+def test_the_first_clause_of_a_text_is_its_name() -> None:
+    for text, name in (
+        ("Median heuristic: the bandwidth is the median distance", "Median heuristic"),
+        ("Update rule v1.2", "Update rule v1.2"),
+        ("one " * 30, " ".join(["one"] * 12)),
+    ):
+        assert as_technique(text.strip()).name == name
+        assert (as_technique(text.strip()).definition == "") == (name == text)

@@ -7,8 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from xkg.embeddings.base import EncodedText
@@ -31,37 +29,6 @@ class Model:
 
 def rows(readings: Sequence[EncodedText]) -> list[list[float]]:
     return [reading.vector.tolist() for reading in readings]
-
-
-def test_a_text_goes_through_the_model_once() -> None:
-    model = Model()
-    vectors = QueryEncoder(lambda: model)
-    assert rows(vectors(["a", "bb", "a"])) == [[1, 97], [2, 98], [1, 97]]
-    assert rows(vectors(["bb", "ccc"])) == [[2, 98], [3, 99]]
-    assert model.asked == ["a", "bb", "ccc"]
-
-
-@given(st.lists(st.lists(st.sampled_from("abcdef"), min_size=1, max_size=5), max_size=20))
-def test_a_small_memory_gives_the_same_vectors(asked: list[list[str]]) -> None:
-    model = Model()
-    vectors = QueryEncoder(lambda: model, size=2)
-    for texts in asked:
-        assert rows(vectors(texts)) == Model().embed(texts).tolist()
-
-
-def test_what_the_model_could_not_do_is_tried_again() -> None:
-    models: list[Model] = []
-
-    def model() -> Model:
-        if not models:
-            models.append(Model())
-            raise EmbeddingError("no weights")
-        return models[0]
-
-    vectors = QueryEncoder(model)
-    with pytest.raises(EmbeddingError):
-        vectors(["a"])
-    assert rows(vectors(["a"])) == [[1, 97]]
 
 
 class SlowModel(Model):
@@ -128,3 +95,18 @@ def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:
         assert np.abs(found.vector - alone.vector).max() < 1e-6
         assert found.words == alone.words
         assert np.bitwise_count(found.codes ^ alone.codes).sum() <= 2  # a number about 0 has either sign
+
+
+def test_what_the_model_could_not_do_is_tried_again() -> None:
+    models: list[Model] = []
+
+    def model() -> Model:
+        if not models:
+            models.append(Model())
+            raise EmbeddingError("no weights")
+        return models[0]
+
+    vectors = QueryEncoder(model)
+    with pytest.raises(EmbeddingError):
+        vectors(["a"])
+    assert rows(vectors(["a"])) == [[1, 97]]

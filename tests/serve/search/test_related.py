@@ -6,7 +6,6 @@ import pytest
 
 from tests.serve.conftest import technique
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import UnknownIdError
 from xkg.model import Paper, PaperBundle, Reference
 from xkg.serve.search.related import RelatedRow, related_papers
 from xkg.store.graph_store import Snapshot
@@ -78,17 +77,3 @@ def test_the_unrelated_and_the_paper_itself_are_not_there(snapshot: Snapshot) ->
     scores = [row.score for row in found.rows]
     assert scores == sorted(scores, reverse=True)
     assert all(0 < score <= 1 for score in scores)
-
-
-def test_what_k_cuts_is_said_and_what_was_seen_is_left_out(snapshot: Snapshot) -> None:
-    answer = related_papers(snapshot, "bread", 1)
-    assert len(answer.rows) == 1
-    assert "larger k" in answer.cut
-    assert "7 other papers" in answer.searched
-    again = related_papers(snapshot, "bread", exclude=[answer.rows[0].id])
-    assert answer.rows[0].id not in {row.id for row in again.rows}
-
-
-def test_an_unknown_paper_names_the_nearest(snapshot: Snapshot) -> None:
-    with pytest.raises(UnknownIdError, match="nearest"):
-        related_papers(snapshot, "Breads")

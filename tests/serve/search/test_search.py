@@ -1,35 +1,31 @@
 """What is found, in what order, with what score, and when nothing is."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import UnknownIdError
 from xkg.model import Code, Paper, PaperBundle, Technique, code_id
 from xkg.serve.answer_text import text
 from xkg.serve.answers.types import SearchAnswer
 from xkg.serve.search.filters import Filters
 from xkg.serve.search.search import search
+from xkg.store.graph_store import Snapshot
 from xkg.store.local.store import EmbeddedStore
 
 Ask = Callable[..., SearchAnswer]
 
 
 @pytest.fixture(scope="module")
-def ask(graph: Path, embedder: OnnxEmbedder) -> Iterator[Ask]:
-    store = EmbeddedStore(graph, lambda: embedder)
-    with store.snapshot() as snapshot:
+def ask(snapshot: Snapshot, embedder: OnnxEmbedder) -> Ask:
+    def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
+        return search(snapshot, embedder.encode, query, k, Filters(**filters))
 
-        def ask(query: str, k: int = 5, **filters: Any) -> SearchAnswer:
-            return search(snapshot, embedder.encode, query, k, Filters(**filters))
-
-        yield ask
-    store.close()
+    return ask
 
 
 @pytest.mark.parametrize("query", ["Scoring", "crust STEAMING", "steam-injection  si"])
@@ -37,17 +33,6 @@ def test_an_exact_name_or_alias_comes_first_with_full_score(ask: Ask, query: str
     row = ask(query).rows[0]
     assert row.score == 1.0
     assert row.name in ("Scoring", "Steam Injection (SI)")
-
-
-def test_other_words_find_the_technique_with_its_code(ask: Ask) -> None:
-    row = ask("spray water into the oven to keep the crust of the loaf from hardening").rows[0]
-    assert (row.name, row.level, row.paper_title) == (
-        "Steam Injection (SI)",
-        "executed",
-        "Bread  Ovens: a Study of Crust",
-    )
-    assert row.code is not None
-    assert row.code.startswith(row.id + "@")
 
 
 def test_nothing_fits_is_an_answer(ask: Ask) -> None:
@@ -90,15 +75,6 @@ def test_code_is_found_by_code_with_other_names(tmp_path: Path, embedder: OnnxEm
     assert [row.name for row in answer.rows] == ["Rounding"]
 
 
-def test_ancestors_and_components_stand_inside_the_row(ask: Ask) -> None:
-    rows = ask("Hearth Baking").rows
-    assert rows[0].name == "Hearth Baking"
-    inside = {relative.name: relative.relation for relative in rows[0].relatives}
-    assert inside.get("Steam Injection (SI)") == "has part"
-    shown = [row.id for row in rows] + [relative.id for row in rows for relative in row.relatives]
-    assert len(shown) == len(set(shown))
-
-
 @pytest.mark.parametrize("query", ["kneading", "how is the dough folded before it is baked"])
 def test_what_has_no_code_is_found_and_says_why(ask: Ask, query: str) -> None:
     row = ask(query).rows[0]
@@ -108,33 +84,8 @@ def test_what_has_no_code_is_found_and_says_why(ask: Ask, query: str) -> None:
     assert all(other.name != "Kneading" for other in ask(query, with_code=True).rows)
 
 
-def test_papers_and_code_narrow_the_scope_and_the_answer_says_so(ask: Ask) -> None:
-    answer = ask("Hive Smoking", papers=["bread ovens, a study of crust"])
-    assert all(row.paper_title.startswith("Bread") for row in answer.rows)
-    assert "this paper," in answer.searched
-    with_code = ask("Hearth Baking", with_code=True)
-    assert all(row.code for row in with_code.rows)
-    assert "only techniques with code" in with_code.searched
-
-
-def test_what_k_cuts_is_said(ask: Ask) -> None:
-    answer = ask("scoring dough with a blade, steam in the oven", 1)
-    assert len(answer.rows) == 1
-    assert "larger k" in answer.cut
-
-
-def test_an_unknown_paper_names_the_nearest(ask: Ask) -> None:
-    with pytest.raises(UnknownIdError, match=r"nearest: bread-ovens"):
-        ask("x", papers=["Study of bread crust"])
-
-
-def test_a_component_that_is_asked_for_stands_before_what_it_belongs_to(ask: Ask) -> None:
-    row = ask("calm the bees with cool smoke blown into their hive").rows[0]
-    assert row.name == "Hive Smoking"
-    assert [(r.name, r.relation) for r in row.relatives] == [("Bee Keeping", "part of")]
-
-
 @given(st.text(max_size=60))
+@settings(max_examples=25)
 def test_any_query_is_answered_in_order_of_score(ask: Ask, query: str) -> None:
     rows = ask(query).rows
     scores = [row.score for row in rows]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.search.strengths import COMPANY, INTERACTING, INTERACTION, PARTS, Strengths
+from xkg.serve.search.strengths import INTERACTING, INTERACTION, Strengths
 from xkg.store.graph_store import Hit
 
 A, B, C, D = "title:a#a", "title:b#b", "title:c#c", "title:a#d"
@@ -19,41 +19,6 @@ def hits(**scores: float) -> list[Hit]:
 def own(value: float) -> object:
     """The strength of the only technique of its paper is not changed by company."""
     return pytest.approx(value)
-
-
-def test_scores_of_different_kinds_meet_between_their_floor_and_their_best() -> None:
-    found = Strengths([hits(a=30.0, b=10.0)], [hits(b=0.7, a=0.6, c=0.5)], FULL, None)
-    strength, needs = found.together()
-    assert strength == {A: own(0.5 + 0.25), B: own(1 / 6 + 0.5), C: own(0.0)}
-    assert needs == []
-
-
-def test_a_full_list_leaves_out_what_is_worse_than_its_last() -> None:
-    strength, _ = Strengths([hits(a=30.0, b=10.0)], [[]], 2, None).together()
-    assert strength == {A: own(0.5), B: own(0.0)}
-
-
-def test_a_lone_technique_is_the_best_there_is() -> None:
-    assert Strengths([[]], [hits(a=0.3)], FULL, None).together() == ({A: own(0.5)}, [])
-    assert Strengths([[], []], [[], []], FULL, None).together() == ({}, [{}])
-
-
-def test_what_is_not_admitted_counts_nothing() -> None:
-    strength, _ = Strengths([hits(a=30.0, b=10.0)], [[]], FULL, {B}).together()
-    assert strength == {B: own(0.5)}
-
-
-def test_a_technique_is_strong_in_company() -> None:
-    strength, _ = Strengths([hits(a=30.0, d=15.0)], [[]], FULL, None).together()
-    assert strength == {A: own(0.5), D: own((1 - COMPANY) * 0.25 + COMPANY * 0.5)}
-
-
-def test_the_best_part_of_a_query_stands_beside_the_whole() -> None:
-    texts = [hits(a=30.0, b=15.0), hits(b=4.0), hits(c=2.0, b=1.0)]
-    strength, needs = Strengths(texts, [[], [], []], FULL, None).together()
-    assert strength[B] == own((1 - PARTS) * 0.25 + PARTS * 0.5)
-    assert strength[C] == own(PARTS * 0.5)
-    assert needs == [{B: own(0.5)}, {C: own(0.5), B: own(0.25)}]
 
 
 def test_late_interaction_is_for_the_strongest_and_stands_beside_both_searches() -> None:

@@ -5,7 +5,7 @@ import re
 from tests.serve.conftest import code, technique
 from xkg.model import Level
 from xkg.serve.answers.types import SearchRow
-from xkg.serve.verification.candidate_text import IN_FULL, Candidate, described, labelled
+from xkg.serve.verification.candidate_text import IN_FULL, Candidate, described
 from xkg.store.graph_store import TechniqueView
 
 PAPER = "title:bread"
@@ -41,15 +41,3 @@ def test_what_an_earlier_definition_says_is_not_repeated() -> None:
     assert len(re.findall("Pour water", text)) == 1
     assert "1a (1 has its name; no code): Steaming: as 1\n" in text
     assert "Bake a loaf" in text
-
-
-def test_of_the_code_the_function_that_is_nearest_to_the_step_is_shown() -> None:
-    long = "\n\n".join(f"def other_{n}(x):\n    return {n} + {'x + ' * 60}x" for n in range(6))
-    text = described([candidate(view(WHOLE, source=f"{long}\n\n{SOURCE}"))], "heat the stone")
-    assert "    def heat(stone):" in text
-    assert "more lines: def other_" in text
-
-
-def test_labels_are_numbers_and_letters() -> None:
-    labels = labelled([candidate(view(WHOLE), view(PART)), candidate(view(TWIN))])
-    assert {label: of.technique.id for label, (_, of) in labels.items()} == {"1": WHOLE.id, "1a": PART.id, "2": TWIN.id}

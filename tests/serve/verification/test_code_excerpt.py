@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.serve.verification.code_excerpt import excerpt, heads, wanted_words
+from xkg.serve.verification.code_excerpt import excerpt, wanted_words
 
 LOSS = """def contrast(one, other, temperature):
     similarity = one @ other.T / temperature
@@ -55,12 +55,6 @@ def test_what_fits_stands_in_the_order_of_the_source_without_what_computes_nothi
     assert all(text not in shown for text in ("import", "one pass", "Holds a model", "__main__", "parser"))
 
 
-def test_what_a_function_says_of_itself_counts_though_it_is_not_shown() -> None:
-    source = 'def f(x):\n    """Entropy of the prediction."""\n    return g(x)\n\ndef h(x):\n    return x + 100\n'
-    lines = excerpt(source, wanted_words([("entropy", 1.0)]), 30)
-    assert lines == ["def f(x):", "    return g(x)", "… 2 more lines: def h"]
-
-
 def test_of_a_long_function_its_head_and_the_nearest_lines_are_shown() -> None:
     body = [f"    step_{n} = prepare({n})" for n in range(40)]
     body[30] = "    loss = entropy(prediction)"
@@ -81,6 +75,7 @@ def test_an_excerpt_is_hardly_longer_than_asked(source: str, characters: int) ->
     assert sum(len(line) + 1 for line in excerpt(source, WANTED, characters)) <= characters + 700
 
 
-def test_heads_are_the_names_in_order() -> None:
-    assert heads(MODULE, 100) == "def parse_arguments, class Trainer, def fit, def contrast"
-    assert heads("x = 1\n", 100) == ""
+def test_what_a_function_says_of_itself_counts_though_it_is_not_shown() -> None:
+    source = 'def f(x):\n    """Entropy of the prediction."""\n    return g(x)\n\ndef h(x):\n    return x + 100\n'
+    lines = excerpt(source, wanted_words([("entropy", 1.0)]), 30)
+    assert lines == ["def f(x):", "    return g(x)", "… 2 more lines: def h"]

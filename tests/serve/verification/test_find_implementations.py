@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
+from tests.llm_endpoint import Answer, ScriptedEndpoint, asked
 from tests.serve.verification.test_verifier import SCORING, STEAM, service, verdict
 from xkg.errors import InputError
 from xkg.serve.answer_text import text
-from xkg.serve.service import Service
-from xkg.serve.verification import model_questions
 from xkg.serve.verification.find_implementations import CODE_CHARACTERS
 
 TASK = "Bake a loaf with a soft crust: cut the dough before the oven, keep the crust soft, and keep the bees calm."
@@ -97,39 +95,6 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     with pytest.raises(InputError, match="the task is empty"):
         without.find_implementations("  ")
     without.close()
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        "cut the dough, steam the crust",
-        "Cut the dough with a blade before it enters the oven. Steam keeps the crust soft. Calm the bees with smoke.",
-    ],
-)
-def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(
-    graph: Path, monkeypatch: pytest.MonkeyPatch, task: str
-) -> None:
-    monkeypatch.delenv("XKG_LLM_KEY")
-    without = service(graph, None)
-    rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
-    shown = {id for row in rows for id in (row.id, *(relative.id for relative in row.relatives))}
-    answer = without.search(task, 5)
-    searched = {id for row in answer.rows for id in (row.id, *(r.id for r in row.relatives))}
-    assert shown >= searched
-    assert searched.union(row.id for row in answer.nearest) >= {SCORING, STEAM}
-    assert len({row.id for row in rows}) == len(rows)
-    without.close()
-
-
-def test_a_provider_that_hangs_is_waited_for_once(graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_questions, "BUSY_SECONDS", 0.01)
-    with ScriptedEndpoint(lambda _: silent) as endpoint:
-        with_model: Service = service(graph_copy, endpoint.url, wait_seconds=0.2)
-        answer = with_model.find_implementations("\n".join(f"- {step}" for step in STEPS), 1)
-        with_model.close()
-    assert "no answer in time" in answer.verified
-    assert answer.verified.startswith("not verified: gpt-x: no answer in time")
-    assert [row.id for part in answer.parts[:2] for row in part.rows] == [SCORING, STEAM]
 
 
 def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:

@@ -1,10 +1,6 @@
 """The verifier, with a language model that a test wrote: real HTTP on loopback."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent, status
+from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, silent
 from tests.serve.conftest import code, technique
-from tests.serve.http_server import call, running
 from xkg.config import HttpSettings, LlmSettings, ServeQuestionSettings, ServeSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.llm.costs import costs
@@ -98,17 +93,6 @@ def test_rows_are_what_the_model_kept_in_its_order_with_how_to_apply_them(graph_
         with_model.close()
 
 
-def test_nothing_fits_is_an_answer_that_says_what_misleads(graph_copy: Path) -> None:
-    with ScriptedEndpoint(verdict) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.search(QUERY, 5, verify=True)
-        with_model.close()
-    assert answer.rows == ()
-    assert STEAM in [row.id for row in answer.dropped]
-    assert answer.rows == answer.nearest == ()
-    assert "Steam Injection (SI)" in text(answer)
-
-
 def test_what_was_verified_is_not_asked_again_in_this_process_or_another(graph_copy: Path) -> None:
     with ScriptedEndpoint(lambda body: verdict(body, "Steam Injection")) as endpoint:
         for _ in range(2):
@@ -129,68 +113,6 @@ def test_the_dollars_of_a_day_are_bounded(graph_copy: Path) -> None:
         assert endpoint.requests == []
     assert answer.rows[0].id == STEAM
     assert answer.verified.startswith("not verified: rewrite: $0.00 of the $0.00 allowed for serve 2")
-
-
-def test_other_words_find_what_the_words_of_the_query_do_not(graph_copy: Path) -> None:
-    """The search alone finds no candidate; a guessed definition does, and the step is judged as it was asked."""
-    query = "moist outsides"
-
-    def answers(body: dict[str, Any]) -> Answer:
-        if "<<<query" in asked(body):
-            return {"phrasings": ["Steaming: water on hot iron keeps the crust of a loaf soft."]}
-        return verdict(body, "Steam Injection")
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        assert with_model.search(query, 5).rows == ()
-        answer = with_model.search(query, 5, verify=True)
-        with_model.close()
-    assert [row.id for row in answer.rows] == [STEAM]
-    assert query in asked(endpoint.requests[1])
-    assert "Steaming: water" not in asked(endpoint.requests[1])
-
-
-def test_without_other_words_of_use_the_query_is_verified_as_it_is(graph_copy: Path) -> None:
-    def answers(body: dict[str, Any]) -> Answer:
-        return "none" if "<<<query" in body["messages"][1]["content"] else verdict(body, "Steam Injection")
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.search(QUERY, 5, verify=True)
-        with_model.close()
-    assert [row.id for row in answer.rows] == [STEAM]
-
-
-def test_of_the_later_candidates_only_those_that_are_kept_need_a_judgement(
-    tmp_path: Path, embedder: OnnxEmbedder
-) -> None:
-    paper = "title:loaves"
-    loaves = [technique(paper, f"loaf-{n}", f"Loaf {n}", f"Bake loaf number {n} with a soft crust.") for n in range(9)]
-    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
-    store.publish([PaperBundle(paper=Paper(id=paper, title="Loaves", origin="import"), techniques=tuple(loaves))])
-    store.close()
-    complaints: list[str] = []
-
-    def answers(body: dict[str, Any]) -> Answer:
-        if len(body["messages"]) > 2:
-            complaints.append(asked(body))
-        opening = {**body, "messages": body["messages"][:2]}
-        if "<<<query" in asked(opening):
-            return verdict(opening)
-        names = {number: name for name, number in candidates(opening).items()}
-        found = verdict(opening, names["8"])
-        needed = {"1", "2", "3", "4", "5", "6", "8"} - ({"6"} if not complaints else set())
-        found["judgements"] = [one for one in found["judgements"] if one["candidate"] in needed]
-        return found
-
-    with ScriptedEndpoint(answers) as endpoint:
-        with_model = service(tmp_path / "kg", endpoint.url)
-        answer = with_model.search("bake a loaf with a soft crust", 5, verify=True)
-        with_model.close()
-    assert len(answer.rows) == 1
-    assert answer.verified == "by gpt-x: 1 of 9 candidates kept"
-    assert (len(answer.dropped), answer.cut) == (3, "5 more that were dropped")
-    assert "give a judgement for each of 1 to 6" in complaints[0]
 
 
 def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,18 +147,6 @@ def test_a_provider_that_hangs_keeps_nobody_waiting_and_its_answer_is_kept(graph
         with_model.close()
 
 
-def test_a_provider_that_fails_leaves_the_answer_of_the_search(
-    graph_copy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_questions, "PATIENCE_SECONDS", 0.1)
-    with ScriptedEndpoint(lambda _: status(500, "on fire")) as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.search(QUERY, 5, verify=True)
-        assert "HTTP 500 (on fire)" in answer.verified
-        assert answer.rows[0].id == STEAM
-        with_model.close()
-
-
 def test_an_answer_that_cannot_be_used_is_asked_again_and_invented_candidates_are_refused(graph_copy: Path) -> None:
     script = [
         lambda body: verdict(body, "Steam Injection") | {"best_first": ["99"]},
@@ -260,15 +170,6 @@ def test_an_answer_that_cannot_be_used_is_asked_again_and_invented_candidates_ar
     assert [row.id for row in answer.rows] == [STEAM]
     assert "there is no candidate '99'" in wrong[0]
     assert "best_first has to hold each candidate that is kept" in wrong[1]
-
-
-def test_answers_without_use_leave_the_answer_of_the_search(graph_copy: Path) -> None:
-    with ScriptedEndpoint(lambda _: "I would take the second one.") as endpoint:
-        with_model = service(graph_copy, endpoint.url)
-        answer = with_model.search(QUERY, 5, verify=True)
-        with_model.close()
-    assert answer.verified.startswith("not verified: verify, keep the crust soft")
-    assert answer.rows[0].id == STEAM
 
 
 def test_text_of_a_paper_cannot_pass_for_the_question_or_for_another_candidate(
@@ -333,49 +234,53 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         assert not first.is_alive()
 
 
-def test_a_client_that_goes_while_a_question_is_open_ends_the_server(graph_copy: Path) -> None:
-    """Over a real pipe: the server waits for a model that never answers, and not for it to end."""
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    verifying = {"name": "search_techniques", "arguments": {"query": QUERY, "verify": True}}
-    messages = [
-        {"method": "initialize", "id": 1, "params": client},
-        {"method": "notifications/initialized"},
-        {"method": "tools/call", "id": 2, "params": verifying},
-    ]
-    with ScriptedEndpoint(lambda _: silent) as endpoint:
-        names = {"XKG_LLM__BASE_URL": endpoint.url, "XKG_LLM__MODEL": "gpt-x"}
-        names["XKG_SERVE__QUESTIONS__WAIT_SECONDS"] = "3600"
-        command = [Path(sys.executable).with_name("xkg"), "--kg", graph_copy, "serve"]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, **names}, text=True
-        ) as server:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            for message in messages:
-                server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-                server.stdin.flush()
-                if message["method"] == "initialize":
-                    server.stdout.readline()
-            until(lambda: endpoint.requests)
-            server.stdin.close()
-            assert server.wait(60) == 0
+def test_without_other_words_of_use_the_query_is_verified_as_it_is(graph_copy: Path) -> None:
+    def answers(body: dict[str, Any]) -> Answer:
+        return "none" if "<<<query" in body["messages"][1]["content"] else verdict(body, "Steam Injection")
+
+    with ScriptedEndpoint(answers) as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        answer = with_model.search(QUERY, 5, verify=True)
+        with_model.close()
+    assert [row.id for row in answer.rows] == [STEAM]
 
 
-def test_over_http_a_model_that_hangs_leaves_the_server_to_others(graph_copy: Path) -> None:
-    queries = [f"{QUERY} number {n}" for n in range(6)]
-    with ScriptedEndpoint(lambda _: silent) as endpoint:
-        llm = LlmSettings(model="gpt-x", base_url=endpoint.url)
-        patient = ServeQuestionSettings(wait_seconds=3600)
-        with running(graph_copy, HttpSettings(concurrency=4), llm=llm, questions=patient) as server:
-            said: list[str] = []
+def test_of_the_later_candidates_only_those_that_are_kept_need_a_judgement(
+    tmp_path: Path, embedder: OnnxEmbedder
+) -> None:
+    paper = "title:loaves"
+    loaves = [technique(paper, f"loaf-{n}", f"Loaf {n}", f"Bake loaf number {n} with a soft crust.") for n in range(9)]
+    store = EmbeddedStore(tmp_path / "kg", lambda: embedder)
+    store.publish([PaperBundle(paper=Paper(id=paper, title="Loaves", origin="import"), techniques=tuple(loaves))])
+    store.close()
+    complaints: list[str] = []
 
-            def ask(query: str) -> None:
-                body = call("search_techniques", query=query, verify=True)
-                said.append(server.client().post("/mcp", json=body).text)
+    def answers(body: dict[str, Any]) -> Answer:
+        if len(body["messages"]) > 2:
+            complaints.append(asked(body))
+        opening = {**body, "messages": body["messages"][:2]}
+        if "<<<query" in asked(opening):
+            return verdict(opening)
+        names = {number: name for name, number in candidates(opening).items()}
+        found = verdict(opening, names["8"])
+        needed = {"1", "2", "3", "4", "5", "6", "8"} - ({"6"} if not complaints else set())
+        found["judgements"] = [one for one in found["judgements"] if one["candidate"] in needed]
+        return found
 
-            callers = [threading.Thread(target=ask, args=(query,), daemon=True) for query in queries]
-            for caller in callers:
-                caller.start()
-            until(lambda: len(said) == 4)  # two wait for the model, and the others are told so
-            assert all("other answers wait for it" in answer for answer in said)
-            assert server.client().post("/mcp", json=call("graph_schema")).status_code == 200
+    with ScriptedEndpoint(answers) as endpoint:
+        with_model = service(tmp_path / "kg", endpoint.url)
+        answer = with_model.search("bake a loaf with a soft crust", 5, verify=True)
+        with_model.close()
+    assert len(answer.rows) == 1
+    assert answer.verified == "by gpt-x: 1 of 9 candidates kept"
+    assert (len(answer.dropped), answer.cut) == (3, "5 more that were dropped")
+    assert "give a judgement for each of 1 to 6" in complaints[0]
+
+
+def test_answers_without_use_leave_the_answer_of_the_search(graph_copy: Path) -> None:
+    with ScriptedEndpoint(lambda _: "I would take the second one.") as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        answer = with_model.search(QUERY, 5, verify=True)
+        with_model.close()
+    assert answer.verified.startswith("not verified: verify, keep the crust soft")
+    assert answer.rows[0].id == STEAM
