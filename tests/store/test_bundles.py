@@ -66,7 +66,7 @@ def any_bundle(draw: st.DrawFn) -> PaperBundle:
 
 
 @given(any_bundle())
-@settings(deadline=None)
+@settings(deadline=None, max_examples=30)
 def test_any_bundle_comes_back_from_its_bytes(bundle: PaperBundle) -> None:
     data = bundles.serialise(bundle)
     assert bundles.parse(data, Path("x.json")) == bundle

@@ -86,16 +86,6 @@ def test_a_file_that_is_damaged_under_an_open_store_gives_no_further_answer(kg: 
         shutil.rmtree(copy)
 
 
-def test_a_file_that_was_only_touched_goes_on_giving_answers(kg: Path) -> None:
-    store = open_store(kg)
-    with store.snapshot() as snapshot:
-        ask_everything(snapshot)
-    for name in files_of(kg):
-        os.utime(kg / name, (0, 0))
-    with store.snapshot() as snapshot:
-        ask_everything(snapshot)
-
-
 def test_a_missing_or_cut_file_is_refused_on_opening(kg: Path) -> None:
     for name in [*files_of(kg), "CURRENT"]:
         for damage in (Path.unlink, lambda p: os.truncate(p, 3)):
@@ -127,14 +117,6 @@ def test_a_damaged_bundle_is_named_and_the_other_papers_stay_readable(kg: Path) 
     assert list(store.bundles()) == [a_paper(1), a_paper(2)]
 
 
-def test_a_damaged_paper_can_be_removed(kg: Path) -> None:
-    next((kg / "bundles").glob("arxiv-2101.00001-*")).write_bytes(b"{")
-    store = open_store(kg)
-    store.remove(["arxiv:2101.00001"])
-    assert list(store.bundles()) == [a_paper(2)]
-    assert store.check() == []
-
-
 def test_without_a_manifest_the_newest_bundles_are_taken_and_the_rest_is_named(kg: Path) -> None:
     store = open_store(kg)
     store.publish([a_paper(1, note="newer")])
@@ -147,13 +129,6 @@ def test_without_a_manifest_the_newest_bundles_are_taken_and_the_rest_is_named(k
     assert any("newest bundle" in note for note in notes)
     assert any(damaged.name in note for note in notes)
     assert damaged.with_suffix(".damaged").exists(), "what cannot be read may still be wanted"
-
-
-def test_rebuilding_a_sound_graph_says_nothing_and_can_be_taken_back(kg: Path) -> None:
-    store = open_store(kg)
-    assert store.rebuild() == (3, [])
-    assert store.rollback() == 2
-    assert store.check() == []
 
 
 def test_indexes_of_another_model_are_refused_until_rebuilt(kg: Path) -> None:
@@ -195,7 +170,7 @@ def in_child(work: Callable[[], None]) -> int:
 
 
 @pytest.mark.product("each file of a generation × a full disk")
-@pytest.mark.parametrize("limit", [0, 300, 3000, 30_000, 100_000, 300_000])
+@pytest.mark.parametrize("limit", [0, 3000, 100_000])
 def test_a_full_disk_changes_nothing(kg: Path, limit: int) -> None:
     """No file may grow beyond `limit` bytes, so every kind of file is cut short in one of the cases."""
 

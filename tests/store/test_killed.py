@@ -29,7 +29,7 @@ def in_memory(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.product("each event × each kill"))])
+@pytest.mark.parametrize("kills", [4, pytest.param(10, marks=pytest.mark.product("more kills"))])
 @pytest.mark.parametrize("whole", [True, False], ids=["all anew", "layers"])
 def test_kills_at_random_moments(in_memory: Path, whole: bool, kills: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if not whole:

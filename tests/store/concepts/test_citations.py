@@ -73,19 +73,6 @@ def test_one_cited_paper_is_one_stub_by_its_best_id() -> None:
     assert [source for source, _ in edges] == [p.id for p in citing[:3]]
 
 
-def test_one_short_title_with_two_ids_is_two_stubs() -> None:
-    refs = [Reference(title="Deep learning", doi="10.1000/a"), Reference(title="Deep Learning", arxiv_id="1912.00001")]
-    stubs, _ = works_and_citations([paper(1, "One", Reference(title="Deep learning")), paper(2, "Two", *refs)])
-    assert [stub.id for stub in stubs] == ["arxiv:1912.00001", "doi:10.1000/a", "title:deep-learning"]
-
-
-def test_two_papers_with_one_subtitle_are_not_guessed_between() -> None:
-    subtitle = "A Study of Gates in Deep Networks"
-    both = [paper(8, f"Alpha: {subtitle}"), paper(9, f"Omega: {subtitle}")]
-    stubs, _ = works_and_citations([*both, paper(1, "One", Reference(title=subtitle))])
-    assert len(stubs) == 1
-
-
 ids = st.none() | st.sampled_from(["2101.00001", "2101.00002", "1912.00001", "not an id"])
 references = st.builds(
     Reference,
@@ -106,13 +93,6 @@ def test_the_order_of_papers_changes_nothing_and_every_edge_has_its_ends(lists: 
     assert {end for edge in edges for end in edge} <= held | {stub.id for stub in stubs}
     assert {stub.id for stub in stubs} <= {meant for _, meant in edges}, "no stub without a citation"
     assert all(citing != meant for citing, meant in edges)
-
-
-@pytest.mark.parametrize("author", [", Ada", " ", "", ","])
-def test_an_author_without_a_surname_harms_nothing(author: str) -> None:
-    short = paper(3, "Sparse Gates", authors=(author,))
-    _, edges = works_and_citations([short, paper(2, "Another", Reference(title="Sparse Gates"))])
-    assert ("arxiv:2101.00002", short.id) not in edges
 
 
 @pytest.mark.parametrize("title", ["PMLR", "In In", "Advances", "Efficient optimization with gradient approxi-"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from tests.store.graphs import a_paper, hashed_words, open_store
+from tests.store.graphs import hashed_words
 from tests.store.local.test_store import rows
 from xkg.embeddings.base import EncodedText
 from xkg.errors import CorruptStoreError
@@ -100,14 +100,6 @@ def test_what_links_two_techniques(
     assert how(store) == ({("00001#0", "00002#0"): expected} if expected else {})
     edges = rows(store, "MATCH (a:Technique)-[l:SAME_CONCEPT]->(b:Technique) RETURN a.id, b.id, l.how")
     assert len(edges) == (expected not in (None, "open"))
-
-
-def test_a_technique_with_a_counterpart_has_no_open_pairs_with_its_neighbours(tmp_path: Path) -> None:
-    store = store_at(tmp_path)
-    store.publish(
-        [paper(1, ("Sparse gates", "cos0.8 a")), paper(2, ("Others", "cos0.9 b"), ("Sparse gates", "cos0.8 c"))]
-    )
-    assert how(store) == {("00001#0", "00002#1"): "name"}
 
 
 def test_what_is_hidden_is_not_linked(tmp_path: Path) -> None:
@@ -215,33 +207,6 @@ def test_a_damaged_file_of_decisions_is_named_and_repaired(tmp_path: Path) -> No
     assert links(store) == [waiting]
     assert store.check() == []
     assert file.with_suffix(".damaged").exists()
-
-
-def test_without_a_manifest_the_decisions_are_found_again(tmp_path: Path) -> None:
-    store = store_at(tmp_path)
-    store.publish([paper(1, ("Gates that close", "cos0.8")), paper(2, ("Something else", "cos0.8 too"))])
-    store.decide([decision(store, links(store)[0])])
-    (tmp_path / "generations" / "2" / "manifest.json").write_bytes(b"")
-    store.rebuild()
-    assert [link.how for link in links(store)] == ["model"]
-
-
-def test_decisions_that_no_generation_names_are_cleaned_up(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.publish([a_paper(1)])
-    for n in range(5):
-        store.decide([Decision(first="a", second=f"b{n}", judged="0", relation="same", by="a test")])
-    assert len(list((tmp_path / "links").iterdir())) == 3
-
-
-def test_a_partial_paper_says_in_the_graph_why_it_is(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    whole = a_paper(1)
-    reasons = ("enrich: the model gave no answer, for Warm-up", "budget spent")
-    partial = whole.paper.model_copy(update={"state": "partial", "incomplete": reasons})
-    store.publish([whole.model_copy(update={"paper": partial})])
-    found = rows(store, "MATCH (p:Paper) WHERE p.state = 'partial' RETURN p.incomplete")
-    assert found == [[list(reasons)]]
 
 
 def test_a_name_that_a_paper_gives_to_very_many_techniques_links_nothing() -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.store.concepts.names import is_short_form, names, spelt
+from xkg.store.concepts.names import is_short_form, names
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,6 @@ def test_two_expansions_of_an_abbreviation_conflict() -> None:
     assert names("Context-Free Grammar (CFG)").terse == names("CFG").terse
 
 
-def test_aliases_count_as_names() -> None:
-    assert names("Our method", ("Random Network Distillation",)).telling == names("random network distillation").telling
-
-
 @pytest.mark.parametrize(
     ("short", "long", "yes"),
     [
@@ -78,7 +74,3 @@ def test_short_forms(short: str, long: str, yes: bool) -> None:
 def test_any_text_has_names_whatever_its_case_and_spaces(name: str, aliases: list[str]) -> None:
     found = names(name, aliases)
     assert found == names(f"  {name} ", aliases[::-1])
-
-
-def test_a_place_among_the_greek_letters_that_is_none_stays() -> None:
-    assert spelt("α\u03a2β") == "alpha\u03a2beta"

@@ -50,14 +50,6 @@ def built(folder: Path) -> list[list[int]]:
     return [[row for row, _ in index.search(vector, 10)] for vector in VECTORS[:20]]
 
 
-def test_the_build_for_cpu_says_nothing_and_builds(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    reason = gpu.missing_gpu()
-    assert reason is not None
-    assert "CPU alone" in reason
-    built(tmp_path)
-    assert not caplog.records
-
-
 def test_where_a_gpu_is_the_index_is_trained_and_filled_there(
     steps: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -100,8 +92,3 @@ def test_a_gpu_that_cannot_be_used_costs_one_line_and_no_answer(
     assert line.startswith("the vector index is built on CPU")
     assert reason in line
     assert "\n" not in line
-
-
-def test_an_index_that_is_searched_exactly_needs_no_gpu(steps: list[str], tmp_path: Path) -> None:
-    assert build(tmp_path / "index", VECTORS).kind == "exact"
-    assert steps == []

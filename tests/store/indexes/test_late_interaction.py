@@ -44,18 +44,6 @@ def test_each_word_meets_the_nearest_of_a_text(query: list[bytes], texts: dict[s
         assert value == pytest.approx(wanted)
 
 
-def test_a_stop_word_counts_nothing() -> None:
-    far, near = b"\xff\xff\xff", b"\x00\x00\x00"
-    query = reading([near, near, far])
-    assert interaction(query, {"a": near}, by_length) == {"a": 1.0}
-
-
-def test_codes_of_another_model_are_not_compared() -> None:
-    assert interaction(reading([b"abc"]), {"other": b"abcd", "same": b"abcabc"}, by_length) == {"same": 1.0}
-    none = EncodedText(np.ones(4, np.float32), (), np.empty((0, 0), np.uint8))
-    assert interaction(none, {"same": b"abc"}, by_length) == {}
-
-
 def test_a_name_is_covered_by_the_words_of_a_query_that_are_nearest_to_its_words() -> None:
     zeros, ones, half = b"\x00\x00\x00", b"\xff\xff\xff", b"\x00\x00\x0f"
     texts = {"a": ones + zeros + half, "other model": b"abcd", "nameless": zeros}

@@ -1,12 +1,9 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.graphs import open_store
 from xkg.model import Code, Paper, PaperBundle, Technique
-from xkg.store.indexes.text import words
 from xkg.store.local.store import EmbeddedStore
 
 NAMES = {
@@ -55,27 +52,6 @@ def test_identifiers_and_english_meet(store: EmbeddedStore, query: str, best: st
         assert snapshot.find_text(query, 3)[0].id == NAMES[best].id
 
 
-def test_a_word_counts_by_how_rare_it_is_anywhere_not_in_names_alone(tmp_path: Path) -> None:
-    """ "Random" is in one name only, and in every definition: it says nothing."""
-    definition = "At random times a random share of random weights is kept."
-    techniques = (
-        Technique(id="title:p#a", name="Random network", definition=definition),
-        Technique(
-            id="title:p#b", name="Restore", definition=definition + " Drift is undone by going back to the checkpoint."
-        ),
-        *(Technique(id=f"title:p#{i}", name=f"Part {i}", definition=definition) for i in range(20)),
-    )
-    store = open_store(tmp_path)
-    store.publish([PaperBundle(paper=Paper(id="title:p", title="P", origin="build"), techniques=techniques)])
-    with store.snapshot() as snapshot:
-        assert snapshot.find_text("random weights back to the checkpoint", 1)[0].id == "title:p#b"
-
-
-def test_the_title_of_the_paper_finds_all_that_it_has(store: EmbeddedStore) -> None:
-    with store.snapshot() as snapshot:
-        assert {hit.id for hit in snapshot.find_text("winter garden", 9)} == {t.id for t in NAMES.values()}
-
-
 def test_what_a_technique_has_of_a_query_is_weighed_by_rarity(store: EmbeddedStore) -> None:
     ids = [t.id for t in NAMES.values()]
     with store.snapshot() as snapshot:
@@ -88,16 +64,6 @@ def test_what_a_technique_has_of_a_query_is_weighed_by_rarity(store: EmbeddedSto
         )
         assert snapshot.matched("the of", ids) == (dict.fromkeys(ids, 0.0), 0.0)
         assert snapshot.matched("loss", [])[0] == {}
-
-
-def test_a_large_index_weighs_words_as_a_small_one(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = [t.id for t in NAMES.values()]
-    queries = ("contrastive loss of the nonesuch", "layer normalisation", "loss", "winter garden of random weights")
-    queries += (" ".join(f"loss{number}" for number in range(200)),)
-    with store.snapshot() as snapshot:
-        small = [snapshot.matched(query, ids) for query in queries]
-        monkeypatch.setattr("xkg.store.indexes.text._UNION", 0)
-        assert [snapshot.matched(query, ids) for query in queries] == small
 
 
 def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
@@ -115,17 +81,11 @@ def test_no_query_is_an_error(store: EmbeddedStore, query: str) -> None:
         assert scores == sorted(scores, reverse=True)
 
 
-def test_query_syntax_means_nothing(store: EmbeddedStore) -> None:
+def test_a_large_index_weighs_words_as_a_small_one(store: EmbeddedStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [t.id for t in NAMES.values()]
+    queries = ("contrastive loss of the nonesuch", "layer normalisation", "loss", "winter garden of random weights")
+    queries += (" ".join(f"loss{number}" for number in range(200)),)
     with store.snapshot() as snapshot:
-        assert snapshot.find_text('name:("LayerNorm" OR *) AND -x^2 ~ [a TO b]', 5)[0].id == NAMES["norm"].id
-
-
-def test_words_of_a_compound_stand_alone_and_together() -> None:
-    assert words("getHTTPCode of fine-tuning, é") == "get http code gethttpcode of fine tuning finetuning e"
-
-
-def test_the_graph_s_own_folder_is_not_written_by_reading(store: EmbeddedStore) -> None:
-    before = sorted(p for p in Path(store.folder).rglob("*"))
-    with store.snapshot() as snapshot:
-        snapshot.find_text("loss", 1)
-    assert sorted(p for p in Path(store.folder).rglob("*")) == before
+        small = [snapshot.matched(query, ids) for query in queries]
+        monkeypatch.setattr("xkg.store.indexes.text._UNION", 0)
+        assert [snapshot.matched(query, ids) for query in queries] == small

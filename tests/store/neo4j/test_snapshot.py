@@ -1,6 +1,5 @@
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.store.graphs import FakeHashEmbedder, a_paper
@@ -63,13 +62,6 @@ def test_both_stores_answer_alike(graph: Graph, tmp_path: Path) -> None:
                 assert str(ours.value) == str(theirs.value)
 
 
-def test_an_empty_graph_says_so(graph: Graph) -> None:
-    with pytest.raises(UnknownIdError, match="this graph is empty, build or import a paper first"):
-        snapshot(graph).technique("x")
-    assert not snapshot(graph).papers()
-    assert snapshot(graph).links() == []
-
-
 def test_an_answer_sees_one_state(graph: Graph) -> None:
     graph.put(a_paper(1))
     remote = snapshot(graph)
@@ -104,19 +96,3 @@ def test_papers_of_one_answer_are_read_at_once_and_once(graph: Graph) -> None:
     remote.bundle(SECOND)
     remote.techniques(ids[:2])
     assert graph.reads == [[FIRST, SECOND, "arxiv:2101.00003"]]
-
-
-def test_without_an_index_names_alone_are_found(graph: Graph) -> None:
-    graph.put(a_paper(1))
-    remote = snapshot(graph)
-    assert not remote.searchable
-    assert list(remote.find_text("layer norm", 5)) == []
-    assert list(remote.find_vector(np.ones(16, np.float32) / 4, 5)) == []
-    assert list(remote.named("layer norm")) == list(remote.named("LayerNorm")) == [f"{FIRST}#method/layer-norm"]
-
-
-def test_names_are_looked_up_not_scanned(graph: Graph) -> None:
-    plan = graph.connection.driver.execute_query(
-        "EXPLAIN MATCH (n:XkgName {key: 'x'}) RETURN n.technique", database_="neo4j"
-    ).summary.plan
-    assert "NodeIndexSeek" in str(plan)

@@ -12,7 +12,7 @@ from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import REPOSITORY, FakeHashEmbedder, a_paper, open_store
 from tests.store.neo4j.stores import forget, open_remote
 from tests.store.test_bundles import any_bundle
-from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, StoreError, UnknownIdError
+from xkg.errors import CorruptStoreError, InputError, ModelMismatchError, UnknownIdError
 from xkg.model import Code, Finding, Location, Paper, PaperBundle, Symbol, Technique
 from xkg.store.change_feed import Position
 from xkg.store.concepts.decisions import judged, text_hash
@@ -68,19 +68,6 @@ def test_an_empty_server_is_an_empty_graph(store: Neo4jStore) -> None:
         assert list(snapshot.papers()) == []
     with pytest.raises(UnknownIdError, match="build or import"):
         store.remove(["arxiv:1"])
-
-
-def test_what_was_published_is_read_back_and_served(store: Neo4jStore) -> None:
-    assert store.publish([FIRST, SECOND]) == 1
-    assert list(store.bundles()) == [FIRST, SECOND]
-    store.connect()
-    with store.snapshot() as snapshot:
-        assert [paper.id for paper in snapshot.papers()] == [FIRST.paper.id, SECOND.paper.id]
-        assert snapshot.bundle(FIRST.paper.id) == FIRST
-        assert snapshot.named("layer NORM") == [f"{p.paper.id}#method/layer-norm" for p in (FIRST, SECOND)]
-        assert [hit.id for hit in snapshot.find_text("warm-up", 1)] == [f"{FIRST.paper.id}#method/warm-up"]
-    assert store.query("MATCH (p:Paper {state: 'complete'}) RETURN count(p) AS n").rows == ((2,),)
-    assert store.check() == []
 
 
 def test_papers_that_are_stored_as_they_are_publish_nothing(store: Neo4jStore) -> None:
@@ -224,19 +211,6 @@ def test_what_cannot_be_a_bundle_is_named_and_can_be_replaced(store: Neo4jStore)
     assert store.check() == []
 
 
-def test_a_paper_without_a_part_leaves_nothing_of_it(store: Neo4jStore) -> None:
-    store.publish([FIRST])
-    whole = nodes(store)
-    bare = PaperBundle(paper=FIRST.paper, techniques=FIRST.techniques[:1])
-    store.publish([bare])
-    assert list(store.bundles()) == [bare]
-    assert nodes(store).keys() == {"XkgMeta", "XkgBundle", "Paper", "Technique", "XkgName"}
-    store.publish([FIRST])
-    assert nodes(store) == whole
-    store.remove([FIRST.paper.id])
-    assert nodes(store) == {"XkgMeta": 1, "XkgBundle": 1}
-
-
 def test_repositories_and_symbols_stay_while_a_paper_has_them(store: Neo4jStore) -> None:
     other = FIRST.symbols[0].model_copy(update={"id": f"{REPOSITORY.id}:nn/other.py", "path": "nn/other.py"})
     first = FIRST.model_copy(
@@ -318,18 +292,6 @@ def test_decisions_are_drawn_and_stored(store: Neo4jStore, embedded: EmbeddedSto
     assert (first.id, second.id) not in {edge[:2] for edge in visible(store)["SAME_CONCEPT"]}
 
 
-def test_a_revision_sees_the_paper_as_it_is(store: Neo4jStore) -> None:
-    store.publish([FIRST, SECOND])
-    at = store.position().counter
-
-    def retitled(bundle: PaperBundle) -> PaperBundle:
-        return bundle.model_copy(update={"paper": bundle.paper.model_copy(update={"title": "Revised"})})
-
-    assert store.revise([FIRST.paper.id, "arxiv:none"], lambda bundle: bundle) == at
-    assert store.revise([FIRST.paper.id, "arxiv:none"], retitled) == at + 1
-    assert [bundle.paper.title for bundle in store.bundles()] == ["Revised", "Paper 2"]
-
-
 def test_changes_lead_from_one_position_to_the_next(store: Neo4jStore) -> None:
     store.publish([FIRST])
     start = store.position()
@@ -370,17 +332,3 @@ def test_another_embedding_model_is_refused_until_the_graph_is_rebuilt(
         store.publish([FIRST])
     forget(other)
     other.close()
-
-
-def test_what_cannot_be_done_says_what_to_do(store: Neo4jStore) -> None:
-    store.publish([FIRST])
-    with pytest.raises(StoreError, match="backup"):
-        store.rollback()
-    with pytest.raises(StoreError, match="twice"):
-        store.publish([FIRST, FIRST])
-    with pytest.raises(InputError):
-        store.publish([FIRST.model_copy(update={"techniques": ()})])
-    with pytest.raises(UnknownIdError, match=f"nearest: {FIRST.paper.id}"):
-        store.remove(["arxiv:2101.0000"])
-    rows(store, "CREATE (:Technique {id: 'stray'})")
-    assert any("stray" in line for line in store.check())

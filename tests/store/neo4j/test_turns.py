@@ -67,20 +67,3 @@ def test_turns_that_others_do_not_give_back_are_not_waited_for_without_end(serve
     ):
         pass
     store.close()
-
-
-def test_without_the_server_a_request_is_made_all_the_same(
-    server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NEO4J_PASSWORD", "not this one")
-    opened = []
-
-    def store() -> object:
-        opened.append(None)
-        return open_remote(server, tmp_path)
-
-    turns = SharedTurns(store)  # type: ignore[arg-type]
-    for _ in range(2):
-        with turns(HOST, PAUSE):
-            pass
-    assert len(opened) == 1, "it is not asked at every request"

@@ -18,7 +18,6 @@ from xkg.errors import StoreUnreachableError
 from xkg.model import Finding, PaperBundle
 from xkg.store import bundles, outbox
 from xkg.store.neo4j.db.connection import Connection
-from xkg.store.neo4j.status import examine
 
 WRITER = """
 import sys
@@ -183,21 +182,6 @@ def test_a_build_for_a_server_that_is_away_begins_no_work(
     assert caught.value.exit_code == 1
     assert proxy.url in str(caught.value)
     assert not outbox.waiting(chosen.kg)
-
-
-def test_the_doctor_tells_what_a_server_is_and_where_its_graph_stands(server: Neo4jServer, tmp_path: Path) -> None:
-    chosen = settings_for(server, tmp_path / "kg").store
-    seen = examine(chosen)
-    assert seen.startswith("5.26.")
-    for part in ("community", "reads, writes and makes constraints", "latency", " ms", "no graph yet"):
-        assert part in seen
-    store = open_remote(server, tmp_path / "kg")
-    store.publish([a_paper()])
-    assert "counter 1" in examine(chosen)
-    assert sum(1 for _ in store.bundles()) == 1
-    assert store.query("MATCH (n) WHERE n.id = 'probe' RETURN n.id").rows == ()
-    forget(store)
-    store.close()
 
 
 def test_what_is_damaged_while_it_waits_is_named_and_keeps_nothing_else(

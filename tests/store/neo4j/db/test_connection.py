@@ -1,10 +1,7 @@
 """A server that cannot be used is told in one line with what to do, and no password is ever in it."""
 
-import http.server
 import socket
-import threading
 import traceback
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -63,12 +60,6 @@ def test_a_file_without_a_password_says_both_ways(tmp_path: Path, content: bytes
     assert str(file) in str(caught.value)
 
 
-@pytest.mark.usefixtures("no_environment")
-def test_no_password_in_the_environment_says_both_ways() -> None:
-    with pytest.raises(StoreUnreachableError, match=r"NEO4J_PASSWORD.*store\.credentials"):
-        credentials(StoreSettings(url="bolt://localhost"))
-
-
 @pytest.mark.usefixtures("secret")
 @pytest.mark.parametrize("scheme", ["bolt", "neo4j"])
 def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
@@ -78,32 +69,6 @@ def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
     assert f"{scheme}://127.0.0.1:{port}" in message
     assert "refused" in message
     assert "xkg doctor" in message
-
-
-@pytest.mark.usefixtures("secret")
-def test_an_unknown_host_is_named() -> None:
-    assert "bolt://nosuch.invalid:7687" in refusal(StoreSettings(url="bolt://nosuch.invalid:7687"))
-
-
-class _Silent(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def web() -> Iterator[int]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Silent) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
-
-
-@pytest.mark.usefixtures("secret")
-def test_a_server_that_is_no_neo4j_is_named_in_the_error(web: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.store.neo4j.db.connection._ACQUIRE_SECONDS", 1)
-    assert "xkg doctor" in refusal(StoreSettings(url=f"bolt://127.0.0.1:{web}"))
 
 
 def test_missing_encryption_is_named_in_the_error(server: Neo4jServer) -> None:

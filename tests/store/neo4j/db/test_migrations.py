@@ -74,14 +74,6 @@ def test_an_empty_database_gets_its_schema_once_from_the_first_writes(connection
             refused()
 
 
-def test_a_migration_that_was_interrupted_is_finished_by_the_next_write(connection: Connection) -> None:
-    whole = migrations.migrations()[0]
-    for statement in whole.statements[: len(whole.statements) // 2]:
-        connection.write(lambda transaction, s=statement: transaction.run(s).consume())  # type: ignore[misc]
-    assert prepare(connection).schema == NEWEST
-    assert {"xkg_paper", "xkg_code_level", "xkg_symbol_path"} <= schema(connection)
-
-
 def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
     later: Path, neo4j_database: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,55 +88,6 @@ def test_an_older_graph_is_refused_with_the_command_and_migrated_by_it(
     assert list(store.bundles()) == [a_paper()]
     store.publish([a_paper(2)])
     forget(store)
-    store.close()
-
-
-OLDER = [
-    "CREATE CONSTRAINT xkg_meta FOR (n:Meta) REQUIRE n.id IS UNIQUE",
-    "CREATE CONSTRAINT xkg_bundle FOR (n:Bundle) REQUIRE n.id IS UNIQUE",
-    "CREATE INDEX xkg_name_key FOR (n:Name) ON (n.key)",
-    "DROP CONSTRAINT xkg_internal_meta",
-    "DROP CONSTRAINT xkg_internal_bundle",
-    "DROP CONSTRAINT xkg_internal_decision",
-    "DROP CONSTRAINT xkg_cited_work",
-    "DROP INDEX xkg_internal_name_key",
-]
-OLDER_DATA = [
-    "MATCH (m:XkgMeta) SET m:Meta, m.schema = 2 REMOVE m:XkgMeta",
-    "MATCH (b:XkgBundle) SET b:Bundle REMOVE b:XkgBundle",
-    "MATCH (n:XkgName) SET n:Name REMOVE n:XkgName",
-    "MATCH (n:XkgDecision) SET n:Decision REMOVE n:XkgDecision",
-    "MATCH (c:Code) REMOVE c.name",
-    "MATCH (w:CitedWork) SET w:Paper, w.state = 'stub', w.abstract = '', w.authors = [], w.cost_usd = 0.0 "
-    "REMOVE w:CitedWork",
-]
-
-
-def test_a_graph_of_schema_2_holds_the_same_papers_after_its_migration(
-    connection: Connection, neo4j_database: Neo4jServer, tmp_path: Path
-) -> None:
-    store = open_remote(neo4j_database, tmp_path / "kg")
-    store.publish([a_paper(), a_paper(2)])
-    store.remove([a_paper(2).paper.id])
-    store.close()
-    nodes = "MATCH (n) RETURN labels(n)[0] AS label, n.id AS id, n{.*, earliest: null} AS all ORDER BY label, id, n.key"
-    before, schema_before = connection.read(lambda tx: tx.run(nodes).data()), schema(connection)
-    for statement in OLDER:
-        connection.write(lambda tx, s=statement: tx.run(s).consume())  # type: ignore[misc]
-    connection.write(lambda tx: [tx.run(statement).consume() for statement in OLDER_DATA])
-    for refused in (store.position, lambda: store.publish([a_paper(2)])):
-        with pytest.raises(SchemaVersionError, match=r"schema 2, .*xkg store migrate"):
-            refused()
-    assert migrate_graph(settings_for(neo4j_database, tmp_path / "kg")) == [
-        "003-labels",
-        "004-indexes",
-        "005-ablations",
-        "006-earlier",
-    ]
-    assert connection.read(lambda tx: tx.run(nodes).data()) == before
-    assert schema(connection) == schema_before
-    assert list(store.bundles()) == [a_paper()]
-    assert store.check() == []
     store.close()
 
 
