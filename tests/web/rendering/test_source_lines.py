@@ -28,13 +28,13 @@ def test_what_is_too_much_has_no_colours(text: str) -> None:
     assert "class=" not in "".join(highlighted(text, "python"))
 
 
-def test_code_goes_on_after_many_blank_lines() -> None:
-    shown = highlighted("x = 1" + "\n" * (3 * BLANK_LINES) + "y = 2", "c")
-    assert len(shown) == 3 * BLANK_LINES + 1
-    assert "class=" in shown[-1]
-
-
 def test_marks_and_notes_are_at_their_lines() -> None:
     first, second = lines("a\nb", "python", 7, {8: "focus"}, {8: ["0 became 1"]})
     assert (first.number, first.marks, first.notes) == (7, "", ())
     assert (second.number, second.marks, second.notes) == (8, "focus", ("0 became 1",))
+
+
+def test_code_goes_on_after_many_blank_lines() -> None:
+    shown = highlighted("x = 1" + "\n" * (3 * BLANK_LINES) + "y = 2", "c")
+    assert len(shown) == 3 * BLANK_LINES + 1
+    assert "class=" in shown[-1]
