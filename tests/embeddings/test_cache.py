@@ -1,7 +1,6 @@
 """The cache as its callers see it: what is embedded, how often, and what comes back."""
 
 import logging
-import multiprocessing
 import sqlite3
 import threading
 import zlib
@@ -112,15 +111,6 @@ def test_any_calls_give_what_the_embedder_gives(
     assert len(inner.asked) == len(set(inner.asked)) == len({text for texts in calls for text in texts})
 
 
-def test_lone_surrogates_and_many_texts(tmp_path: Path) -> None:
-    texts = ["\ud800", "?", *(str(n) for n in range(3000))]
-    inner = Counting()
-    with opened(inner, tmp_path / "c") as cached:
-        assert np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts])
-        cached.embed(texts[::-1])
-    assert len(inner.asked) == len(texts)
-
-
 class Wordy(Counting):
     """Also reads words, each with the code of its first letter."""
 
@@ -141,55 +131,6 @@ def test_what_was_read_is_read_once(tmp_path: Path) -> None:
         known = again.encode_documents(["b", "a"])
         assert known.codes == [b"b", b"a"]
         assert np.array_equal(again.embed(["b", "a"]), known.vectors)
-
-
-def test_a_model_without_words_gives_no_codes(tmp_path: Path) -> None:
-    with opened(Counting(), tmp_path / "c.sqlite") as cached:
-        found = cached.encode_documents(["a", "b"])
-        assert found.codes == [b"", b""]
-        assert np.array_equal(found.vectors, cached.embed(["a", "b"]))
-
-
-def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -> None:
-    with opened(Wordy(dimension=8), tmp_path / "c.sqlite") as cached:
-        cached.encode_documents(["a", "b"])
-    other = Wordy(dimension=5)
-    with opened(other, tmp_path / "c.sqlite") as cached:
-        assert cached.encode_documents(["a", "c"]).vectors.shape == (2, 5)
-        assert cached.encode_documents(["b"]).vectors.shape == (1, 5)
-    assert other.asked == ["a", "c", "b"]
-
-
-def test_a_cache_from_before_there_were_words_is_added_to(tmp_path: Path) -> None:
-    with opened(Counting(), tmp_path / "c.sqlite") as cached:
-        vectors = cached.embed(["a"])
-    with sqlite3.connect(tmp_path / "c.sqlite") as db:
-        db.execute("DROP TABLE words")
-    with opened(Wordy(), tmp_path / "c.sqlite") as cached:
-        assert cached.encode_documents(["a"]).codes == [b"a"]
-        assert np.array_equal(cached.embed(["a"]), vectors)
-
-
-def test_models_do_not_share_vectors(tmp_path: Path) -> None:
-    one, two = Counting("one"), Counting("two", dimension=5)
-    with opened(one, tmp_path / "c") as a, opened(two, tmp_path / "c") as b:
-        assert a.embed(["x"]).shape == (1, 8)
-        assert b.embed(["x"]).shape == (1, 5)
-    assert one.asked == two.asked == ["x"]
-
-
-def test_another_model_of_the_same_name_starts_anew(tmp_path: Path) -> None:
-    with opened(Counting(), tmp_path / "c") as cached:
-        cached.embed(["x", "y"])
-    other = Counting(dimension=5)
-    with opened(other, tmp_path / "c") as cached:
-        assert np.array_equal(cached.embed(["x", "z"]), [other.vector("x"), other.vector("z")])
-        assert cached.embed(["y"]).shape == (1, 5)
-
-
-def test_a_factory_that_makes_another_model_is_refused(tmp_path: Path) -> None:
-    with CachedEmbedder(Counting, tmp_path / "c", "wanted") as cached, pytest.raises(EmbeddingError, match="counting"):
-        cached.embed(["x"])
 
 
 def test_what_was_embedded_before_an_error_is_kept(tmp_path: Path) -> None:
@@ -286,34 +227,6 @@ def test_a_full_disk_does_not_fail_the_work(
     assert len(caplog.records) == 1
 
 
-def test_without_a_folder_vectors_are_remembered_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "file").write_text("")
-    inner = Counting()
-    with opened(inner, tmp_path / "file" / "c") as cached:
-        cached.embed(["x"])
-        cached.embed(["x"])
-    assert inner.asked == ["x"]
-    assert len(caplog.records) == 1
-
-
-def _work(path: Path, start: int) -> bool:
-    inner = Counting()
-    with opened(inner, path) as cached:
-        for n in range(start, start + 30):
-            texts = [str(n % 40), str(n)]
-            if not np.array_equal(cached.embed(texts), [inner.vector(text) for text in texts]):
-                return False
-    return True
-
-
-def test_several_processes_at_once(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(4) as pool:
-        assert all(pool.starmap(_work, [(tmp_path / "c", start) for start in (0, 10, 20, 30)], chunksize=1))
-    with CachedEmbedder(refuse, tmp_path / "c", "counting") as cached:
-        assert cached.embed([str(n) for n in range(60)]).shape == (60, 8)
-
-
 def test_threads_share_one_embedding(tmp_path: Path) -> None:
     inner = Counting()
     with opened(inner, tmp_path / "c") as cached:
@@ -353,6 +266,45 @@ def test_what_is_known_does_not_wait_for_what_is_embedded(tmp_path: Path, what: 
         assert embedding.result(60).shape == (1, 8)
 
 
+def test_models_do_not_share_vectors(tmp_path: Path) -> None:
+    one, two = Counting("one"), Counting("two", dimension=5)
+    with opened(one, tmp_path / "c") as a, opened(two, tmp_path / "c") as b:
+        assert a.embed(["x"]).shape == (1, 8)
+        assert b.embed(["x"]).shape == (1, 5)
+    assert one.asked == two.asked == ["x"]
+
+
+def test_another_model_of_the_same_name_starts_anew(tmp_path: Path) -> None:
+    with opened(Counting(), tmp_path / "c") as cached:
+        cached.embed(["x", "y"])
+    other = Counting(dimension=5)
+    with opened(other, tmp_path / "c") as cached:
+        assert np.array_equal(cached.embed(["x", "z"]), [other.vector("x"), other.vector("z")])
+        assert cached.embed(["y"]).shape == (1, 5)
+
+
+def test_a_model_without_words_gives_no_codes(tmp_path: Path) -> None:
+    with opened(Counting(), tmp_path / "c.sqlite") as cached:
+        found = cached.encode_documents(["a", "b"])
+        assert found.codes == [b"", b""]
+        assert np.array_equal(found.vectors, cached.embed(["a", "b"]))
+
+
+def test_words_of_another_model_of_the_same_name_are_read_anew(tmp_path: Path) -> None:
+    with opened(Wordy(dimension=8), tmp_path / "c.sqlite") as cached:
+        cached.encode_documents(["a", "b"])
+    other = Wordy(dimension=5)
+    with opened(other, tmp_path / "c.sqlite") as cached:
+        assert cached.encode_documents(["a", "c"]).vectors.shape == (2, 5)
+        assert cached.encode_documents(["b"]).vectors.shape == (1, 5)
+    assert other.asked == ["a", "c", "b"]
+
+
+def test_a_factory_that_makes_another_model_is_refused(tmp_path: Path) -> None:
+    with CachedEmbedder(Counting, tmp_path / "c", "wanted") as cached, pytest.raises(EmbeddingError, match="counting"):
+        cached.embed(["x"])
+
+
 def test_who_opens_while_a_damaged_file_is_set_aside_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -388,3 +340,13 @@ def test_who_is_at_work_while_it_is_closed_goes_without(tmp_path: Path) -> None:
     cached.embed(["x"])
     cached.close()
     assert cached.embed(["y"]).shape == (1, 8)
+
+
+def test_without_a_folder_vectors_are_remembered_in_memory(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("")
+    inner = Counting()
+    with opened(inner, tmp_path / "file" / "c") as cached:
+        cached.embed(["x"])
+        cached.embed(["x"])
+    assert inner.asked == ["x"]
+    assert len(caplog.records) == 1

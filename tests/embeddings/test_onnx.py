@@ -3,8 +3,6 @@
 import json
 import math
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +161,7 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
     np.testing.assert_allclose(corpus @ query, [0.7035, 0.5272, 0.1889], atol=1e-4)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
 @pytest.mark.parametrize("bits", [8, 32])
 def test_a_text_is_read_among_others_as_it_is_alone(
@@ -175,19 +173,6 @@ def test_a_text_is_read_among_others_as_it_is_alone(
         assert np.array_equal(reading.vector, embedder.embed([text])[0])
 
 
-def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None:
-    segments = ["clip the gradient of each example", "add noise to the gradient", "an example " * 300]
-    whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
-    assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
-    assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
-    # the third has most of the tokens
-    assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
-    only = first.words.index("clip")
-    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number about 0 has either sign
-    (single,) = real.encode([Passage("another text", segments[:1])])
-    assert np.abs(single.vector - first.vector).max() < 1e-6
-
-
 def test_vectors_in_eight_bits_point_where_the_others_do(real: OnnxEmbedder, eight: OnnxEmbedder) -> None:
     texts = ["kernelized Stein discrepancy", "a controller that raises the imitation penalty", SENTENCE * 20, "", "?!"]
     cosines = (real.embed(texts) * eight.embed(texts)).sum(axis=1)
@@ -195,14 +180,6 @@ def test_vectors_in_eight_bits_point_where_the_others_do(real: OnnxEmbedder, eig
     assert cosines.min() > 0.997
     assert eight.dimension == real.dimension
     assert eight.model == real.model
-
-
-def test_a_small_model_in_eight_bits_is_near_the_paper(tmp_path: Path) -> None:
-    """Its rows are no whole number of blocks."""
-    weights = random_weights("bert.")
-    embedder = OnnxEmbedder(write_model(tmp_path / "tiny", weights), model="tiny", eight_bits=True)
-    expected = forward(weights, CONFIG, [2, *(WORDS.index(word) for word in SENTENCE.split()), 3])
-    assert embedder.embed([SENTENCE])[0] @ expected > 0.99
 
 
 @given(
@@ -227,35 +204,12 @@ def test_words_are_read_in_lower_case_and_once(real: OnnxEmbedder) -> None:
     assert [empty.codes.shape for empty in real.encode(["", "?!", "\x00"])] == [(0, 48)] * 3
 
 
-def test_a_word_is_nearer_to_itself_in_the_same_sense(real: OnnxEmbedder) -> None:
-    def bank(text: str) -> NDArray[np.uint8]:
-        (reading,) = real.encode([text])
-        code: NDArray[np.uint8] = reading.codes[reading.words.index("bank")]
-        return code
-
-    money, loans, river = map(bank, ("the bank lends money", "a bank that gives loans", "the bank of a river"))
-    assert np.bitwise_count(money ^ loans).sum() < np.bitwise_count(money ^ river).sum()
-
-
-def test_thread_count_does_not_matter(real: OnnxEmbedder) -> None:
-    texts = ["we train a small net " * n for n in (1, 3, 3, 30)]
-    assert np.array_equal(OnnxEmbedder(threads=1).embed(texts), real.embed(texts))
-    few, more = (OnnxEmbedder(threads=threads, eight_bits=True) for threads in (1, 3))
-    assert np.array_equal(few.embed(texts), more.embed(texts))
-
-
 def test_text_beyond_the_limit_does_not_count(tiny: Path, real: OnnxEmbedder) -> None:
     embedder = OnnxEmbedder(tiny, model="tiny")
     vectors = embedder.embed(["train " * 14, "train " * 14 + "zero", "train " * 13])
     assert np.array_equal(vectors[0], vectors[1])
     assert not np.allclose(vectors[0], vectors[2])
     assert real.embed(["word " * 2_000_000]).shape == (1, 384)
-
-
-def test_any_string_has_a_vector(real: OnnxEmbedder) -> None:
-    vectors = real.embed(["\ud800 lone", "? lone", "", "\x00\x07", "e\u0301", "中文 🙂"])
-    assert np.isfinite(vectors).all()
-    assert np.array_equal(vectors[0], vectors[1])
 
 
 def test_weights_in_the_hub_cache_are_found(tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,14 +289,6 @@ def test_broken_weights_are_named(tiny: Path, file: str, content: bytes | None, 
     assert "\n" not in str(caught.value)
 
 
-def test_weights_cut_short_are_refused(tiny: Path) -> None:
-    OnnxEmbedder(tiny, model="tiny")
-    whole = (tiny / "model.safetensors").read_bytes()
-    (tiny / "model.safetensors").write_bytes(whole[:-100])
-    with pytest.raises(EmbeddingError, match="cut short"):
-        OnnxEmbedder(tiny, model="tiny")
-
-
 def test_a_spoilt_graph_cache_is_made_again(tiny: Path, cache: Path) -> None:
     expected = OnnxEmbedder(tiny, model="tiny").embed(["a net"])
     (kept,) = cache.glob("*.onnx")
@@ -360,7 +306,22 @@ def test_no_cache_folder_costs_time_only(tiny: Path, cache: Path, caplog: pytest
     assert "cannot be written" in caplog.text
 
 
-def test_importing_the_module_loads_nothing_heavy() -> None:
-    heavy = "{'numpy', 'onnxruntime', 'onnx', 'tokenizers'}"
-    code = f"import sys, xkg.embeddings.onnx, xkg.embeddings.cache; sys.exit(len({heavy} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_weights_cut_short_are_refused(tiny: Path) -> None:
+    OnnxEmbedder(tiny, model="tiny")
+    whole = (tiny / "model.safetensors").read_bytes()
+    (tiny / "model.safetensors").write_bytes(whole[:-100])
+    with pytest.raises(EmbeddingError, match="cut short"):
+        OnnxEmbedder(tiny, model="tiny")
+
+
+def test_a_passage_is_what_its_segments_are_together(real: OnnxEmbedder) -> None:
+    segments = ["clip the gradient of each example", "add noise to the gradient", "an example " * 300]
+    whole, first, second, third = real.encode([Passage("clip and add noise", segments), *segments])
+    assert whole.words == ("clip", "the", "gradient", "of", "each", "example", "add", "noise", "to", "an")
+    assert np.linalg.norm(whole.vector) == pytest.approx(1.0)
+    # the third has most of the tokens
+    assert whole.vector @ third.vector > max(whole.vector @ first.vector, whole.vector @ second.vector)
+    only = first.words.index("clip")
+    assert np.bitwise_count(whole.codes[0] ^ first.codes[only]).sum() <= 2  # a number about 0 has either sign
+    (single,) = real.encode([Passage("another text", segments[:1])])
+    assert np.abs(single.vector - first.vector).max() < 1e-6

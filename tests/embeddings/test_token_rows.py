@@ -1,7 +1,6 @@
 """Rows of a matrix are read from a file as they are needed."""
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +24,6 @@ def test_the_rows_are_those_of_the_matrix(rows: TokenRows) -> None:
     numbers = np.array([[3, 0, 19], [3, 3, 1]])
     assert np.array_equal(rows.read(numbers), MATRIX[numbers])
     assert rows.read(np.zeros((1, 0), np.int64)).shape == (1, 0, 3)
-
-
-def test_threads_read_at_once(rows: TokenRows) -> None:
-    numbers = [np.array([n % 20, (7 * n) % 20]) for n in range(200)]
-    with ThreadPoolExecutor(8) as pool:
-        for wanted, found in zip(numbers, pool.map(rows.read, numbers), strict=True):
-            assert np.array_equal(found, MATRIX[wanted])
 
 
 def test_a_token_without_a_row_is_refused(rows: TokenRows) -> None:

@@ -109,13 +109,6 @@ def test_a_failure_says_what_would_help(error: XkgError, lasting: bool, held: bo
     assert Opened(Failing(), Site()).do(1) == Failure("x", lasting=lasting, held=held)
 
 
-def test_an_address_without_a_cluster_is_refused() -> None:
-    with pytest.raises(ConfigError, match="--engine ray"), engine_for("local", 1, "10.0.0.1:6379"):
-        pass
-    with pytest.raises(ConfigError, match="65"), engine_for("local", 65):
-        pass
-
-
 def test_a_cluster_without_tokens_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     from xkg.engine import ray_cluster
 

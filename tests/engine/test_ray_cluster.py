@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 
 from tests import tiny_world
-from tests.agents.ablation.test_campaign import repository, task_of  # noqa: F401
 from tests.llm_endpoint import Answer, ScriptedEndpoint
 from tests.neo4j_server import Neo4jServer
 from tests.ray_nodes import Nodes, token_environment
-from xkg.commands.ablate import ablate
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.run import BatchReport, run
 from xkg.commands.batch.side_by_side import Event
@@ -176,18 +174,6 @@ def test_limits_hold_in_the_whole_cluster(pair: Nodes, tmp_path: Path) -> None:
         assert 0 < sum(row.dollars or 0.0 for row in rows) <= 0.05
 
 
-def test_nodes_of_another_version_are_named(pair: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from xkg.engine import ray_node
-    from xkg.engine.ray_cluster import RayEngine
-
-    papers = worlds(tmp_path / "papers")
-    settings = tiny_world.settings_for(tmp_path / "kg", "http://127.0.0.1:9/v1")
-    with RayEngine(pair.address) as engine, monkeypatch.context() as patch:
-        patch.setattr(ray_node, "source_version", lambda: "0.0.1 (source 0123)")
-        with pytest.raises(NoWorkerError, match=r"node .* has xkg .* and this machine 0\.0\.1"):
-            run(settings, papers, engine)
-
-
 def test_nodes_publish_into_a_neo4j_themselves(pair: Nodes, neo4j_database: Neo4jServer, tmp_path: Path) -> None:
     from xkg.engine.ray_cluster import RayEngine
 
@@ -206,19 +192,28 @@ def test_nodes_publish_into_a_neo4j_themselves(pair: Nodes, neo4j_database: Neo4
     assert len(bundles(settings)) == 6
 
 
-def test_a_campaign_runs_its_candidates_on_the_nodes(pair: Nodes, repository: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_a_node_without_tokens_is_named(token: dict[str, str]) -> None:
+    from xkg.engine import ray_node
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RAY_AUTH_MODE")
+        patch.setattr(ray_node.ray.util, "get_node_ip_address", lambda: "10.0.0.9")
+        job = ray_node.Job("1", None, {}, None, ray_node.source_version())  # type: ignore[arg-type]
+        assert "node 10.0.0.9 was started without token" in (ray_node.unfit(job) or "")
+    assert token
+    assert ray_node.unfit(job) is None
+
+
+def test_nodes_of_another_version_are_named(pair: Nodes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from xkg.engine import ray_node
     from xkg.engine.ray_cluster import RayEngine
 
-    settings = Settings(kg=tmp_path / "kg")
-    task = task_of(repository, budget=4)
-    here = ablate(settings, task, tmp_path / "here")
-    with RayEngine(pair.address) as engine:
-        spread = ablate(settings, task, tmp_path / "spread", engine=engine)
-    assert spread.baseline == here.baseline
-    assert [(part.name, part.change) for part in spread.components] == [
-        (part.name, part.change) for part in here.components
-    ]
-    assert all((pair.cache(number) / "xkg" / "cluster" / "ablations").is_dir() for number in range(2))
+    papers = worlds(tmp_path / "papers")
+    settings = tiny_world.settings_for(tmp_path / "kg", "http://127.0.0.1:9/v1")
+    with RayEngine(pair.address) as engine, monkeypatch.context() as patch:
+        patch.setattr(ray_node, "source_version", lambda: "0.0.1 (source 0123)")
+        with pytest.raises(NoWorkerError, match=r"node .* has xkg .* and this machine 0\.0\.1"):
+            run(settings, papers, engine)
 
 
 def test_a_wrong_token_is_not_let_in(pair: Nodes, tmp_path: Path) -> None:
@@ -233,15 +228,3 @@ def test_a_wrong_token_is_not_let_in(pair: Nodes, tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "cannot be joined" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_a_node_without_tokens_is_named(token: dict[str, str]) -> None:
-    from xkg.engine import ray_node
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("RAY_AUTH_MODE")
-        patch.setattr(ray_node.ray.util, "get_node_ip_address", lambda: "10.0.0.9")
-        job = ray_node.Job("1", None, {}, None, ray_node.source_version())  # type: ignore[arg-type]
-        assert "node 10.0.0.9 was started without token" in (ray_node.unfit(job) or "")
-    assert token
-    assert ray_node.unfit(job) is None

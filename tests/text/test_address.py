@@ -1,6 +1,5 @@
 """All spellings of an address have one form, and different addresses have different ones."""
 
-from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
@@ -117,73 +116,6 @@ def test_pages_of_a_branch_tag_or_commit(page: str, within: str, reference: str)
     found = repository_address(page)
     assert found is not None
     assert (found.path, found.within, found.reference) == ("o/n", within, reference)
-
-
-def test_the_parts_of_an_address() -> None:
-    found = repository_address("https://www.github.com:443/Owner/Name.git/tree/main")
-    assert found is not None
-    assert (found.url, found.within, found.reference) == ("https://github.com/Owner/Name", "", "main")
-    found = repository_address("ssh://git@git.example.org:2222/a/b@v1")
-    assert found is not None
-    assert (found.url, found.within, found.reference) == ("https://git.example.org/a/b", "", "v1")
-
-
-Spelling = Callable[[str, str, str, str], tuple[str, str, str, str]]
-"""Another spelling of a prefix (scheme and user), a host, a path and a tail."""
-
-_PER_CENT = st.integers(0, 30)
-
-
-def _encoded(text: str, at: int) -> str:
-    at %= len(text)
-    return (
-        text
-        if text[at] in "/%" or "%" in text[max(0, at - 2) : at]
-        else f"{text[:at]}%{ord(text[at]):02x}{text[at + 1 :]}"
-    )
-
-
-STEPS: list[st.SearchStrategy[Spelling]] = [
-    st.sampled_from(["https://", "HTTPS://", "http://", "git+https://", "", "//", "https:///", "https://me:x@", "ssh://git@"]).map(
-        lambda new: lambda _, host, path, tail: (new, host, path, tail)
-    ),
-    st.just(lambda prefix, host, path, tail: (prefix, host if host.endswith(".") else f"{host}.", path, tail)),
-    st.just(lambda prefix, host, path, tail: (prefix, host.swapcase(), path, tail)),
-    _PER_CENT.map(lambda at: lambda prefix, host, path, tail: (
-        prefix, _encoded(host, at) if prefix.endswith("://") else host, path, tail
-    )),
-    _PER_CENT.map(lambda at: lambda prefix, host, path, tail: (prefix, host, _encoded(path, at), tail)),
-    st.just(lambda prefix, host, path, tail: (prefix, host, path.replace("/", "/./", 1), tail)),
-    st.just(lambda prefix, host, path, tail: (prefix, host, path.replace("/", "//", 1), tail)),
-    st.just(lambda prefix, host, path, tail: (prefix, host, f"/other/..{path}", tail)),
-    st.sampled_from(["", ".git", ".git/", "/", "?a=b", "#c", ".git@main", "@main"]).map(
-        lambda new: lambda prefix, host, path, _: (prefix, host, path, new)
-    ),
-]  # fmt: skip
-HOSTS = ("github.com", "gitlab.com", "bitbucket.org", "codeberg.org", "git.example.org")
-WORD = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,8}[A-Za-z0-9]", fullmatch=True)
-
-
-@given(st.sampled_from(HOSTS), WORD, WORD, st.lists(st.one_of(STEPS), max_size=8))
-def test_any_chain_of_spellings_has_one_name(host: str, owner: str, name: str, steps: list[Spelling]) -> None:
-    plain = repository_address(f"https://{host}/{owner}/{name}")
-    assert plain is not None
-    parts = ("https://", host, f"/{owner}/{name}", "")
-    for step in steps:
-        parts = step(*parts)
-    found = repository_address("".join(parts))
-    assert found is not None
-    assert found.name == plain.name
-
-
-@given(st.tuples(st.sampled_from(HOSTS), WORD, WORD), st.tuples(st.sampled_from(HOSTS), WORD, WORD))
-def test_different_repositories_have_different_names(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
-    first, second = (repository_address("https://" + "/".join(parts)) for parts in (one, other))
-    assert first is not None
-    assert second is not None
-    ignored = one[0] != "git.example.org"
-    same = [part.lower() for part in one] == [part.lower() for part in other] if ignored else one == other
-    assert (first.name == second.name) == same
 
 
 @given(
