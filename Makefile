@@ -87,7 +87,7 @@ test: lint sandbox neo4j chromium
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray" --sample
 
 # All tests that need nothing outside the clone: also each runner with each hostile act, each store with each query,
-# each event with each kill, and real containers.
+# more kills, and real containers.
 test-all: lint sandbox neo4j chromium containers
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
 

@@ -4,15 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.text.test_address import SPELLINGS
 from xkg.blacklist import parse_blacklist, read_blacklist
 from xkg.errors import InputError
-
-
-@pytest.mark.parametrize(("name", "address"), [(name, each) for name, texts in SPELLINGS.items() for each in texts])
-def test_addresses_of_one_repository(name: str, address: str) -> None:
-    assert parse_blacklist(f"https://{name}").repository(address) == f"the blacklist names {name}"
-    assert parse_blacklist(address).repository(f"https://{name}") is not None
 
 
 def test_of_a_server_that_is_not_known_case_and_www_do_not_count() -> None:

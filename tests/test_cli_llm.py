@@ -120,25 +120,8 @@ def test_without_a_key_one_line_names_both_ways_on(desk: Desk, monkeypatch: pyte
     assert desk.asked == []
 
 
-def test_an_endpoint_that_is_down_is_named_with_its_stage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XKG_LLM__BASE_URL", "http://127.0.0.1:9/v1")
-    failed = desk.build()
-    assert (failed.code, failed.out) == (1, "")
-    assert failed.line.startswith("xkg: the build stopped in stage extract: 127.0.0.1:9 cannot be reached")
-    assert "no paper yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
-
-
-def test_an_unknown_model_is_named_with_its_stage(desk: Desk) -> None:
-    desk.changed["extract"] = lambda _: status(404, "The model `o5` does not exist", "model_not_found")
-    failed = desk.build("--llm", "o5")
-    assert (failed.code, failed.out) == (1, "")
-    assert "the build stopped in stage extract" in failed.line
-    assert "o5" in failed.line
-    assert "llm.model" in failed.line
-    assert desk.asked == ["extract"]
-
-
-@pytest.mark.parametrize(("prompt", "stage"), [("enrich", "enrich"), ("ground", "ground"), ("modularize", "code")])
+@pytest.mark.product("each stage", "prompt", "stage")
+@pytest.mark.parametrize(("prompt", "stage"), [("enrich", "enrich"), ("modularize", "code")])
 def test_a_quota_that_ends_keeps_what_is_finished(desk: Desk, prompt: str, stage: str) -> None:
     desk.changed[prompt] = lambda _: EXHAUSTED
     stopped = desk.build()
@@ -243,26 +226,6 @@ def test_a_dry_run_counts_what_is_left(desk: Desk) -> None:
         assert plan[what] == pytest.approx(sum(stage[what] for stage in plan["stages"]))
 
 
-def test_a_dry_run_of_a_model_without_a_price_says_so(desk: Desk) -> None:
-    planned = desk.build("--dry-run", "--llm", "nobody-knows")
-    assert planned.code == 0
-    assert "price unknown" in planned.out
-    assert json.loads(desk.build("--dry-run", "--llm", "nobody-knows", "--json").out)["dollars"] is None
-
-
-def test_a_dry_run_without_a_model_is_refused(desk: Desk) -> None:
-    refused = desk.build("--dry-run", "--llm", "none")
-    assert (refused.code, refused.out) == (2, "")
-    assert "asks nothing and costs nothing" in refused.line
-
-
-def test_a_limit_for_a_model_without_a_price_is_refused_before_any_call(desk: Desk) -> None:
-    refused = desk.build("--llm", "nobody-knows", "--max-cost", "1")
-    assert (refused.code, refused.out) == (2, "")
-    assert "llm.prices" in refused.line
-    assert desk.asked == []
-
-
 # --- several papers ---------------------------------------------------------------------------------------------------
 
 
@@ -301,18 +264,6 @@ def test_of_several_papers_one_that_fails_does_not_keep_the_others(desk: Desk, t
     ]  # fmt: skip
 
 
-def test_of_several_papers_one_that_stops_is_told(desk: Desk, tmp_path: Path) -> None:
-    other = tmp_path / "other.md"
-    other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))
-    desk.changed["enrich"] = lambda _: EXHAUSTED
-    built = desk("build", "--paper", desk.world.paper, "--paper", other)
-    assert built.code == 3
-    assert re.findall(r"^ +\d+  (\w+)", built.out, re.MULTILINE) == ["partial", "failed"]
-    assert "the build stopped in stage enrich: " in built.out
-    assert "the build stopped in stage extract: " in built.out  # the process knows by now
-    assert ID in built.out
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -327,3 +278,36 @@ def test_papers_and_repositories_that_do_not_pair_are_refused(desk: Desk, argume
     assert (refused.code, refused.out) == (1, "")
     assert "--repo" in refused.line or "two repositories" in refused.line
     assert desk.asked == []
+
+
+def test_an_endpoint_that_is_down_is_named_with_its_stage(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XKG_LLM__BASE_URL", "http://127.0.0.1:9/v1")
+    failed = desk.build()
+    assert (failed.code, failed.out) == (1, "")
+    assert failed.line.startswith("xkg: the build stopped in stage extract: 127.0.0.1:9 cannot be reached")
+    assert "no paper yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
+
+
+def test_a_dry_run_without_a_model_is_refused(desk: Desk) -> None:
+    refused = desk.build("--dry-run", "--llm", "none")
+    assert (refused.code, refused.out) == (2, "")
+    assert "asks nothing and costs nothing" in refused.line
+
+
+def test_a_limit_for_a_model_without_a_price_is_refused_before_any_call(desk: Desk) -> None:
+    refused = desk.build("--llm", "nobody-knows", "--max-cost", "1")
+    assert (refused.code, refused.out) == (2, "")
+    assert "llm.prices" in refused.line
+    assert desk.asked == []
+
+
+def test_of_several_papers_one_that_stops_is_told(desk: Desk, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))
+    desk.changed["enrich"] = lambda _: EXHAUSTED
+    built = desk("build", "--paper", desk.world.paper, "--paper", other)
+    assert built.code == 3
+    assert re.findall(r"^ +\d+  (\w+)", built.out, re.MULTILINE) == ["partial", "failed"]
+    assert "the build stopped in stage enrich: " in built.out
+    assert "the build stopped in stage extract: " in built.out  # the process knows by now
+    assert ID in built.out

@@ -16,13 +16,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_without_anything_the_graph_lies_in_storage() -> None:
-    settings = load()
-    assert settings.kg == Path("storage/default")
-    assert settings.sandbox.runner == "auto"
-    assert settings.prune.min_level is None
-
-
 def test_flags_win_over_the_environment_and_that_over_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "xkg.yaml").write_text("kg: file\nsandbox: {seconds: 1, memory_mb: 100}\nprune: {min_level: parsed}\n")
     assert load().kg == Path("file")
@@ -68,12 +61,6 @@ def test_a_file_of_no_text_and_an_empty_file(folder: Path) -> None:
     assert load().kg == Path("storage/default")
 
 
-def test_a_bad_value_in_the_environment_names_its_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XKG_SANDBOX__SECONDS", "soon")
-    with pytest.raises(ConfigError, match=r"'sandbox\.seconds'"):
-        load()
-
-
 @pytest.mark.parametrize(
     ("name", "value"), [("XKG_SANDBOX__SEKONDS", "3"), ("XKG_SANDBOX", "{not json"), ("XKG_SANDBOX", "[1]")]
 )
@@ -87,28 +74,12 @@ def test_an_unknown_or_malformed_name_in_the_environment_is_refused(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("given", ["/a:/b", '["/a", "/b"]'])
-def test_roots_are_given_as_a_path_is(monkeypatch: pytest.MonkeyPatch, given: str) -> None:
-    monkeypatch.setenv("XKG_SERVE__ROOTS", given)
-    assert load().serve.roots == (Path("/a"), Path("/b"))
-
-
 def test_hosts_and_origins_are_given_as_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XKG_SERVE__HTTP__HOSTS", "kg.example.org, kg")
     assert load().serve.http.hosts == ("kg.example.org", "kg")
     assert "github.com" in load().serve.build.hosts
     monkeypatch.setenv("XKG_SERVE__BUILD__HOSTS", "git.example.org, github.com")
     assert load().serve.build.hosts == ("git.example.org", "github.com")
-
-
-def test_a_flag_of_a_command_keeps_what_the_file_says_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("xkg.yaml").write_text("serve: {build: {per_day: 3}, http: {per_minute: 7}}")
-    assert not load().serve.build.allowed
-    serve = load(serve={"build": {"allowed": True}}).serve
-    assert (serve.build.allowed, serve.build.per_day, serve.http.per_minute) == (True, 3, 7)
 
 
 @pytest.mark.parametrize(

