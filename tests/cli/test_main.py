@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 
@@ -15,8 +15,6 @@ from scripts.reference.commands import all_commands
 from tests.build.arxiv_server import serving, tarball
 from tests.conftest import EXAMPLE, EXAMPLE_ID, PEER, ROOT
 from xkg.cli.main import main
-from xkg.cli.query import LevelName
-from xkg.model import Level
 from xkg.version import __version__
 
 TOP = f"{EXAMPLE_ID}#stein-variational-gradient-descent"
@@ -63,31 +61,12 @@ def xkg(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 # --- what a user asks -------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_query_is_no_answer(xkg: Run, published: Path) -> None:
-    asked = xkg("search", "  ", kg=published)
-    assert asked.code == 1
-    assert "the query is empty" in asked.line
-    assert "the technique is empty" in xkg("locate", " ", kg=published).line
-    assert "'--level': 'high' is not one of 'parsed'" in xkg("search", "x", "--level", "high", kg=published).line
-
-
 def test_search_says_where_and_what_it_found(xkg: Run, published: Path) -> None:
     found = xkg("search", "running median", "-k", 1, kg=published)
     assert found.code == 0
     assert found.out.startswith("1. Running median  [score 1, level parsed]\n")
     assert "Searched: all 5 papers" in found.out
     assert found.err == ""
-
-
-def test_search_rows_are_stable_json(xkg: Run, published: Path) -> None:
-    answer = json.loads(xkg("search", "running median", "--json", kg=published).out)
-    extra = {"notice", "cursor", "nearest", "verified", "dropped"}
-    assert set(answer) == {"query", "rows", "searched", "cut", "implementations", *extra}
-    row = answer["rows"][0]
-    verified = {"reason", "guidance"}
-    facts = {"id", "name", "paper_title", "score", "level", "code", "definition", "relatives", "measured"}
-    assert set(row) == {*facts, "no_code", "without_code", *verified}
-    assert (row["name"], row["score"], row["level"]) == ("Running median", 1.0, "parsed")
 
 
 def test_search_within_a_paper_and_with_code(xkg: Run, published: Path) -> None:
@@ -134,10 +113,6 @@ def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
     )
 
 
-def test_levels_to_search_for_are_those_that_code_can_have() -> None:
-    assert get_args(LevelName) == tuple(level.value for level in Level if level is not Level.NONE)
-
-
 def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: Path) -> None:
     task = "1. running median\n2. zzqx blorp"
     answer = json.loads(xkg("find", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
@@ -147,12 +122,6 @@ def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: 
     said = xkg("find", task, kg=published)
     assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
     assert "the task is empty" in xkg("find", " ", kg=published).line
-
-
-def test_a_search_that_cannot_be_verified_says_so(xkg: Run, published: Path) -> None:
-    answer = json.loads(xkg("search", "running median", "--verify", "--json", kg=published).out)
-    assert answer["verified"].startswith("not verified")
-    assert answer["rows"][0]["name"] == "Running median"
 
 
 def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:
@@ -170,17 +139,6 @@ def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:
     assert json.loads(xkg("search", "zzqx blorp", "--json", kg=published).out)["rows"] == []
     nobody = "MATCH (t:Technique) WHERE t.name = 'nobody' RETURN t.name"
     assert json.loads(xkg("cypher", nobody, "--format", "json", kg=published).out) == []
-
-
-def test_show_takes_every_kind_of_id(xkg: Run, published: Path) -> None:
-    paper = json.loads(xkg("show", EXAMPLE_ID, "--json", kg=published).out)
-    assert paper["origin"] == "build"
-    technique = json.loads(xkg("show", paper["techniques"][0]["id"], "--json", kg=published).out)
-    assert technique["level"] == paper["techniques"][0]["level"]
-    code = json.loads(xkg("show", technique["code"], "--json", kg=published).out)
-    assert code["technique"] == technique["id"]
-    assert "svgd/" in code["implementation"]
-    assert xkg("show", technique["code"], kg=published).out.startswith(f"Code: {code['name']}  [parsed]")
 
 
 def test_show_of_a_paper_is_one_screen_and_all_of_it_on_demand(xkg: Run, published: Path) -> None:
@@ -238,26 +196,6 @@ def test_answers_fit_a_terminal_and_their_short_ids_are_taken_everywhere(
     assert max(len(line) for line in table.splitlines() if len(line.split()) > 2) <= columns
 
 
-def test_a_parameter_that_names_no_paper_says_so(xkg: Run, published: Path) -> None:
-    asked = xkg("cypher", "component-tree", "--param", "paper=runing medians", kg=published)
-    assert "no paper 'runing medians' in this graph; nearest: running-medians-for" in asked.line
-
-
-@pytest.mark.parametrize(
-    ("statement", "meant"),
-    [
-        ("MATCH (t:Techniqe) RETURN t.name", "did you mean Technique?"),
-        ("MATCH (t:Technique) RETURN t.nam", "did you mean t.name?"),
-        ("MATCH (t:Technique)--(p:Paper) RETURN p.nam", "properties are id, title, abstract"),
-        ("MATCH (t:Technique RETURN t.name", "close them before it"),
-        ("MATCH (t:Technique)-[:has_components]->(c) RETURN c.name", "did you mean HAS_COMPONENT?"),
-        ("MATCH (z:Zebra) RETURN z", "nodes are Paper, CitedWork, Technique"),
-    ],
-)
-def test_a_typing_error_in_cypher_gets_a_suggestion(xkg: Run, published: Path, statement: str, meant: str) -> None:
-    assert meant in xkg("cypher", statement, kg=published).line
-
-
 def test_the_graph_may_be_named_anywhere(xkg: Run, published: Path) -> None:
     expected = xkg("papers", kg=published).out
     assert xkg("papers", "--kg", published).out == expected
@@ -291,11 +229,6 @@ def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monke
     assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line
     assert "no key" in xkg("build", "--paper", paper, kg=tmp_path / "kg").line
     assert "no key" in xkg("build", "--paper", "arxiv:1608.04471", "--repo", "https://x.y/z", kg=tmp_path / "kg").line
-
-
-def test_help_has_no_breaks_in_the_middle_of_a_sentence() -> None:
-    for command in all_commands():
-        assert [part for part in command.help.split("\n\n") if "\n" in part] == []
 
 
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:
@@ -405,17 +338,6 @@ def test_link_says_what_is_one_concept(xkg: Run, published: Path) -> None:
     }  # fmt: skip
 
 
-def test_export_and_import_carry_papers_over(xkg: Run, published: Path, tmp_path: Path) -> None:
-    written = json.loads(
-        xkg("export", EXAMPLE_ID, "--format", "bundle", "--to", tmp_path / "out", "--json", kg=published).out
-    )
-    assert len(written["files"]) == 1
-    result = json.loads(xkg("import", tmp_path / "out", "--json", kg=tmp_path / "other").out)
-    assert result == {"papers": [EXAMPLE_ID], "problems": [], "generation": 1, "published": True}
-    before, after = (xkg("show", EXAMPLE_ID, kg=kg).out for kg in (published, tmp_path / "other"))
-    assert before == after
-
-
 def test_an_import_takes_the_good_and_names_the_bad(xkg: Run, tmp_path: Path) -> None:
     (tmp_path / "good.json").write_bytes((PEER / "running_medians.json").read_bytes())
     (tmp_path / "half.json").write_text('{"paper_title": ')
@@ -446,12 +368,6 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
     assert len(failed.line) < 600
 
 
-def test_the_folder_of_a_graph_has_to_follow_its_option(xkg: Run) -> None:
-    failed = xkg("search", "x", "--kg")
-    assert failed.code == 2
-    assert "--kg takes the folder of a graph" in failed.line
-
-
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
     plan = xkg("ablations", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
@@ -468,6 +384,9 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["show", f"{EXAMPLE_ID}#nothing"], "nearest: stein-variational-gradient-descent"),
         (["show", f"{EXAMPLE_ID}#nothing@{'a' * 12}"], "nearest"),
         (["search", "x", "--paper", "nobody"], "`xkg papers` lists what is there"),
+        (["search", "  "], "the query is empty"),
+        (["cypher", "component-tree", "--param", "paper=runing medians"], "nearest: running-medians-for"),
+        (["cypher", "MATCH (t:Techniqe) RETURN t.name"], "did you mean Technique?"),
         (["export", "--to", "out", "runing medians"], "nearest: running-medians-for"),
         (["remove", "nobody"], "`xkg papers` lists what is there"),
         (["cypher", "MATCH (n"], "never closed"),
@@ -504,18 +423,13 @@ def test_what_cannot_be_done_is_told_in_one_line(xkg: Run, published: Path, argu
     "arguments",
     [["nothing"], ["index"], ["store", "nothing"], ["search"], ["search", "x", "-k", "0"], ["build"],
      ["build", "--paper"], ["export", "--to", "x", "--format", "xml"], ["--nothing"], ["--kg"], ["cypher"],
-     ["cypher", "packages", "--param", "limit"], ["cypher", "packages", "--param", "limit=1", "--param", "limit=2"]],
+     ["ablate", "apply"], ["cypher", "packages", "--param", "limit"],
+     ["cypher", "packages", "--param", "limit=1", "--param", "limit=2"]],
 )  # fmt: skip
 def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None:
     failed = xkg(*arguments)
     assert (failed.code, failed.out) == (2, "")
     assert "usage: xkg " in failed.line or "xkg --help" in failed.line
-
-
-def test_without_arguments_it_helps(xkg: Run) -> None:
-    helped = xkg()
-    assert helped.code == 0
-    assert "rollback" in helped.out
 
 
 def test_the_version_can_be_asked_for(xkg: Run) -> None:
@@ -526,9 +440,10 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
     """Words in square brackets would be taken for marks of style."""
     monkeypatch.setenv("COLUMNS", "1000")
     for command in all_commands():
-        shown = " ".join(xkg(*command.name.split()[1:], "--help").out.split())
-        for _, text in command.parameters:
-            assert re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) in shown
+        texts = [re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) for _, text in command.parameters]
+        if any("[" in text for text in texts):
+            shown = " ".join(xkg(*command.name.split()[1:], "--help").out.split())
+            assert [text for text in texts if text not in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -543,13 +458,6 @@ def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: st
     assert said in failed.line
 
 
-def test_a_bad_variable_is_not_blamed_on_the_file(xkg: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XKG_EMBEDDING", "many")
-    failed = xkg("search", "x")
-    assert failed.code == 2
-    assert "xkg.yaml" not in failed.line
-
-
 @pytest.mark.parametrize(
     "arguments",
     [["search", "x"], ["show", "x"], ["cypher", "MATCH (n) RETURN n"], ["export", "--to", "out"], ["remove", "x"],
@@ -560,18 +468,6 @@ def test_an_empty_graph_says_what_fills_it(xkg: Run, tmp_path: Path, arguments: 
     assert failed.code == 1
     assert "import" in failed.line
     assert not (tmp_path / "new").exists()
-
-
-def test_another_embedding_model_is_refused_with_what_mends_it(
-    xkg: Run, graph: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XKG_EMBEDDING__MODEL", "other")
-    refused = xkg("search", "running median", kg=graph)
-    assert refused.code == 1
-    assert "`xkg index rebuild`" in refused.line
-    assert "embedding.weights" in xkg("index", "rebuild", kg=graph).line
-    monkeypatch.delenv("XKG_EMBEDDING__MODEL")
-    assert xkg("search", "running median", kg=graph).code == 0
 
 
 def test_damage_is_told_and_mended(xkg: Run, graph: Path) -> None:
@@ -588,15 +484,6 @@ def test_damage_is_told_and_mended(xkg: Run, graph: Path) -> None:
     assert xkg("search", "running median", kg=graph).code == 0
 
 
-def test_a_half_written_bundle_names_its_paper(xkg: Run, graph: Path) -> None:
-    bundle = next((graph / "bundles").glob("title-running*.json"))
-    bundle.write_bytes(bundle.read_bytes()[:500])
-    assert MEDIANS in xkg("show", MEDIANS, kg=graph).line
-    assert xkg("show", EXAMPLE_ID, kg=graph).code == 0
-    assert xkg("remove", MEDIANS, kg=graph).code == 0
-    assert xkg("index", "check", kg=graph).code == 0
-
-
 def test_a_file_in_the_place_of_the_graph(xkg: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for arguments in (["search", "x"], ["import", PEER], ["build", "--paper", EXAMPLE / "paper"], ["index", "rebuild"]):
@@ -604,13 +491,6 @@ def test_a_file_in_the_place_of_the_graph(xkg: Run, tmp_path: Path) -> None:
         assert failed.code == 1
         assert "--kg" in failed.line
     assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_verbose_adds_the_traceback(xkg: Run, published: Path) -> None:
-    failed = xkg("-v", "show", "nobody", kg=published)
-    assert failed.code == 1
-    assert "Traceback" in failed.err
-    assert failed.err.splitlines()[-1].startswith("xkg: no paper 'nobody'")
 
 
 def test_a_traceback_does_not_speak_to_the_terminal(xkg: Run, published: Path, tmp_path: Path) -> None:
@@ -648,28 +528,6 @@ def test_interruption_is_told(xkg: Run, published: Path, monkeypatch: pytest.Mon
 COMMAND = [sys.executable, "-c", "from xkg.cli.main import main; main()"]
 
 
-def test_serve_speaks_mcp_over_its_pipes(published: Path) -> None:
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    asked = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-    ]
-    with subprocess.Popen(
-        [*COMMAND, "--kg", str(published), "serve"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
-        for message in asked:
-            server.stdin.write(json.dumps(message) + "\n")
-            server.stdin.flush()
-        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
-        server.stdin.close()
-        assert server.wait(30) == 0
-    assert answers[0]["result"]["serverInfo"]["name"] == "xkg"
-    assert "search_techniques" in {tool["name"] for tool in answers[1]["result"]["tools"]}
-
-
 def test_a_reader_that_has_gone_is_no_error(published: Path) -> None:
     read, write = os.pipe()
     os.close(read)
@@ -682,11 +540,3 @@ def test_a_reader_that_has_gone_is_no_error(published: Path) -> None:
     )
     os.close(write)
     assert gone.stderr == b""
-
-
-def test_a_full_disk_loses_nothing(xkg: Run, graph: Path) -> None:
-    limited = ["bash", "-c", 'ulimit -f 100; exec "$@"', "limited", *COMMAND, "--kg", str(graph)]
-    failed = subprocess.run([*limited, "index", "rebuild"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert failed.returncode == 1
-    assert failed.stderr.splitlines()[-1].startswith(f"xkg: {graph} cannot be written (")
-    assert json.loads(xkg("index", "check", "--json", kg=graph).out) == {"generation": 2, "problems": []}

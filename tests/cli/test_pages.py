@@ -23,15 +23,6 @@ def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) ->
         assert process.wait(30) == 0
 
 
-def test_explore_says_that_a_graph_is_empty(tmp_path: Path) -> None:
-    command = [Path(sys.executable).with_name("xkg"), "--kg", tmp_path / "typo", "explore", "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        note = process.stderr.readline()
-        process.kill()
-    assert re.match(r"note: .*typo holds no paper yet", note)
-
-
 @pytest.mark.parametrize("command", [["explore", "--no-browser"], ["report"], ["export", "--format", "html"]])
 def test_without_the_extra_it_is_named(
     command: list[str],

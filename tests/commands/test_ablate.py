@@ -7,45 +7,9 @@ from typer.testing import CliRunner
 
 from xkg.agents.ablation.task import read_task
 from xkg.cli.main import app
-from xkg.commands.ablate import ablate, has_model
-from xkg.config import LlmSettings, Settings
-from xkg.errors import InputError, UnknownIdError
-
-
-def test_no_model_is_asked_unless_one_is_named(tmp_path: Path) -> None:
-    assert not has_model(Settings(kg=tmp_path))
-    assert not has_model(Settings(kg=tmp_path, llm=LlmSettings(max_cost=2)))
-    assert not has_model(Settings(kg=tmp_path, llm=LlmSettings(model="none")))
-    assert has_model(Settings(kg=tmp_path, llm=LlmSettings(model="o4-mini")))
-
-
-def test_what_to_run_is_left_open_for_a_model_alone() -> None:
-    assert not read_task(None, {"repo": "."}, planned=True).is_whole
-    with pytest.raises(
-        InputError, match="no run is given: name it with --run, or in a task file with --task, or let a"
-    ):
-        read_task(None, {"repo": "."})
-    with pytest.raises(InputError, match="no repo is given"):
-        read_task(None, {}, planned=True)
-
-
-def test_a_bound_on_costs_needs_a_model(tmp_path: Path) -> None:
-    command = [
-        "--kg",
-        str(tmp_path),
-        "ablate",
-        "--repo",
-        ".",
-        "--run",
-        "x",
-        "--metric",
-        "a ([0-9]+):min",
-        "--max-cost",
-        "1",
-    ]
-    result = CliRunner().invoke(app, command)
-    assert result.exit_code != 0
-    assert "name one with --llm" in f"{result.output}{result.exception}"
+from xkg.commands.ablate import ablate
+from xkg.config import Settings
+from xkg.errors import UnknownIdError
 
 
 def test_a_paper_that_is_not_there_is_refused_before_anything_runs(published: Path, tmp_path: Path) -> None:

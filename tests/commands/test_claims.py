@@ -115,12 +115,11 @@ def test_two_forms_that_are_built_at_once_become_one_paper(settings: Settings, t
     build_both_forms_at_once(settings, tmp_path, last)
 
 
-@pytest.mark.parametrize("last", ["file", "arxiv"])
 def test_two_forms_that_are_built_at_once_become_one_paper_of_a_neo4j(
-    settings: Settings, tmp_path: Path, last: str, neo4j_database: Neo4jServer
+    settings: Settings, tmp_path: Path, neo4j_database: Neo4jServer
 ) -> None:
     store = store_of(neo4j_database, tmp_path)
-    build_both_forms_at_once(settings.model_copy(update={"store": store}), tmp_path, last)
+    build_both_forms_at_once(settings.model_copy(update={"store": store}), tmp_path, "arxiv")
 
 
 def build_both_forms_at_once(settings: Settings, folder: Path, last: str) -> None:

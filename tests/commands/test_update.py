@@ -159,7 +159,7 @@ def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Pat
 
 @pytest.mark.parametrize(
     ("first", "every"),
-    [(25, 25), *(pytest.param(n, 4, marks=pytest.mark.product("each event × each kill")) for n in range(1, 5))],
+    [(25, 25), pytest.param(3, 6, marks=pytest.mark.product("each event × each kill"))],
 )
 def test_a_killed_update_loses_nothing_and_goes_on(sources: Sources, tmp_path: Path, first: int, every: int) -> None:
     """It is killed while it builds and while it publishes, each time from the same graph."""

@@ -111,10 +111,6 @@ def test_levels_become_what_holds_and_the_report_says_why(kg: Path, capsys: pyte
 def test_a_level_that_no_longer_holds_goes_down(kg: Path) -> None:
     first = verify(settings(kg), [PAPER], 2)
     assert (first.raised, first.lowered) == (6, 0)
-    strict = settings(kg).model_copy(update={"sandbox": SandboxSettings(seconds=20, memory_mb=64)})
-    again = verify(strict, [], 2)
-    assert again.raised == 0
-    assert again.generation == 3
     impossible = settings(kg).model_copy(update={"sandbox": SandboxSettings(seconds=0.001)})
     lowered = verify(impossible, [], 2)
     assert lowered.lowered >= 5
@@ -152,7 +148,7 @@ def test_what_is_not_there_cannot_be_verified(kg: Path, tmp_path: Path) -> None:
 def test_a_verification_that_ends_early_changes_nothing_and_is_carried_on(
     kg: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], signals: signal.Signals
 ) -> None:
-    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(10)\n")})
+    graph_file(tmp_path / "graphs", {"Quick": NODES["Shown"], "Slow": (HALF, "import time\ntime.sleep(4)\n")})
     assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
     before = levels(kg, capsys)
     # A shell without job control starts what is in the background with this signal ignored.

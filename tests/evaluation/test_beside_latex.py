@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.beside_latex import Printed, Share, Stretches, ascending, measures, sentence_words
+from evaluation.beside_latex import Share, ascending, measures, sentence_words
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.document import parse_latex
 from xkg.build.paper.markdown.document import parse_markdown
@@ -76,15 +76,6 @@ def test_ascending_is_bounded_and_whole_where_sorted(places: list[int]) -> None:
     assert ascending([*places, 31]) == ascending(places) + 1
 
 
-@given(st.lists(st.sampled_from("abcdefgh"), min_size=12, max_size=40), st.data())
-def test_a_stretch_of_the_text_is_found(words: list[str], data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(words) - 6))
-    stretch = words[start : start + 6]
-    place = Stretches(words).find(stretch, after=start)
-    assert place is not None
-    assert Stretches(words).find(["unseen"] * 6) is None
-
-
 @pytest.mark.parametrize(
     ("source", "printed"),
     [
@@ -109,10 +100,6 @@ def test_what_formats_print_in_their_own_ways_is_not_compared(source: str, print
     assert all(word in others for word in words)
 
 
-def test_words_of_a_sentence_are_compared_where_no_formula_touches_them() -> None:
-    assert sentence_words("Samples of $x$ are light-weight (in 2011 or so) and low.") == ["samples", "lightweight"]
-
-
 def test_run_in_heads_are_text_of_either_format() -> None:
     head = SAME.replace("Merging replaces", "**Merging.** Samples replaces")
     tex = TEX.replace("Merging replaces", "Merging. Samples replaces")
@@ -125,9 +112,3 @@ def test_only_what_was_printed_is_wanted() -> None:
     assert shares(SAME, tex)["sentences"] == Share(3, 4)
     assert shares(SAME, tex, printed)["sentences"] == Share(3, 3)
     assert shares("# Title\n\n## 1 Filters\n", tex, printed)["sentences"] == Share(0, 3)
-
-
-@given(st.lists(st.sampled_from("light heavy merged sample weight filter".split()), min_size=5, max_size=20))
-def test_what_stands_in_the_printed_text_was_printed(words: list[str]) -> None:
-    assert Printed(" ".join(words)).has(words)
-    assert not Printed("other words of another paper").has(words)

@@ -7,7 +7,6 @@ import pytest
 
 from evaluation.grounding import is_right, line_scores, main, read_gold
 from evaluation.lines.overlap import span
-from xkg.errors import InputError
 from xkg.model import Symbol
 
 DATA = Path(__file__).parent.parent / "data" / "ground"
@@ -64,13 +63,6 @@ def test_lines_by_hand(gold: Path) -> None:
     }
 
 
-def test_without_an_answer_there_is_no_precision_and_no_recall(gold: Path) -> None:
-    (read,) = read_gold(gold)
-    scores = line_scores({"tern#echo-memory": []}, read)
-    assert scores["P lines@1"] == {}
-    assert scores["R lines@1"] == {"tern#echo-memory": 0.0}
-
-
 def test_the_table_names_every_method_and_compares_runs_by_technique(
     gold: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,13 +77,3 @@ def test_the_table_names_every_method_and_compares_runs_by_technique(
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("grounding, focus: R lines@1")]
     assert "+0.000" in rows[-1]
     assert rows[-1].endswith("0 + 0")
-
-
-NO_LINE = '{"repository": "r", "technique": "t", "file": "f", "start": "1", "end": 2}'
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"technique": "t"}', NO_LINE])
-def test_what_is_no_gold_is_refused_by_name(text: str, tmp_path: Path) -> None:
-    (tmp_path / "gold.jsonl").write_text(text)
-    with pytest.raises(InputError, match=r"gold\.jsonl: is no gold of places"):
-        read_gold(tmp_path / "gold.jsonl")

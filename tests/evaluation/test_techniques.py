@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.techniques import Gold, likeness, main, match, read_gold
+from evaluation.techniques import Gold, likeness, main, match
 from xkg.model import Excerpt, Technique
 
 DATA = Path(__file__).parent.parent / "data" / "extract"
@@ -70,19 +70,3 @@ def test_a_table_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert "missed (supporting): Tidal gauge" in printed
     assert "wrong: Crash recovery" in printed
     assert printed.splitlines()[-1].split()[:5] == ["all", "1/1", "1.00", "1/2", "0.50"]
-
-
-def test_a_kind_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    row = {
-        "paper": "p",
-        "main_file": "p",
-        "kind": "core",
-        "name": "x",
-        "aliases": [],
-        "file": "p",
-        "first": 1,
-        "last": 2,
-    }
-    (tmp_path / "gold.jsonl").write_text(json.dumps(row))
-    with pytest.raises(ValueError, match="main, supporting or mentioned"):
-        read_gold(tmp_path / "gold.jsonl")

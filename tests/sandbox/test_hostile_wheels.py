@@ -206,7 +206,14 @@ def test_what_the_installer_leaves_leads_nowhere(tmp_path: Path, monkeypatch: py
     assert environment.site is None
     assert "secret" not in environment.missing["alpha"]
     assert secret.stat().st_mode & 0o777 == 0o600
-    # and the next one is made as if nothing had been
+
+
+@pytest.mark.usefixtures("index")
+def test_after_a_broken_installer_the_next_is_made_as_if_nothing_had_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave = INSTEAD["a link in the place of all"].format(folder=str(tmp_path))
+    assert taken_over(monkeypatch, tmp_path, f"import os\nos.chdir('/make/work')\n{leave}\n").site is None
     monkeypatch.undo()
     with serving(Index()) as index:
         monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)

@@ -34,11 +34,6 @@ def test_without_bubblewrap_landlock_is_taken_where_the_kernel_has_it(
         runner_for(SandboxSettings(runner="bubblewrap"))
 
 
-def test_landlock_can_be_asked_for() -> None:
-    require_landlock()
-    assert runner_for(SandboxSettings(runner="landlock")).name == "landlock"
-
-
 def test_without_both_it_refuses_and_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from xkg.agents.ablation.candidates import Candidate, Place, Replacement
-from xkg.agents.ablation.parsing import edited, functions, mutated_files, space
+from xkg.agents.ablation.parsing import edited, mutated_files, space
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.ablation.task import parse_metric
@@ -80,12 +80,6 @@ def test_a_file_that_ends_the_parser_is_left_out(parser: SourceReader) -> None:
     )
     assert {"old.py", *bombs} == set(found.unparsed)
     assert any(c.name == "beta" for c in found.space.components)
-
-
-def test_functions_have_their_lines_and_source(parser: SourceReader) -> None:
-    rate, loss = parser.of_files(functions, {"texts": TEXTS})
-    assert (rate.name, rate.start_line, rate.body_line, rate.end_line) == ("Model.rate", 5, 7, 7)
-    assert loss.source == "def loss(a, b, weight=0.5):\n    return a + weight * b"
 
 
 def test_edits_become_replacements_that_make_the_same_file(parser: SourceReader) -> None:

@@ -33,11 +33,6 @@ def test_five_rounds_of_five_reach_every_arm_by_prior_weight() -> None:
     assert {t.pull.arm for t in trials} == {arm.id for arm in arms(15)}
 
 
-def test_without_knowledge_the_order_is_that_of_the_list() -> None:
-    bandit = Bandit(BanditSettings(knowledge=False))
-    assert [pull.arm for pull in bandit.choose(arms(4), [], 2, 0.0)] == ["a0", "a1"]
-
-
 def test_the_upper_confidence_bound_chooses_what_changed_most() -> None:
     known = [trial("a0", 0, 0.0), trial("a1", 0, -3.0), trial("a2", 0, 0.1)]
     assert Bandit().choose(arms(3), known, 1, 0.5)[0].arm == "a1"
@@ -63,12 +58,6 @@ def test_an_arm_gives_more_the_better_it_is_known(visits: int, width: int) -> No
 @pytest.mark.parametrize(("progress", "beta"), [(0.0, 3.0), (0.29, 3.0), (0.3, 2.0), (0.7, 2.0), (0.71, 1.0)])
 def test_exploration_weighs_more_early_and_less_late(progress: float, beta: float) -> None:
     assert math.isclose(Bandit().beta(progress), beta)
-
-
-def test_the_late_rounds_exploit_what_the_early_ones_would_explore() -> None:
-    known = [trial("a0", 0, 0.9), trial("a0", 1, 0.9), trial("a1", 0, 0.3)]
-    early, late = (Bandit(BanditSettings(beta=1.2)).choose(arms(2), known, 1, progress)[0].arm for progress in (0, 0.9))
-    assert (early, late) == ("a1", "a0")
 
 
 def test_a_failed_candidate_is_not_tried_again_and_its_cost_counts() -> None:

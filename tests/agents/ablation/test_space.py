@@ -6,7 +6,7 @@ from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.space.exclusions import surely_measures
-from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.ablation.space.space import find_space
 from xkg.agents.ablation.task import parse_metric
 from xkg.build.code.settings import Setting
@@ -127,21 +127,6 @@ def test_calls_that_can_be_the_identity_and_functions_of_the_same_signature() ->
     assert "kernel = linear(x, 2.0)" in apply(other.replacements, {"train.py": TRAIN})["train.py"]
 
 
-def test_what_is_no_part_of_the_method_is_left_out_with_a_word() -> None:
-    space, _ = space_of()
-    reasons = {left.name: left.reason for left in space.left_out}
-    assert reasons["seed"] == "the random seed"
-    assert reasons["epochs"] == "the length of training"
-    assert not of(space, "log-dir")
-
-
-def test_the_code_of_the_metric_has_no_candidate() -> None:
-    space, protected = space_of()
-    start = TRAIN[: TRAIN.index("def evaluate")].count("\n") + 1
-    assert any(place.start_line == start for place in protected)
-    assert not any(start <= place.start_line <= start + 2 for one in space.candidates for place in one.places)
-
-
 def test_what_the_baseline_does_not_run_is_left_out() -> None:
     lines = TRAIN.split("\n")
     first = lines.index("def unused(x):") + 1
@@ -229,11 +214,6 @@ def test_a_default_that_every_call_sets_is_no_candidate_and_else_one_component_w
     maybe, _ = space_of(text + "made = [Net(), Net]\n")
     [net] = maybe.components
     assert [place.start_line for place in net.places] == [2, 6]
-
-
-def test_words_of_identifiers() -> None:
-    assert words_of("lossWeight_2") == ["loss", "weight", "2"]
-    assert words_of("useBN") == ["use", "bn"]
 
 
 SHARED = """\
@@ -342,13 +322,6 @@ def test_what_is_reported_alone_is_the_metrics_code() -> None:
     lines = EPOCHS.split("\n")
     kept_from_change = {lines[place.start_line - 1].strip() for place in protected}
     assert kept_from_change >= {"loss = 0.0", "loss -= math.log(out)", "right += int(out > scale)"}
-
-
-def test_tables_of_data_and_the_length_of_training_are_no_components() -> None:
-    space, _ = space_of(EPOCHS)
-    names = {component.name for component in space.components}
-    assert "rate" in names
-    assert names.isdisjoint({"good", "happy", "maxepoch"})
 
 
 OPTIONS = """\

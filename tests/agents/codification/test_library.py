@@ -73,14 +73,3 @@ def test_where_the_paper_s_text_is_elsewhere_the_graph_s_is_taken_and_said(built
         assert found is not None
         assert words in found.text
         assert "the paper's text is not on this machine" in found.notes[0]
-
-
-def test_without_the_graph_and_for_what_it_does_not_have_there_is_no_method(built: Path, tmp_path: Path) -> None:
-    with library(built) as graph:
-        assert graph.method("arxiv:1999.99999") is None
-        assert graph.method(f"{PAPER}#no/such/technique") is None
-    with library(built, graph=False) as graph:
-        assert graph.method(PAPER) is None
-        assert graph.search("median") == "there is no library in this run"
-    with library(tmp_path / "empty") as graph:
-        assert graph.method(PAPER) is None

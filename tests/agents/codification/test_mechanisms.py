@@ -1,6 +1,5 @@
 """Pools, decay, cascade, memory, temperatures, endless answers: each as a user of the settings would notice it."""
 
-import math
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agents.codification.runs import MOMENTUM, World, edits, final, function, parts, step
-from tests.llm_endpoint import Said, status
-from xkg.agents.codification.protected import says, settings
-from xkg.agents.codification.steps.pools import exhausted, limit, pool_of
+from tests.llm_endpoint import Said
+from xkg.agents.codification.protected import settings
+from xkg.agents.codification.steps.pools import exhausted, pool_of
 from xkg.agents.codification.task import read_method, read_task
 from xkg.build.parsing.parsers import Parsers
 from xkg.errors import InputError
@@ -32,15 +31,6 @@ def test_a_pool_is_closed_after_so_many_actions_in_a_row(world: World) -> None:
     assert result.steps == 6
     assert world.asked("is used up for now") == 1
     assert world.asked("no action of the pool 'understanding', of which 3 were taken") == 2
-
-
-def test_pools_get_smaller_as_a_run_goes_on() -> None:
-    assert limit(15, 0.01, 0) == 15
-    assert limit(15, 0.01, 50) == math.floor(15 * math.exp(-0.5)) == 9
-    assert limit(15, 0.01, 10_000) == 1
-    looks = ["list_files"] * 9
-    assert exhausted(looks, 15, 0.01) is None
-    assert exhausted(["undo_edit", "reflection"] * 20 + looks, 15, 0.01) == "understanding"
 
 
 @given(st.lists(st.sampled_from(["list_files", "locate", "undo_edit", "reflection", "final_answer"]), max_size=60))
@@ -76,28 +66,10 @@ def test_a_summary_of_each_step_is_in_the_log_and_costs_no_call(world: World) ->
     assert "your summary" not in third
 
 
-def test_related_files_of_a_task_file_are_the_starters_or_beside_it(tmp_path: Path) -> None:
-    for name in ("starter/model.py", "model.py", "lib/layer.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n")
-    task = tmp_path / "implement.yaml"
-    task.write_text(
-        "method: a b c d e\nstarter: starter\nrun: python a.py\nmetric: 'loss ([0-9]+):min'\n"
-        "related: [model.py, lib, ../nothing, /etc/hosts]\n"
-    )
-    assert read_task(task, {}).related == ("model.py", str(tmp_path / "lib"), "../nothing", "/etc/hosts")
-
-
 def test_no_action_is_taken_twice_in_a_row(world: World) -> None:
     world.endpoint.answers = [parts(), step("list_files"), step("list_files"), step("code_diff"), step("list_files")]
     world.run(steps=3)
     assert world.asked("exactly the last action") == 1
-
-
-def test_an_action_without_what_it_needs_is_refused(world: World) -> None:
-    world.endpoint.answers = [parts(), step("edit_script", file="train.py"), step("list_files")]
-    world.run(steps=1)
-    assert world.asked("edit_script needs text") == 1
 
 
 def test_the_cascade_goes_from_the_usual_model_to_the_expert(world: World) -> None:
@@ -136,26 +108,6 @@ def test_planner_and_workers_have_their_temperatures_where_the_model_takes_them(
     assert [body.get("temperature") for body in world.endpoint.requests] == [0.2, 0.8, 0.2, 0.8]
 
 
-def test_a_model_without_temperature_is_asked_without(world: World) -> None:
-    world.endpoint.answers = [
-        status(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
-        parts(),
-        step("list_files"),
-    ]
-    world.run(steps=1)
-    assert ["temperature" in body for body in world.endpoint.requests] == [True, False, False]
-    assert all("response_format" in body for body in world.endpoint.requests)
-
-
-def test_the_last_steps_are_remembered_whole_and_the_others_as_a_line(world: World) -> None:
-    world.endpoint.answers = [parts(), *LOOK[:6]]
-    world.run(steps=6, memory=2)
-    told = world.endpoint.requests[-1]["messages"][1]["content"]
-    recent, _, _ = told.partition("What may be done now")
-    assert recent.count("Observation: train.py, lines") == 2
-    assert '3. inspect_lines {"file": "train.py", "start_line": 3} -> train.py, lines 3-' in recent
-
-
 def test_a_long_observation_is_summarised(world: World) -> None:
     world.library.search = lambda query: f"{query} " + "\n".join(f"row {n}" for n in range(2000))  # type: ignore[method-assign]
     world.endpoint.answers = [
@@ -177,12 +129,6 @@ def test_an_answer_without_end_is_cut(world: World) -> None:
     assert world.asked("cut off at the length limit") == 1
 
 
-@given(st.text(min_size=1, max_size=100))
-def test_only_what_repeats_at_its_end_runs_on(text: str) -> None:
-    assert runs_on("start " + text * 1600)
-    assert not runs_on("".join(f"{text} {n} " for n in range(400)))
-
-
 def test_settings_are_constants_defaults_arguments_and_files() -> None:
     text = "RATE = 0.1\nclass Net:\n    width: int = 8\n    def run(self, depth=2, *, dropout=0.5): ...\n"
     text += "p.add_argument('-e', '--epochs', default=5)\n"
@@ -195,12 +141,6 @@ def test_settings_are_constants_defaults_arguments_and_files() -> None:
         "a.py::argument --epochs": "5",
     }
     assert settings({"conf.yaml": "lr: 2\n"})["conf.yaml"] != found["conf.yaml"]
-
-
-def test_a_quotation_has_to_be_in_the_method() -> None:
-    assert says("We set the learning\n rate to 0.1.", "set the learning rate to 0.1")
-    assert not says("We set the learning rate to 0.1.", "set the learning rate to 0.2")
-    assert not says("We set it.", "it")
 
 
 def test_a_task_file_has_flags_over_it_and_paths_beside_it(tmp_path: Path, parsers: Parsers) -> None:
@@ -238,3 +178,9 @@ def test_a_section_of_a_paper_is_the_method(tmp_path: Path, parsers: Parsers) ->
         read_method(read_task(None, {"method": f"{paper}#sec:none", **given}), parsers)
     with pytest.raises(InputError, match="no file, no paper"):
         read_method(read_task(None, {"method": "absent.tex", **given}), parsers)
+
+
+@given(st.text(min_size=1, max_size=100))
+def test_only_what_repeats_at_its_end_runs_on(text: str) -> None:
+    assert runs_on("start " + text * 1600)
+    assert not runs_on("".join(f"{text} {n} " for n in range(400)))

@@ -20,7 +20,6 @@ from tests.agents.codification.runs import (
     replace,
     step,
 )
-from tests.llm_endpoint import status
 from xkg.agents.codification import report
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
@@ -79,7 +78,7 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
 
 
 @pytest.mark.product("each event × each kill")
-@pytest.mark.parametrize("event", range(1, 12))
+@pytest.mark.parametrize("event", [1, 4, 7, 11])
 def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World, event: int) -> None:
     """Killed after its nth event: calls of the model whose step is not recorded yet, and steps."""
     world.endpoint.answers = list(WORK)
@@ -106,7 +105,7 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
 
 
 @pytest.mark.product("each event × each kill", "nth")
-@pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 2), ("put", 5), ("put", 8), ("write", 1)])
+@pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 5), ("write", 1)])
 def test_a_run_killed_between_doing_and_recording_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
 ) -> None:
@@ -181,7 +180,7 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     assert "not accepted" in told
 
 
-@pytest.mark.parametrize(("start", "end"), [(1, 7), (16, 17), (18, 18), (1, 9), (3, 2), (1, 900)])
+@pytest.mark.parametrize(("start", "end"), [(1, 7), (3, 2), (1, 900)])
 def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end: int) -> None:
     world.endpoint.answers = [*WORK[:1], *WORK[2:4], final(start, end), step("list_files")]
     result = world.run(steps=3)
@@ -260,14 +259,6 @@ def test_the_evaluation_cannot_be_put_aside(world: World, new: dict[str, Any]) -
     world.endpoint.answers = [parts(), edit, edits(new), edits(function("train", MOMENTUM)), final()]
     assert world.run().result == "A"
     assert world.asked("changes how the result is measured") == 1
-
-
-def test_what_the_starter_has_already_is_no_change_of_the_evaluation(world: World) -> None:
-    (world.starter / "train.py").write_text(TRAIN.replace("    x = train(", "    evaluate = evaluate\n    x = train("))
-    longer = MOMENTUM.replace("    x, v", "    note = 'the final loss is small'\n    x, v")
-    world.endpoint.answers = [parts(), WORK[2], edits(function("train", longer)), final(9, 15)]
-    assert world.run().result == "A"
-    assert world.asked("changes how the result is measured") == 0
 
 
 def test_an_allowed_change_of_the_evaluation_is_reported_with_the_result(world: World) -> None:
@@ -368,48 +359,6 @@ def test_code_that_removes_its_own_folder_is_not_accepted(world: World) -> None:
     assert (world.starter / "model.py").read_text() == MODEL
 
 
-def test_a_file_that_ends_the_parser_does_not_end_the_run(world: World) -> None:
-    huge = f"def evaluate(x, most=0x{'f' * 5000}):\n    return x * x\n"  # more digits than Python writes
-    (world.starter / "huge.py").write_text(huge)
-    bomb = replace("def evaluate(x):\n    return x * x\n", huge, "model.py")
-    world.endpoint.answers = [
-        parts(),
-        step("edit_with_context", file="train.py", files=["model.py"], text="improve"),
-        edits(bomb),
-        edits(function("train", MOMENTUM)),
-        final(),
-    ]
-    result = world.run()
-    assert result.result == "A", result
-    assert world.asked("changes how the result is measured (model.py)") == 1
-    assert any(note.startswith("huge.py cannot be parsed (crashed): ") for note in result.notes)
-
-
-def test_edits_that_do_not_fit_are_refused_before_anything_runs(world: World) -> None:
-    world.endpoint.answers = [
-        parts(),
-        step("edit_script", file="train.py", text="do it"),
-        edits(replace("no such text", "x")),
-        edits(replace("x", "y")),
-        edits(replace("RATE = 0.05", "RATE = 0.05")),
-        edits(replace("RATE = 0.05", "RATE = (")),
-        edits(replace("RATE = 0.05", "RATE = 1", "../outside.py")),
-        edits(replace("return 2 * x", "return 3 * x", "model.py")),
-        edits(function("train", MOMENTUM)),
-        final(),
-    ]
-    assert world.run().result == "A"
-    for words in (
-        "does not occur",
-        "occurs",
-        "change nothing",
-        "would not be Python: line",
-        "outside",
-        "only train.py",
-    ):
-        assert world.asked(words), words
-
-
 def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
     (world.starter / "train.py").write_text("import nothing_like_this\n")
     with pytest.raises(InputError, match="No module named 'nothing_like_this'"):
@@ -419,30 +368,6 @@ def test_a_starter_that_does_not_run_is_said_first(world: World) -> None:
     (world.starter / "weights.bin").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:a\nsize 9\n")
     with pytest.raises(InputError, match=r"no line of the output matches.*1 file is a Git LFS pointer"):
         world.run()
-
-
-def test_a_worker_may_find_a_part_done_already(world: World) -> None:
-    world.endpoint.answers = [
-        parts(),
-        step("edit_script", file="train.py", text="keep a velocity"),
-        edits(function("train", MOMENTUM)),
-        step("edit_script", file="train.py", text="and pass it on"),
-        {"reason": "The velocity is passed on from step to step already.", "edits": []},
-        final(),
-    ]
-    result = world.run(world.task(graph=False))
-    assert (result.result, result.edits) == ("A", 1)
-    assert world.asked("nothing was edited: The velocity is passed on") == 1
-    assert world.asked("there is no library in this run: no get_code") >= 1
-
-
-def test_an_endpoint_that_goes_down_leaves_a_run_to_go_on_with(world: World) -> None:
-    world.endpoint.answers = [*WORK[:3], status(401, "no such key")]
-    result = world.run()
-    assert result.stopped is not None
-    assert result.result == "D"
-    world.endpoint.answers = WORK[3:]
-    assert world.run().result == "A"
 
 
 def test_a_model_that_answers_nonsense_forever_ends_the_run_in_one_line(world: World) -> None:

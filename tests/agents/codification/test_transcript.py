@@ -39,9 +39,8 @@ def test_steps_are_json_lines_also_before_the_run_is_over(world: World) -> None:
         steps(folder.parent)
 
 
-@pytest.mark.parametrize("name", ["run.eval", "run.json"])
-def test_inspect_reads_the_log(world: World, tmp_path: Path, name: str) -> None:
-    folder = worked(world)
+def test_inspect_reads_the_log(world: World, tmp_path: Path) -> None:
+    folder, name = worked(world), "run.eval"
     write_inspect_log(folder, tmp_path / name, MODELS)
     log = read_eval_log(str(tmp_path / name))
     (sample,) = log.samples

@@ -72,11 +72,6 @@ def test_a_taxonomy_is_no_part_of_the_method() -> None:
     assert {a.component for a in plan} == {"kinds of ovens", "wood ovens", "gas ovens", "steam"}
 
 
-def test_where_nothing_is_rested_on_all_are_proposed() -> None:
-    only = (component("shaping", parts=1), component("fold", parent="shaping", depth=2))
-    assert len(propose(material(*only), 9)) == 2
-
-
 def test_what_the_abstract_and_the_findings_name_comes_first() -> None:
     finding = NamedText(name="Steam helps", description=None)
     plan = propose(

@@ -15,7 +15,7 @@ from xkg.build.parsing import parsers
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.requirements import read_requirements, states_requirements
 from xkg.build.slicing.scoping.imported_names import imported_packages
-from xkg.errors import MissingMetricError, NotANumberError, UnsafeInputError
+from xkg.errors import MissingMetricError, UnsafeInputError
 from xkg.sandbox.isolation.confined_worker import Bounds
 from xkg.sandbox.runner import Environment
 
@@ -116,16 +116,6 @@ def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pyt
         match=r"^the code cannot be parsed: too many files end .*\(slow\d\.py, slow\d\.py\); give",
     ):
         reader.packages(many, {})
-
-
-def test_a_metric_is_read_from_output_and_files(reader: SourceReader) -> None:
-    files = {"r.json": b'{"acc": 0.1}', "log.csv": b"loss\nnan\n"}
-    assert reader.metric(Metric.parse(r"acc = ([\d.]+):max"), "acc = 0.30000000000000004", {}) == 0.1 + 0.2
-    assert reader.metric(Metric.parse("json:r.json#acc:max"), "", files) == 0.1
-    with pytest.raises(NotANumberError, match="loss is nan"):
-        reader.metric(Metric.parse("csv:log.csv#loss:min"), "", files)
-    with pytest.raises(MissingMetricError, match="no line of the output matches"):
-        reader.metric(Metric.parse("acc:max"), "loss", {})
 
 
 @pytest.mark.parametrize("pattern", [r"acc.*?=.*?([0-9.]+)%", r"(a|a)+b$", r"(\w+\s?)+\1:"])

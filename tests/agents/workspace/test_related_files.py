@@ -46,10 +46,6 @@ def test_a_folder_and_a_file_from_elsewhere_are_copied_as_text_below_one_folder(
     assert read_related([str(code)], STARTER).identity != read_related([str(code / "deep")], STARTER).identity
 
 
-def test_the_folder_of_the_copies_is_none_that_the_starter_has(code: Path) -> None:
-    assert read_related([str(code / "deep")], {"related/x.py": None}).texts == {"related-code/deep/layer.py": "z = 2\n"}
-
-
 def test_copies_cannot_be_written_and_are_made_anew(code: Path, tmp_path: Path) -> None:
     found = read_related([str(code)], STARTER)
     for _ in range(2):

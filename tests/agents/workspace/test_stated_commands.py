@@ -48,10 +48,6 @@ def test_commands_that_start_a_file_of_the_repository_are_ranked() -> None:
     ]
 
 
-def test_without_a_readme_nothing_is_stated() -> None:
-    assert stated_commands({"train.py": "python train.py"}, {"train.py"}, []) == []
-
-
 SPOKEN = """\
 Usage: python main.py [arguments], or
 * python fit.py --epochs 1

@@ -61,13 +61,6 @@ def test_paths_outside_are_refused(workspace: Workspace, path: str) -> None:
         workspace.text(path)
 
 
-def test_a_file_cannot_take_the_place_of_a_folder(workspace: Workspace) -> None:
-    workspace.edit({"lib.py/x.py": "x"}, "a folder with a suffix")
-    for path in ("lib.py", "train.py/x.py"):
-        with pytest.raises(InputError, match="in the way"):
-            workspace.edit({path: "x"}, "clash")
-
-
 def test_an_unknown_file_names_its_neighbours(workspace: Workspace) -> None:
     with pytest.raises(InputError, match=r"nearest: lib/model\.py"):
         workspace.text("lib/modle.py")
@@ -164,13 +157,6 @@ def test_a_damaged_or_missing_version_is_said(workspace: Workspace) -> None:
     place.unlink()
     with pytest.raises(CorruptStoreError, match="No such file or directory"):
         Workspace.open(workspace.folder)
-
-
-def test_a_second_run_does_not_take_the_folder_of_the_first(
-    workspace: Workspace, starter: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="holds a run already"):
-        Workspace.create(workspace.folder, read_starter(str(starter), tmp_path / "cache"))
 
 
 def test_what_is_left_out_of_a_starter_is_said(starter: Path, tmp_path: Path) -> None:

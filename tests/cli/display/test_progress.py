@@ -5,16 +5,12 @@ import json
 import os
 import pty
 import re
-import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from rich.console import Console
 
-from tests.conftest import ROOT
 from xkg.build.stage_cache import Begun, Progress, StageReport
 from xkg.cli.display import progress
 from xkg.llm.client import Call
@@ -71,30 +67,11 @@ def test_a_line_says_what_was_asked_so_far_and_what_it_took(plain: Callable[...,
     assert line.endswith("  0 calls (1 more reused), 0 tokens, $0.00")
 
 
-def test_an_unknown_price_is_said_and_not_counted_as_nothing(plain: Callable[..., list[str]]) -> None:
-    (line,) = plain(call(), call(dollars=None), DAMPING)
-    assert line.endswith("  2 calls, 3,000 tokens, price unknown")
-
-
-def test_calls_alone_are_no_lines(plain: Callable[..., list[str]]) -> None:
-    assert plain(*[call() for _ in range(50)]) == []
-
-
-def test_text_of_a_paper_is_neither_markup_nor_folded(plain: Callable[..., list[str]]) -> None:
-    odd = "[bold]A[/bold] :smile: " + "long " * 60 + "end"
-    (line,) = plain(Progress(stage="code", done=1, total=1, about=odd))
-    assert line.endswith(odd)
-
-
 def test_text_of_a_paper_does_not_command_the_terminal(plain: Callable[..., list[str]]) -> None:
     (line,) = plain(Progress(stage="code", done=1, total=1, about="A\x1b[2J\nB \ud800"))
     assert line.endswith("A?[2J B ?")
     (line,) = plain(PARSED.model_copy(update={"summary": "local:\x07\x1b]0;mine\x07"}))
     assert line.endswith("local:??]0;mine?")
-
-
-def test_what_is_no_event_of_a_build_is_not_told(plain: Callable[..., list[str]]) -> None:
-    assert plain("something else", None) == []
 
 
 def test_programs_are_told_in_json_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,83 +154,17 @@ def test_the_live_line_counts_papers_where_there_are_several() -> None:
     assert live(PARSED, KEPT, PARSED, papers=3).startswith("  paper 2/3, after parse")
 
 
-def test_time_is_told_in_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = 1000.0
-    monkeypatch.setattr("time.monotonic", lambda: now)
-    display = progress._Display(Console(file=io.StringIO()), 1)
-    now += 754
-    assert display.line().plain.endswith("12:34")
-
-
-def test_on_a_terminal_stages_stay_and_the_live_line_goes(terminal: Terminal) -> None:
-    with progress.text_lines() as notify:
-        notify(PARSED)
-        notify(call())
-        notify(DAMPING)
-    assert "parse           0.2 s  7 sections" in terminal.text
-    assert "Exponential damping" not in terminal.text  # no line of its own
-    assert terminal.file.getvalue().endswith("\x1b[2K")  # the last line is wiped out
-    assert "\x1b[?25h" in terminal.file.getvalue()  # and the cursor is back
-
-
-def test_threads_may_tell_side_by_side(terminal: Terminal) -> None:
-    with progress.text_lines() as notify:
-        threads = [threading.Thread(target=lambda: [notify(call()) for _ in range(200)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        notify(DAMPING)
-        shown = "code 1/3  800 calls, 1,200,000 tokens, $8.00"
-        until = time.monotonic() + 60
-        while shown not in terminal.text and time.monotonic() < until:
-            time.sleep(0.02)
-    assert shown in terminal.text
-
-
-_SCRIPT = """
-import sys
-from xkg.build.stage_cache import Progress, StageReport
-from xkg.cli.display.progress import text_lines
-with text_lines(2) as notify:
-    notify(StageReport(name="parse", seconds=1.0, reused=False, summary="7 sections"))
-    notify(Progress(stage="code", done=2, total=3, about="Damping"))
-    sys.stdin.readline()
-print("done")
-"""
-
-
-def test_a_real_terminal_shows_both() -> None:
+def test_a_real_terminal_shows_both(monkeypatch: pytest.MonkeyPatch) -> None:
     outer, inner = pty.openpty()
-    try:
-        with subprocess.Popen(
-            [sys.executable, "-c", _SCRIPT],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=inner,
-            env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-        ) as run:
-            os.close(inner)
-            assert run.stdin is not None
-            text = ""
-            for data in _read(outer):
-                text += data.decode(errors="replace")
-                if "paper 1/2, code 2/3" in text and not run.stdin.closed:
-                    run.stdin.close()  # it ends once its live line was seen
-            assert run.stdout is not None
-            assert run.stdout.read() == b"done\n"
-    finally:
-        os.close(outer)
-    assert "parse           1.0 s  7 sections" in text
-
-
-def _read(descriptor: int) -> Iterator[bytes]:
-    while True:
-        try:
-            data = os.read(descriptor, 4096)
-        except OSError:  # the other side is closed
-            return
-        if not data:
-            return
-        yield data
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    text = ""
+    with open(inner, "w") as terminal, monkeypatch.context() as patch:  # noqa: PTH123
+        patch.setattr(sys, "stderr", terminal)
+        with progress.text_lines(2) as notify:
+            notify(PARSED)
+            notify(DAMPING)
+            while "paper 1/2, code 1/3" not in text:
+                text += os.read(outer, 4096).decode()
+    os.close(outer)
+    assert "parse           0.2 s  7 sections" in text

@@ -7,16 +7,15 @@ import shlex
 import subprocess
 import tomllib
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xkg.cli.main import main
 from xkg.cli.mcp import clients
 from xkg.cli.mcp.clients import CLIENTS, Entry, Local, entry
-from xkg.cli.mcp.commands import ClientName
 from xkg.cli.mcp.config import put
 from xkg.errors import InputError
 
@@ -72,10 +71,6 @@ def read(path: Path) -> dict[str, Any]:
 SERVERS = {"claude-code": "mcpServers", "cursor": "mcpServers", "vscode": "servers", "codex": "mcp_servers"}
 
 
-def test_every_client_is_known_everywhere() -> None:
-    assert get_args(ClientName) == CLIENTS == tuple(FILES)
-
-
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_is_printed_is_what_is_written(desk: Desk, client: str) -> None:
     printed = desk.install(client)
@@ -88,6 +83,10 @@ def test_what_is_printed_is_what_is_written(desk: Desk, client: str) -> None:
     assert server.get("type") == ("stdio" if client in ("claude-code", "vscode") else None)
     assert Path(server["command"]).is_absolute()
     assert server["args"][-3:] == ["--kg", str(desk.project / "kg"), "serve"]
+    before = desk.file(client).stat()
+    assert "nothing was changed" in desk.install(client, "--write").out
+    assert desk.file(client).stat().st_ino == before.st_ino
+    assert not list(desk.file(client).parent.glob("*.bak"))
 
 
 def test_what_is_written_starts_this_installation(desk: Desk) -> None:
@@ -95,16 +94,6 @@ def test_what_is_written_starts_this_installation(desk: Desk) -> None:
     command = [server["command"], *server["args"], "--help"]
     started = subprocess.run(command, cwd="/", capture_output=True, text=True, check=False)
     assert (started.returncode, "Serve the graph to agents" in started.stdout) == (0, True)
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_second_time_changes_nothing(desk: Desk, client: str) -> None:
-    desk.install(client, "--write")
-    before = desk.file(client).stat()
-    again = desk.install(client, "--write")
-    assert (again.code, "nothing was changed" in again.out) == (0, True)
-    assert desk.file(client).stat().st_ino == before.st_ino
-    assert [path.name for path in desk.file(client).parent.iterdir() if path.name.endswith(".bak")] == []
 
 
 @pytest.mark.parametrize(
@@ -163,32 +152,20 @@ def test_claude_code_adds_a_users_server_itself(desk: Desk) -> None:
     assert list(desk.home.iterdir()) == []
 
 
-def test_the_rest_of_a_file_stays(desk: Desk) -> None:
-    path = desk.file("claude-code")
-    theirs = '"other": {"command": "a", "args": ["ü"]}'
-    before = f'{{\n\t"mcpServers": {{\n\t\t{theirs}\n\t}},\n\t"mine": [1, 2.5, null, "\\u00e9"]\n}}\n'
-    path.write_text(before)
-    path.chmod(0o600)
-    assert "was added" in desk.install("claude-code", "--write").out
-    after = read(path)
-    assert after["mcpServers"].pop("xkg")
-    assert after == json.loads(before)
-    assert path.read_text().startswith('{\n\t"mcpServers"')
-    assert path.stat().st_mode & 0o777 == 0o600
-
-
 def test_what_somebody_added_to_the_entry_stays_and_what_was_is_kept(desk: Desk) -> None:
     path = desk.file("cursor")
     path.parent.mkdir()
     mine = {"command": "/old/xkg", "args": ["serve"], "env": {"XKG_LLM__MODEL": "none"}, "disabled": True}
     before = json.dumps({"mcpServers": {"xkg": mine}})
     path.write_text(before)
+    path.chmod(0o600)
     replaced = desk.install("cursor", "--write", "--url", URL)
     server = read(path)["mcpServers"]["xkg"]
     assert (server["env"], server["disabled"], server["url"]) == (mine["env"], True, URL)
     assert "command" not in server
     assert path.with_name("mcp.json.bak").read_text() == before
     assert "mcp.json.bak" in replaced.out
+    assert path.stat().st_mode & 0o777 == 0o600
 
 
 def test_toml_keeps_its_comments_and_its_order(desk: Desk) -> None:
@@ -228,18 +205,16 @@ HOSTILE = {
 }
 
 
-@pytest.mark.product("each client × each odd file", "client")
-@pytest.mark.parametrize("client", ["claude-code", "cursor", "vscode"])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_json_that_would_lose_something_is_left_alone(desk: Desk, client: str, text: str) -> None:
-    path = desk.file(client)
-    path.parent.mkdir(exist_ok=True)
+def test_json_that_would_lose_something_is_left_alone(desk: Desk, text: str) -> None:
+    path = desk.file("vscode")
+    path.parent.mkdir()
     path.write_text(text)
-    refused = desk.install(client, "--write")
+    refused = desk.install("vscode", "--write")
     assert (refused.code, refused.out) == (1, "")
     line = next(line for line in refused.err.splitlines() if line.startswith("xkg: "))
     assert "left as it is" in line
-    assert f'"{SERVERS[client]}"' in line
+    assert '"servers"' in line
     pasted = re.search(r'put ("xkg": \{.*\}) into', line)
     assert pasted is not None
     assert json.loads(f"{{{pasted[1]}}}")["xkg"]["command"]
@@ -337,6 +312,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(
     config=st.dictionaries(st.text(), JSON_VALUES, max_size=4),
     others=st.dictionaries(st.text(), JSON_VALUES, max_size=3),

@@ -71,14 +71,6 @@ def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         pack(tmp_path / "repository")
 
 
-def test_the_same_files_are_written_once(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(b"%PDF")
-    bringing = carried(tmp_path, tmp_path / "a.pdf")
-    first = bringing.place(str(tmp_path / "a.pdf"))
-    assert bringing.place(str(tmp_path / "a.pdf")) == first
-    assert len(list((tmp_path / "node" / "carried").glob("[!.]*"))) == 1
-
-
 def test_a_repository_of_many_papers_is_sent_to_a_node_once(tmp_path: Path) -> None:
     for name in ("code", "other"):
         (tmp_path / name).mkdir()
@@ -92,31 +84,3 @@ def test_a_repository_of_many_papers_is_sent_to_a_node_once(tmp_path: Path) -> N
     another_node = Carried(home, tmp_path / "another")  # type: ignore[arg-type]
     assert Path(another_node.place(str(tmp_path / "code")), "filter.py").read_text() == "# code"
     assert home.calls.count("packed") == 3
-
-
-def test_a_repository_that_changed_since_the_list_began_comes_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "code").mkdir()
-    (tmp_path / "code" / "filter.py").write_text("# before")
-    home = Home([ListedPaper(line=1, paper="x", repository=str(tmp_path / "code"))])
-    Carried(home, tmp_path / "node").place(str(tmp_path / "code"))  # type: ignore[arg-type]
-    (tmp_path / "code" / "filter.py").write_text("# after")
-    late = Carried(home, tmp_path / "late").place(str(tmp_path / "code"))  # type: ignore[arg-type]
-    assert Path(late, "filter.py").read_text() == "# after"
-
-
-def test_papers_of_one_folder_are_packed_and_sent_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    papers = [tmp_path / "list" / f"p{number}.tex" for number in range(5)]
-    papers[0].parent.mkdir()
-    for paper in papers:
-        paper.write_text(paper.stem)
-    packed: list[Path] = []
-
-    def counted(path: Path) -> carried_files.Packed:
-        packed.append(path)
-        return pack(path)
-
-    monkeypatch.setattr(carried_files, "pack", counted)
-    home = Home([ListedPaper(line=1, paper=str(paper)) for paper in papers])
-    node = Carried(home, tmp_path / "node")  # type: ignore[arg-type]
-    assert [Path(node.place(str(paper))).read_text() for paper in papers] == [paper.stem for paper in papers]
-    assert len(packed) == 2, "to know what it is, and to send it"

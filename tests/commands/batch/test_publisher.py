@@ -10,9 +10,7 @@ import pytest
 
 from evaluation.generated.graph import bundle
 from xkg.build.context import Built
-from xkg.commands.batch import publisher
 from xkg.commands.batch.publisher import Outcome, Publisher
-from xkg.commands.claims import OtherFormError
 from xkg.commands.graph.open import embedder, open_store
 from xkg.commands.published import BuildResult, Unpublished
 from xkg.config import LlmSettings, Settings
@@ -94,33 +92,6 @@ def test_what_is_ready_is_published_in_few_steps_and_each_is_told_its_own(batch:
         assert store.check() == []
 
 
-def test_papers_wait_for_their_turn_until_they_are_large_together(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pause after a publish lasts an hour here."""
-    monkeypatch.setattr(publisher, "PAUSE", 1e9)
-    published = threading.Semaphore(0)
-    with closing(Publisher(settings)) as waiting:
-        for number, size in enumerate((0, publisher.TOGETHER - 1, 1, 0)):
-            each = Unpublished(Built(paper(f"title:p{number}", f"The paper of the number {number}"), (), ()), size=size)
-            waiting.add(each, lambda _: published.release())
-            if number in (0, 2):
-                for _ in range(1 + number // 2):
-                    assert published.acquire(timeout=60)
-        assert not published.acquire(blocking=False), "the last one waits"
-    assert published.acquire(blocking=False), "until there are no more"
-
-
-def test_what_was_embedded_elsewhere_is_known_here(settings: Settings) -> None:
-    each = paper("title:a", "The first of the papers")
-    text, vector = "a text that no other has", np.full((1, 384), 0.5, dtype=np.float32)
-    with closing(Publisher(settings)) as publishing:
-        encoded = EncodedDocuments(vector, [b""])
-        publishing.add(Unpublished(Built(each, (), ()), embedded=([text], encoded)), lambda _: None)
-    with embedder(settings) as cache:
-        assert np.allclose(cache.embed([text]), vector)
-
-
 def test_what_is_wrong_with_one_paper_keeps_no_other(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
     contradicts = paper("title:b", "The second of the papers")
     contradicts = contradicts.model_copy(update={"techniques": contradicts.techniques * 2})
@@ -145,12 +116,6 @@ def test_what_is_wrong_with_one_paper_keeps_no_other(batch: Batch, monkeypatch: 
     assert set(batch.stored()) == {"title:a", "title:d"}
 
 
-def test_a_graph_that_cannot_be_written_fails_its_papers_and_ends_nothing(batch: Batch) -> None:
-    batch.settings.kg.write_text("not a folder")
-    outcomes = batch.publish(paper("title:a", "The first of the papers"), paper("title:b", "The second of the papers"))
-    assert [type(outcome) for outcome in outcomes.values()] == [StoreError] * 2
-
-
 def test_a_second_form_of_a_paper_meets_the_first_in_the_graph(batch: Batch) -> None:
     title = "Sorted filters of noisy signals"
     arxiv = paper("arxiv:2401.01234", title, arxiv_id="2401.01234", arxiv_version="v1", authors=("Ada Writer",))
@@ -161,21 +126,25 @@ def test_a_second_form_of_a_paper_meets_the_first_in_the_graph(batch: Batch) -> 
     assert set(batch.stored()) == {"title:a", arxiv.paper.id}
 
 
-def test_a_form_that_replaces_the_first_is_to_be_built_under_its_id(batch: Batch) -> None:
-    title = "Sorted filters of noisy signals"
-    file = paper("title:sorted", title, authors=("Ada Writer",))
-    arxiv = paper("arxiv:2401.01234", title, arxiv_id="2401.01234", arxiv_version="v1", authors=("Ada Writer",))
-    outcomes = batch.publish(file, arxiv)
-    assert result(outcomes[0]).published
-    assert isinstance(outcomes[1], OtherFormError)
-    assert file.paper.id in str(outcomes[1])
-    assert result(batch.publish(arxiv, chosen=True)[0]).published
-    assert set(batch.stored()) == {file.paper.id, arxiv.paper.id}, "whose id a person gave is not compared"
-
-
 def test_one_id_is_published_in_the_order_in_which_it_was_built(batch: Batch) -> None:
     earlier = paper("title:a", "The paper of one id", abstract="Earlier.")
     later = paper("title:a", "The paper of one id", abstract="Later.")
     outcomes = batch.publish(earlier, later, later)
     assert [result(outcomes[n]).published for n in range(3)] == [True, True, False]
     assert batch.stored() == {"title:a": later}
+
+
+def test_a_graph_that_cannot_be_written_fails_its_papers_and_ends_nothing(batch: Batch) -> None:
+    batch.settings.kg.write_text("not a folder")
+    outcomes = batch.publish(paper("title:a", "The first of the papers"), paper("title:b", "The second of the papers"))
+    assert [type(outcome) for outcome in outcomes.values()] == [StoreError] * 2
+
+
+def test_what_was_embedded_elsewhere_is_known_here(settings: Settings) -> None:
+    each = paper("title:a", "The first of the papers")
+    text, vector = "a text that no other has", np.full((1, 384), 0.5, dtype=np.float32)
+    with closing(Publisher(settings)) as publishing:
+        encoded = EncodedDocuments(vector, [b""])
+        publishing.add(Unpublished(Built(each, (), ()), embedded=([text], encoded)), lambda _: None)
+    with embedder(settings) as cache:
+        assert np.allclose(cache.embed([text]), vector)

@@ -26,7 +26,7 @@ from xkg.commands.build import build
 from xkg.commands.graph.open import open_store
 from xkg.config import EnvironmentSettings, LlmSettings, PruneSettings, Settings, StoreSettings
 from xkg.engine.engine import BegunAgain, NoWorkerError
-from xkg.engine.local import LocalEngine, LocalWorker
+from xkg.engine.local import LocalEngine
 from xkg.errors import StoreError
 from xkg.model import Level
 from xkg.store.graph_store import Link
@@ -185,12 +185,8 @@ def test_what_keeps_every_paper_ends_the_batch_at_once(
     ("options", "refused"),
     [
         (["--papers", "list", "--curate"], "--curate"),
-        (["--papers", "list", "--progress", "json"], "--progress"),
         (["--papers", "list", "--paper", "x.tex"], "--paper"),
         (["--paper", "x.tex", "--retry-failed"], "--retry-failed"),
-        (["--paper", "x.tex", "--jobs", "2"], "--jobs"),
-        (["--paper", "x.tex", "--html", "x.html"], "--html"),
-        (["--paper", "x.tex", "--paper", "y.tex", "--retry-failed"], "--retry-failed"),
         (["--paper", "x.tex", "--paper", "y.tex", "--within", "."], "--within"),
     ],
 )
@@ -258,14 +254,6 @@ def test_a_batch_into_a_neo4j_draws_what_connects_its_papers(
     assert states(run(chosen, read_list(corpus), EngineHere()))[1] == "unchanged"
 
 
-def test_files_that_are_not_there_start_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "list").write_text("".join(f"missing-{number}.tex\n" for number in range(200)))
-    monkeypatch.setattr(LocalWorker, "run", None)
-    report = run(settings(tmp_path / "kg"), read_list(tmp_path / "list"), LocalEngine(2))
-    assert report.failed == 200
-    assert {row.reason.split()[1:4] == ["does", "not", "exist;"] for row in report.rows} == {True}
-
-
 def graph(settings: Settings) -> tuple[list[str], list[Link]]:
     """The papers without the time of their builds, and the links between them."""
     with open_store(settings) as store, store.snapshot() as snapshot:
@@ -273,14 +261,6 @@ def graph(settings: Settings) -> tuple[list[str], list[Link]]:
         bundles = zip(store.bundles(), papers, strict=True)
         texts = [bundle.model_copy(update={"paper": paper}).model_dump_json() for bundle, paper in bundles]
         return texts, sorted(snapshot.links(), key=str)
-
-
-def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
-    chosen = settings(tmp_path / "kg")
-    only = PaperList(papers=read_list(corpus).papers[:1])
-    run(chosen, only, EngineHere())
-    (chosen.kg / FILE).write_text("{\n\x00")
-    assert states(run(chosen, only, EngineHere())) == {1: "unchanged"}  # the graph holds exactly that
 
 
 @pytest.mark.parametrize(("patience", "state"), [(60.0, "built"), (10.0, "failed")])
@@ -315,13 +295,6 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
 
 
-def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
-    records = Records(tmp_path)
-    (tmp_path / FILE).mkdir()
-    with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
-        records.enter([])
-
-
 def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: Path) -> None:
     """A repository without code for any would else look like a paper without techniques."""
     (tmp_path / "code").mkdir()
@@ -332,3 +305,18 @@ def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: 
     assert "0 techniques, 1 hidden (xkg show says why)" in "\n".join(map(str, lines(report)))
     again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert again.rows[0].hidden == report.rows[0].hidden
+
+
+def test_a_damaged_record_builds_its_paper_again(tmp_path: Path, corpus: Path) -> None:
+    chosen = settings(tmp_path / "kg")
+    only = PaperList(papers=read_list(corpus).papers[:1])
+    run(chosen, only, EngineHere())
+    (chosen.kg / FILE).write_text("{\n\x00")
+    assert states(run(chosen, only, EngineHere())) == {1: "unchanged"}  # the graph holds exactly that
+
+
+def test_a_list_of_records_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    (tmp_path / FILE).mkdir()
+    with pytest.raises(StoreError, match=r"Is a directory.*run the same command again"):
+        records.enter([])

@@ -55,18 +55,6 @@ def test_what_one_machine_built_another_does_not_build_again(neo4j_database: Neo
     store.close()
 
 
-@pytest.mark.parametrize("state", ["partial", "failed"])
-def test_what_is_missing_or_not_whole_is_built_by_another(
-    neo4j_database: Neo4jServer, tmp_path: Path, state: str
-) -> None:
-    one = machine(neo4j_database, tmp_path / "one")
-    store = Neo4jStore(one, FakeHashEmbedder)
-    store.publish([PAPER])
-    store.close()
-    enter(one, LISTED, BUILT.model_copy(update={"state": state}))
-    assert row_for(machine(neo4j_database, tmp_path / "other"), LISTED) is None
-
-
 def test_files_of_one_machine_are_not_those_of_another(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
     one = machine(neo4j_database, tmp_path / "one")
     store = Neo4jStore(one, FakeHashEmbedder)
@@ -84,27 +72,6 @@ def test_a_server_that_is_away_knows_nothing(tmp_path: Path, monkeypatch: pytest
     away = Settings(kg=tmp_path / "kg", store=StoreSettings(url="bolt://127.0.0.1:9"), embedding=MODEL)
     enter(away, LISTED, BUILT)
     assert row_for(away, LISTED) is None
-
-
-def test_the_first_two_machines_of_a_graph_make_its_schema(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
-    one, other = machine(neo4j_database, tmp_path / "one"), machine(neo4j_database, tmp_path / "other")
-    second = LISTED.model_copy(update={"paper": "2402.00002"})
-    with (
-        SharedRecords(one, None, first=False) as mine,
-        SharedRecords(other, None, first=False) as theirs,
-        mine.turn(LISTED) as row,
-        theirs.turn(second) as another,
-    ):
-        assert row is another is None
-    enter(one, LISTED, BUILT)
-    store = Neo4jStore(one, FakeHashEmbedder)
-    assert store.publish([PAPER]) == 1
-    store.close()
-
-
-def test_a_folder_has_no_other_machines(tmp_path: Path) -> None:
-    enter(Settings(kg=tmp_path / "kg"), LISTED, BUILT)
-    assert row_for(Settings(kg=tmp_path / "kg"), LISTED) is None
 
 
 def test_a_paper_that_another_machine_builds_has_its_turn_there(neo4j_database: Neo4jServer, tmp_path: Path) -> None:

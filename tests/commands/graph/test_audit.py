@@ -32,12 +32,6 @@ def test_a_graph_without_anything_of_it_is_clean(published: Path, tmp_path: Path
     assert "nothing of the blacklist was found in 5 papers" in str(result)
 
 
-def test_papers_are_found_by_id_and_title(published: Path, tmp_path: Path) -> None:
-    by_id = audit(settings(published), listed(tmp_path, "1608.04471"))
-    assert [(f.where, f.kind) for f in by_id.findings if f.kind == "paper"] == [(EXAMPLE_ID, "paper")]
-    assert not by_id.clean
-
-
 def test_a_log_of_answers(published: Path, tmp_path: Path) -> None:
     log = tmp_path / "answers.jsonl"
     answers = [

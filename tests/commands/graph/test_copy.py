@@ -57,6 +57,13 @@ def test_a_copy_that_is_not_equal_is_said(graph: Path, tmp_path: Path, monkeypat
             copy.copy(source, target)
 
 
+@pytest.mark.parametrize("place", ["http://localhost:7474", "bolt://me:secret@localhost", "neo4j+s://"])
+def test_what_is_no_place_is_refused_without_telling_a_secret(place: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        copy.at(Settings(), place)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_graph_without_papers_is_no_source(tmp_path: Path) -> None:
     with (
         open_store(copy.at(Settings(), str(tmp_path / "a"))) as source,
@@ -64,10 +71,3 @@ def test_a_graph_without_papers_is_no_source(tmp_path: Path) -> None:
         pytest.raises(UnknownIdError, match="nothing to copy"),
     ):
         copy.copy(source, target)
-
-
-@pytest.mark.parametrize("place", ["http://localhost:7474", "bolt://me:secret@localhost", "neo4j+s://"])
-def test_what_is_no_place_is_refused_without_telling_a_secret(place: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        copy.at(Settings(), place)
-    assert "secret" not in str(caught.value)

@@ -15,9 +15,7 @@ from inspect_ai.tool import ToolInfo
 
 from evaluation.ablation_bench.scores.report import as_json, as_text, overall, plans_of, read_run
 from evaluation.ablation_bench.tasks import author, collect, reviewer
-from tests.conftest import ROOT
 from tests.serve.conftest import embedder, graph
-from xkg.errors import XkgError
 
 __all__ = ["embedder", "graph"]
 
@@ -166,21 +164,6 @@ def test_an_answer_without_a_plan_scores_nothing_and_is_counted(instances: Path,
     assert found["problems"]["empty plan"] == 5
 
 
-def test_a_paper_that_is_too_long_is_cut_by_section_for_planner_and_judge(instances: Path, tmp_path: Path) -> None:
-    questions: list[str] = []
-
-    def answer(question: str, *_: Any) -> str:
-        questions.append(question)
-        return tagged(*PLAN) if len(questions) == 1 else tagged()
-
-    answering = model(answer)
-    log = run(reviewer(str(instances), window=20), answering, tmp_path, judge=answering)
-    of_planner, of_judge = questions
-    assert "Cut the dough" not in of_planner + of_judge
-    assert "Try it without steam." in of_judge
-    assert report(log)["left_out"] == {"loaf": ["the end of Scoring", "for the judge: the end of Scoring"]}
-
-
 def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_path: Path, graph: Path) -> None:
     questions: list[str] = []
 
@@ -225,27 +208,6 @@ def test_the_graph_alone_plans_without_a_question(instances: Path, tmp_path: Pat
     assert "@6 to @10: as @5" in text
 
 
-def test_the_product_is_asked_again_where_its_check_refuses(instances: Path, tmp_path: Path, graph: Path) -> None:
-    good = {
-        "component": 1,
-        "name": "P1",
-        "ablated_part": "steam",
-        "action": "REPLACE",
-        "replacement": ["a damp cloth"],
-        "metrics": ["volume"],
-        "why": "It may not matter.",
-    }
-    answers = [json.dumps({"ablations": [{**good, "component": 7}]}), json.dumps({"ablations": [good]})]
-    log = run(
-        author(str(instances), planner="product", graph=str(graph)),
-        model(lambda *_: answers.pop(0)),
-        tmp_path,
-        judge=model(lambda question, *_: judged(question, {"No steam": "P1"})),
-    )
-    assert json.loads(plans_of(log)["loaf"])["replacement"] == ["a damp cloth"]
-    assert report(log)["problems"]["answer that the planner refused"] == 1
-
-
 def test_an_agent_reads_files_and_the_graph_over_mcp(instances: Path, tmp_path: Path, graph: Path) -> None:
     seen: list[str] = []
     steps = [
@@ -274,74 +236,6 @@ def test_an_agent_reads_files_and_the_graph_over_mcp(instances: Path, tmp_path: 
     assert report(log)["by_paper"]["loaf"]["recall"] == 0.5
 
 
-def test_an_agent_reads_long_files_whole_and_no_folder_beside_them(
-    instances: Path, tmp_path: Path, graph: Path
-) -> None:
-    """Inspect cuts the middle out of long results: a file is read in parts, which say where to go on."""
-    paper = instances.parent / "papers" / "loaf" / "main.tex"
-    paper.write_text("\n".join(f"line {n} " + "of dough " * 100 + "end" for n in range(1, 101)) + "\nthe last word\n")
-    (instances.parent / "beside").mkdir()
-    seen: list[str] = []
-
-    def agent(last: str, messages: list[ChatMessage], *_: Any) -> ModelOutput:
-        error = messages[-1].error if isinstance(messages[-1], ChatMessageTool) else None
-        seen.append(error.message if error else last)
-        if len(seen) == 1:
-            return call("locate", technique="steam", repository=str(ROOT))
-        following = re.search(r"from first_line=(\d+)", last)
-        if len(seen) == 2 or following:
-            return call("read_lines", path="main.tex", first_line=int(following[1]) if following else 1)
-        return call("submit", answer=tagged(*PLAN))
-
-    task = author(str(instances), planner="agent", graph=str(graph))
-    log = run(task, model(agent), tmp_path, judge=model(lambda *_: tagged()))
-    assert "oven/steam.py" not in seen[1]
-    assert "serve.roots" in seen[1]
-    read = "\n".join(seen[2:])
-    assert [n for n in range(1, 101) if f"line {n} of dough" not in read] == []
-    assert "the last word" in seen[-1]
-    assert "truncated" not in read
-    assert plans_of(log)["loaf"].count("\n") == 1
-
-
-def test_an_agent_that_does_not_end_is_stopped_and_counted(instances: Path, tmp_path: Path) -> None:
-    calls: list[str] = []
-
-    def agent(last: str, *_: Any) -> ModelOutput:
-        calls.append(last)
-        return call("list_files")
-
-    log = run(author(str(instances), planner="agent"), model(agent), tmp_path, judge=model(lambda *_: tagged()))
-    assert len(calls) <= 60
-    found = report(log)["problems"]
-    assert found["agent stopped after 100 messages"] == 1
-    assert found["empty plan"] == 1
-
-
-def test_a_limit_of_inspect_that_stops_a_planner_is_counted(instances: Path, tmp_path: Path) -> None:
-    task = author(str(instances), planner="agent")
-    (log,) = inspect_eval(
-        task,
-        model=model(lambda *_: call("list_files")),
-        model_roles={"judge": model(lambda *_: tagged())},
-        message_limit=6,
-        log_dir=str(tmp_path / "logs"),
-        display="none",
-    )
-    assert report(log)["problems"] == {"planner that was stopped without a plan": 1}
-
-
-def test_an_agent_judges(instances: Path, tmp_path: Path) -> None:
-    def judge(_: str, messages: list[ChatMessage], *__: Any) -> ModelOutput:
-        if not any(isinstance(message, ChatMessageTool) for message in messages):
-            return call("find_text", text="steam")
-        return call("submit", answer=judged(messages[1].text, {"No steam": "P1", "Other blades": "P2"}))
-
-    task = author(str(instances), judge="agent")
-    log = run(task, model(lambda *_: tagged(*PLAN)), tmp_path, judge=model(judge))
-    assert report(log)["by_paper"]["loaf"]["f1"] == 1.0
-
-
 def test_the_ablations_of_whole_papers_are_collected_and_counted(instances: Path, tmp_path: Path) -> None:
     log = run(collect(str(instances)), model(lambda *_: tagged(*PLAN)), tmp_path)
     assert log.results is not None
@@ -367,44 +261,3 @@ def test_stored_plans_are_judged_and_told_apart_by_their_ids(instances: Path, tm
     }  # fmt: skip
     assert found["problems"]["plan that is missing"] == 1
     assert "by the benchmark's program" in as_text(read_run(Path(log.location)))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"planner": "best"}, "-T planner=best: Input should be 'lm', 'agent'"),
-        ({"k": "five"}, "-T k=five: Input should be a valid integer"),
-        ({"window": 0}, "window are above 0"),
-        ({"judges": 4}, "from 1 to 3"),
-        ({"planner": "product"}, "needs graph=FOLDER"),
-        ({"planner": "stored"}, "needs plans=FOLDER"),
-    ],
-)
-def test_parameters_that_make_no_task_are_refused(instances: Path, wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(XkgError, match=re.escape(message)):
-        author(str(instances), **wrong)
-
-
-def test_a_file_without_instances_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text("broken")
-    with pytest.raises(XkgError, match="row that is no JSON object"):
-        author(str(path))
-
-
-def test_a_graph_that_is_not_there_is_refused(instances: Path, tmp_path: Path) -> None:
-    with pytest.raises(XkgError, match="is empty"):
-        author(str(instances), planner="agent", graph=str(tmp_path / "nowhere"))
-
-
-def test_the_small_benchmark_is_made_first() -> None:
-    with pytest.raises(XkgError, match="ablation_bench small"):
-        author()
-
-
-def test_paths_are_those_of_the_folder_that_the_command_was_typed_in(
-    instances: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Inspect works in the folder of the task's file."""
-    monkeypatch.setenv("PWD", str(tmp_path))
-    assert [sample.id for sample in author(instances.name).dataset] == ["loaf"]

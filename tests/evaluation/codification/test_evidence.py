@@ -8,10 +8,9 @@ import pytest
 
 from evaluation.codification.evidence import judged, judged_file
 from evaluation.codification.properties import CASES
-from evaluation.codification.replay import EXAMPLE, MODES, answering, cases, replayed, starter
+from evaluation.codification.replay import EXAMPLE, MODES, cases, replayed, starter
 from tests.conftest import ROOT
 from xkg.config import SandboxSettings, Settings
-from xkg.errors import InputError
 from xkg.model import Level
 from xkg.sandbox.runner import Environment
 from xkg.sandbox.select import runner_for
@@ -70,21 +69,3 @@ def test_stored_answers_run_a_mode_whatever_its_prompts_say(tmp_path: Path, monk
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     result = replayed("example_adagrad", "single", tmp_path, Settings(kg=tmp_path / "kg"))
     assert (result.result, result.changed_files) == ("A", ("svgd/sampler.py", "svgd/stepsize.py"))
-
-
-def test_an_endpoint_of_stored_answers_gives_each_once() -> None:
-    import urllib.error
-    import urllib.request
-
-    shape = {"json_schema": {"schema": {"properties": {"parts": {}}}}}
-    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "?"}], "response_format": shape}).encode()
-    with answering([{"text": "other"}, {"parts": ["one"]}]) as address:
-        reply = json.load(urllib.request.urlopen(f"{address}/chat/completions", body))
-        assert json.loads(reply["choices"][0]["message"]["content"]) == {"parts": ["one"]}
-        with pytest.raises(urllib.error.HTTPError, match="400"):
-            urllib.request.urlopen(f"{address}/chat/completions", body)
-
-
-def test_a_case_without_a_stored_test_says_which_have_one() -> None:
-    with pytest.raises(InputError, match="example_adagrad, example_median"):
-        judged_file("swa")

@@ -81,23 +81,3 @@ def test_the_method_has_all_properties(tmp_path: Path, case: str) -> None:
 def test_the_starter_lacks_them(tmp_path: Path, case: str, named: str) -> None:
     code, output = properties(tmp_path, case, None)
     assert (code, f"failed {named}" in output) == (1, True), output
-
-
-@pytest.mark.product("each case × each mistake")
-@pytest.mark.parametrize(
-    ("case", "old", "new", "named"),
-    [
-        ("ogscl", "rng.permutation(len(found))", "range(len(found))", "failed types alternate"),
-        ("ogscl", "rng.permutation(np.flatnonzero", "(np.flatnonzero", "failed samples in random order"),
-        ("ogscl", "found[number]", "found[number][:-1]", "failed every sample once an epoch"),
-        ("ogscl", "rng.permutation", "np.random.permutation", "failed the seed decides"),
-        ("swa", "(cycle - 1)", "cycle", "failed rate within cycles"),
-        ("swa", "(step - start) % per_epoch == per_epoch - 1", "step % 2 == 1", "failed evaluated weights are the"),
-        ("swa", "norm.momentum = batch / (batch + 1)", "pass", "failed statistics of layer 1"),
-        ("swa", "(step - start) % per_epoch ==", "step % per_epoch ==", "failed one finished cycle is the average"),
-    ],
-    ids=["blocks", "sorted", "lost", "unseeded", "cycle", "often", "exponential", "epochs"],
-)
-def test_what_is_wrong_is_named(tmp_path: Path, case: str, old: str, new: str, named: str) -> None:
-    code, output = properties(tmp_path, case, FILES[case][1].replace(old, new))
-    assert (code, named in output) == (1, True), output

@@ -63,9 +63,3 @@ def test_costs_are_a_papers_mean_and_leave_out_papers_that_are_not_in_the_graph(
     assert "3 calls without a known price" in figures[-1].note
     assert by_stage is not None
     assert [(row.name, row.calls, row.input_tokens) for row in by_stage.rows] == [("extract", 3, 600)]
-
-
-def test_files_have_no_ledger() -> None:
-    figures, by_stage = asked(None, LlmSettings(), ["title:a"])
-    assert {figure.value for figure in figures} == {None}
-    assert by_stage is None

@@ -1,12 +1,10 @@
 import json
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.construction.hierarchy import read_hierarchies
-from xkg.errors import InputError
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -64,17 +62,3 @@ def test_malformed_parts_are_counted_and_the_rest_is_read(tmp_path: Path) -> Non
 def test_any_json_is_read_or_counted(tmp_path_factory, value) -> None:
     found, problems = read_hierarchies(written(tmp_path_factory.mktemp("gold"), value))
     assert found or problems or value == []
-
-
-def test_a_hierarchy_that_is_too_deep_is_cut_and_counted(tmp_path: Path) -> None:
-    value: dict = {"name": "leaf"}
-    for _ in range(100):
-        value = {"name": "n", "components": [value]}
-    (paper,), problems = read_hierarchies(written(tmp_path, {"paper": "p", "techniques": [value]}))
-    assert len(paper.techniques) == 30
-    assert "deeper" in problems[0]
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        read_hierarchies(tmp_path / "none.json")

@@ -66,10 +66,3 @@ def test_judgements_that_cannot_be_used_are_counted() -> None:
         "the graph has no such item",
         "'fine' is none of exact, broader, narrower, wrong",
     ]
-
-
-def test_without_judges_there_is_no_value() -> None:
-    verdicts, _ = collect([], "pair", ["x"])
-    (figure,) = figures_of(verdicts, {"exact": "exact"}, {"exact": "74.51 %"})
-    assert figure.value is None
-    assert figure.note == "nobody judged"

@@ -60,12 +60,6 @@ def test_weighted_quality_by_hand() -> None:
     assert plain.f1 == pytest.approx(4 / 7)
 
 
-def test_nothing_found_and_nothing_wanted() -> None:
-    assert quality(match([], [gold("A loss")], nothing_alike)).recall == 0
-    assert quality(match([], [gold("A loss")], nothing_alike)).precision is None
-    assert quality(match([technique("A loss")], [], nothing_alike)).recall is None
-
-
 def test_each_is_matched_once() -> None:
     found = match([technique("Tent"), technique("tent")], [gold("Tent")], nothing_alike)
     assert len(found.pairs) == 1

@@ -5,13 +5,12 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from evaluation.construction import tasks
-from evaluation.construction.__main__ import check_models, main, measure
+from evaluation.construction.__main__ import main, measure
 from evaluation.construction.hierarchy import read_hierarchies
 from evaluation.construction.judgements import UNUSABLE
 from evaluation.inputs.graph import read_graph
 from evaluation.results.document import read
 from tests.evaluation.scripted_model import scripted
-from xkg.errors import InputError
 
 REASONS = "It does all of it."
 
@@ -96,21 +95,3 @@ def test_a_judge_finds_a_counterpart_that_names_do_not_show(tmp_path: Path) -> N
 )
 def test_the_last_verdict_of_an_answer_counts(answer: str, given: str) -> None:
     assert tasks.read_verdict(answer, "pair") == given
-
-
-def test_what_is_no_log_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "x.json").write_text("{}")
-    with pytest.raises(InputError, match=r"x\.json: is no log"):
-        tasks.read_judgements(tmp_path / "x.json")
-
-
-def test_a_graph_without_code_has_nothing_to_judge(tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text('{"paper_title": "T", "techniques": []}')
-    with pytest.raises(InputError, match="no pair"):
-        tasks.exact_pairs(str(tmp_path))
-
-
-def test_a_judge_that_inspect_does_not_know_is_one_line() -> None:
-    with pytest.raises(InputError, match=r"--judge nosuch/model: .*not recognized") as raised:
-        check_models(["nosuch/model"])
-    assert "\n" not in str(raised.value)

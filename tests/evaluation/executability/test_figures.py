@@ -1,7 +1,4 @@
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evaluation.executability.figures import claims_of, claims_table, figures_of, scores_of
+from evaluation.executability.figures import claims_of, figures_of
 from xkg.build.verify import NodeResult
 from xkg.model import Code, Evidence, Level, Paper, PaperBundle
 from xkg.sandbox.evidence.failure_causes import Cause
@@ -44,16 +41,3 @@ def test_a_file_claims_what_it_says_and_a_build_its_level() -> None:
     proven = Code(id="title:a#z@1", technique="title:a#z", implementation="", level=Level.TESTED)
     assert claims_of([bundle("import", told, denied)]) == {told.id: Level.EXECUTED, denied.id: None}
     assert claims_of([bundle("build", proven)]) == {proven.id: Level.TESTED}
-
-
-def test_the_table_has_each_node_once() -> None:
-    claims = {r.code: Level.EXECUTED for r in RESULTS[:3]}
-    lines = [line.split() for line in claims_table(RESULTS, claims).splitlines()]
-    assert lines[1] == ["no", "claim", "1", "0", "0", "0", "1"]
-    assert lines[2] == ["executed", "0", "1", "1", "1", "3"]
-
-
-@given(st.permutations(RESULTS))
-def test_order_of_nodes_does_not_matter(results: list[NodeResult]) -> None:
-    assert {f.name: f for f in figures_of(results, {})} == {f.name: f for f in figures_of(RESULTS, {})}
-    assert scores_of(results, {}) == scores_of(RESULTS, {})

@@ -5,7 +5,6 @@ import pytest
 
 from evaluation.executability.__main__ import main
 from evaluation.results.document import read
-from xkg.errors import InputError
 
 IMPLEMENTATION = "def double(x):\n    return 2 * x\n"
 
@@ -35,15 +34,3 @@ def test_what_a_file_claims_is_run(tmp_path: Path, capsys: pytest.CaptureFixture
     main([str(folder), "--json", str(now), "--against", str(before)])
     printed = capsys.readouterr().out
     assert "1 + 1" in printed.splitlines()[-1]  # other code is another node: it is not paired
-
-
-def test_a_graph_without_code_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "t.json").write_text('{"paper_title": "T", "techniques": []}')
-    with pytest.raises(InputError, match="no paper has code"):
-        main([str(tmp_path)])
-
-
-@pytest.mark.parametrize("option", [("--jobs", "0"), ("--seconds", "0"), ("--seconds", "nan")])
-def test_limits_under_which_nothing_could_run_are_refused(option: tuple[str, str], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must be 1 or more"):
-        main([str(graph(tmp_path / "g", sound="double(2)")), *option])

@@ -1,11 +1,8 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from evaluation.inputs.graph import read_graph
-from evaluation.inputs.rows import read_json, read_rows
-from xkg.errors import InputError
+from evaluation.inputs.rows import read_rows
 from xkg.value import Value
 
 
@@ -28,31 +25,9 @@ def test_a_folder_of_graph_files_with_one_that_is_broken(tmp_path: Path) -> None
     assert "two.json" in graph.problems[0]
 
 
-def test_a_paper_by_title_and_one_that_is_not_there(tmp_path: Path) -> None:
-    peer_file(tmp_path, "one")
-    peer_file(tmp_path, "two")
-    assert [bundle.paper.title for bundle in read_graph(tmp_path, ["two"]).bundles] == ["two"]
-    with pytest.raises(InputError, match="holds no paper three"):
-        read_graph(tmp_path, ["three"])
-
-
-def test_a_folder_without_a_graph_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError):
-        read_graph(tmp_path)
-    with pytest.raises(InputError):
-        read_graph(tmp_path / "none")
-
-
 def test_rows_that_are_malformed_are_counted(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
     file.write_bytes(b'{"pair": "p", "verdict": "v"}\n\n{"pair": 3}\nnot json\n\xff\n[]\n')
     rows, problems = read_rows(file, Row)
     assert rows == [Row(pair="p", verdict="v")]
     assert [problem.split(": ")[1] for problem in problems] == ["line 3", "line 4", "line 5", "line 6"]
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 200_000])
-def test_what_is_no_json_is_refused_by_name(tmp_path: Path, data: bytes) -> None:
-    (tmp_path / "g.json").write_bytes(data)
-    with pytest.raises(InputError, match=r"g\.json: is no JSON"):
-        read_json(tmp_path / "g.json")

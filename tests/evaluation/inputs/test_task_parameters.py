@@ -1,6 +1,5 @@
 """What is wrong with a task's parameters, in one line."""
 
-import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -27,11 +26,6 @@ def loaves(folder: str, count: int = 1) -> Task:
     return Task()
 
 
-def test_inspect_still_sees_the_parameters() -> None:
-    assert list(inspect.signature(loaves).parameters) == ["folder", "count"]
-    assert isinstance(loaves("here", count=2), Task)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -48,18 +42,13 @@ def test_what_is_wrong_is_one_line(given: dict[str, object], message: str) -> No
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.product("each file of tasks × the one command")
 @pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("ablation_bench/tasks.py@author", "instances=nowhere.jsonl"),
-        ("construction/tasks.py@exact_pairs", "graph=nowhere"),
-        ("paperbench/tasks.py@react_agent", "tasks=nowhere"),
-    ],
+    "name", [pytest.param("construction/tasks.py@exact_pairs", marks=pytest.mark.product("a process: four seconds"))]
 )
-def test_the_command_of_inspect_ends_with_that_line(name: str, given: str, tmp_path: Path) -> None:
+def test_the_command_of_inspect_ends_with_that_line(name: str, tmp_path: Path) -> None:
+    command = f"-m inspect_ai eval evaluation/{name} --model mockllm/model -T graph=nowhere"
     done = subprocess.run(
-        [sys.executable, "-m", "inspect_ai", "eval", f"evaluation/{name}", "--model", "mockllm/model", "-T", given],
+        [sys.executable, *command.split()],
         cwd=ROOT,
         env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "INSPECT_LOG_DIR": str(tmp_path)},
         capture_output=True,

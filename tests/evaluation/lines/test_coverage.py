@@ -1,6 +1,6 @@
 import numpy as np
 
-from evaluation.lines.coverage import MarkedTechnique, bundle_of, scores
+from evaluation.lines.coverage import MarkedTechnique, scores
 from evaluation.lines.overlap import span
 from xkg.model import Code, Derivation, LineRange, Location, Paper, PaperBundle, Symbol, Technique
 
@@ -39,11 +39,3 @@ def test_places_by_their_own_technique_and_by_any() -> None:
         "lines of gold places in its places": {"g#kernel@0": 0.5, "g#kernel@1": 0.0, "g#noise@0": 0.0},
         "lines of gold places in its code": {"g#kernel@0": 1.0, "g#kernel@1": 0.0, "g#noise@0": 0.0},
     }
-
-
-def test_the_paper_is_that_with_the_files() -> None:
-    other = BUNDLE.model_copy(update={"symbols": ()})
-    marked = [MarkedTechnique("g#kernel", "kernel", (span("a.py", 3, 6),))]
-    assert bundle_of(marked, [other, BUNDLE]) is BUNDLE
-    assert bundle_of(marked, [other]) is None
-    assert bundle_of(marked, []) is None

@@ -27,8 +27,3 @@ def test_bounds_order_and_more_lines(answer, places, random) -> None:
     assert recall(answer | span("a", 1, 40), places) >= held
     random.shuffle(places)
     assert (precision(answer, places), recall(answer, places)) == (share, held)
-
-
-@given(SPANS)
-def test_the_place_itself_is_all_right(place) -> None:
-    assert (precision(place, [place]), recall(place, [place])) == (1.0, 1.0)

@@ -4,12 +4,10 @@ from pathlib import Path
 import pytest
 
 from evaluation.export_context import main
-from evaluation.paperbench.export import tasks_in
 from xkg.blacklist import parse_blacklist
 from xkg.commands.graph.audit import NamedInTexts
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
-from xkg.errors import EmptyGraphError, InputError
 
 PAPER = """# Entropy Tuning for Shifted Data
 
@@ -99,19 +97,3 @@ def test_a_task_gets_a_plan_and_pairs_and_no_leak(
         assert listed.named_in(text) == []
         assert "SECRET" not in text
     assert "def entropy(p)" in (out / "entropy" / "implementation.md").read_text()
-
-
-def test_a_folder_without_tasks_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no task"):
-        tasks_in(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
-        tasks_in(tmp_path / "none")
-
-
-def test_an_empty_graph_is_refused_before_a_paper_is_built(tmp_path: Path) -> None:
-    (tmp_path / "task").mkdir()
-    for name in ("paper.md", "blacklist.txt"):
-        (tmp_path / "task" / name).write_text(PAPER if name == "paper.md" else "")
-    with pytest.raises(EmptyGraphError):
-        main([str(tmp_path / "task"), "--kg", str(tmp_path / "nowhere"), "--out", str(tmp_path / "out")])
-    assert not (tmp_path / "out").exists()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluation.paperbench.rubric import CATEGORIES, RubricNode, only, read_rubric, score
+from evaluation.paperbench.rubric import CATEGORIES, RubricNode, read_rubric, score
 from xkg.errors import InputError
 
 
@@ -39,18 +39,6 @@ def test_weights_are_propagated_by_hand(tmp_path: Path) -> None:
     assert found.unjudged == ()
 
 
-def test_code_development_alone(tmp_path: Path) -> None:
-    tree = only(read_rubric(written(tmp_path, TREE)))
-    assert tree is not None
-    assert [each.id for each in tree.leaves] == ["a", "b"]
-    assert score(tree, {"a": 1}).score == 0.75
-    assert score(tree, {"a": 1}).unjudged == ("b",)
-
-
-def test_a_rubric_without_code_has_none() -> None:
-    assert only(RubricNode(id="x", requirements="x", weight=1, category="Result Analysis")) is None
-
-
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
@@ -67,14 +55,6 @@ def test_a_rubric_without_code_has_none() -> None:
 )
 def test_a_malformed_rubric_is_refused_by_node(tmp_path: Path, value: object, problem: str) -> None:
     with pytest.raises(InputError, match=problem):
-        read_rubric(written(tmp_path, value))
-
-
-def test_a_rubric_that_is_too_deep_is_refused(tmp_path: Path) -> None:
-    value = leaf("bottom")
-    for depth in range(60):
-        value = node(str(depth), value)
-    with pytest.raises(InputError, match="40 levels"):
         read_rubric(written(tmp_path, value))
 
 

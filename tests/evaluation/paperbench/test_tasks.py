@@ -5,8 +5,6 @@ import pytest
 from inspect_ai import eval as inspect_eval
 
 from evaluation.paperbench import gains, tasks
-from evaluation.paperbench.papercoder import read_code, read_files
-from evaluation.paperbench.workspace import bundle_text
 from tests.evaluation.scripted_model import answering, calling, scripted
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
@@ -48,29 +46,6 @@ def test_a_react_agent_writes_and_submits(tmp_path: Path) -> None:
     assert score.metadata["unusable"] == []
     said = [message.text for message in log.samples[0].messages if message.role == "tool"]
     assert "wrote kernel.py" in said[0]
-
-
-def test_an_agent_that_writes_nothing_has_nothing(tmp_path: Path) -> None:
-    log = run(tasks.react_agent(str(EXAMPLE)), scripted(calling("submit", answer="")), grader(""), tmp_path)
-    assert only_score(log).value == 0.0
-    assert "no submission" in only_score(log).explanation
-
-
-def test_the_iterative_agent_goes_on_until_its_messages_end(tmp_path: Path) -> None:
-    def answer(messages):
-        said = sum(message.role == "assistant" for message in messages)
-        return calling("write_file", path="a.py", content=str(said)) if said % 2 == 0 else "I am done."
-
-    log = run(tasks.iterative_agent(str(EXAMPLE), messages=12), answering(answer), grader("="), tmp_path)
-    assert any("Go on" in message.text for message in log.samples[0].messages if message.role == "user")
-    assert only_score(log).value == 1.0
-
-
-def test_unusable_verdicts_are_counted_and_not_met(tmp_path: Path) -> None:
-    model = scripted(calling("write_file", path="a.py", content="x = 1"), calling("submit", answer=""))
-    log = run(tasks.react_agent(str(EXAMPLE)), model, answering(lambda _: "It is fine."), tmp_path)
-    assert only_score(log).value == 0.0
-    assert {name: m.value for name, m in log.results.scores[0].metrics.items()}["unusable"] == 8
 
 
 def test_papercoder_plans_analyses_and_writes_with_both_views(tmp_path: Path) -> None:
@@ -116,49 +91,11 @@ def test_the_tools_of_the_graph_are_there_without_the_paper_itself(tmp_path: Pat
     assert "Short Account" not in found
 
 
-def test_a_paper_that_is_too_long_is_cut_at_a_section_and_says_so() -> None:
-    text = "# Title\n\n" + "".join(f"## Section {n}\n\n{'word ' * 200}\n\n" for n in range(10))
-    paper, cut = tasks.cut_paper(text, 700)
-    assert len(paper) <= 2800
-    assert text[len(paper) :].startswith("## Section")
-    assert f"{len(text) - len(paper):,} characters" in cut
-    assert tasks.cut_paper(text, 10_000) == (text, "")
-
-
 def test_a_task_without_a_rubric_is_refused(tmp_path: Path) -> None:
     (tmp_path / "paper.md").write_text("# T")
     (tmp_path / "blacklist.txt").write_text("https://github.com/a/b")
     with pytest.raises(InputError, match=r"rubric\.json"):
         tasks.react_agent(str(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("answer", "files", "problems"),
-    [
-        ('{"files": [{"path": "a.py", "purpose": "p"}]}', [("a.py", "p")], 0),
-        ("no list", [("main.py", "all of it")], 1),
-        ('{"files": "a.py"}', [("main.py", "all of it")], 1),
-        ('{"files": [3, {"path": ""}, {"path": "b.py"}]}', [("b.py", "")], 2),
-        ("{" * 50_000, [("main.py", "all of it")], 1),
-    ],
-)
-def test_lists_of_files(answer: str, files: list, problems: int) -> None:
-    said: list[str] = []
-    assert read_files(answer, said) == files
-    assert len(said) == problems
-
-
-def test_the_longest_block_is_the_file() -> None:
-    assert read_code("a\n```\nx\n```\nb\n```python\nlonger = 1\n```") == "longer = 1\n"
-    assert read_code("none") is None
-    assert read_code("```python\nnever closed = 1") == "never closed = 1\n"
-
-
-def test_a_long_submission_is_cut_and_says_so() -> None:
-    text, cut = bundle_text({"a": "x" * 10, "b": "y" * 10}, 15)
-    assert "y" * 5 in text
-    assert "y" * 6 not in text
-    assert cut == "cut to fit: b"
 
 
 def test_gains_by_paper_domain_and_failure_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

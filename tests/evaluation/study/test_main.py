@@ -6,7 +6,6 @@ import pytest
 
 from evaluation.results.document import read
 from evaluation.study.__main__ import main
-from evaluation.study.variants import chosen
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import load
 from xkg.errors import InputError
@@ -58,18 +57,6 @@ def test_each_variant_leaves_out_what_it_names(kg: Path, tmp_path: Path, capsys:
     assert "without a graph" in printed
     assert "raw code: the graph has no code in this form for 1 of 1 papers" in printed
     assert "rewritten code: the graph has no code" not in printed
-
-
-def test_an_unknown_variant_is_refused() -> None:
-    with pytest.raises(InputError, match="no variant 'other'"):
-        chosen(["other"])
-
-
-def test_an_earlier_run_is_read_before_anything_is_run(kg: Path, tmp_path: Path) -> None:
-    options = ["--kg", str(kg), "--out", str(tmp_path / "study"), "--against", str(tmp_path / "nowhere.json")]
-    with pytest.raises(InputError, match=r"nowhere\.json: cannot be read"):
-        main([*options, "--", sys.executable, "-c", "print(1)"])
-    assert not (tmp_path / "study").exists()
 
 
 def test_a_command_without_a_score_is_no_success(kg: Path, tmp_path: Path) -> None:

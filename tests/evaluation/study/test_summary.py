@@ -1,14 +1,12 @@
 import itertools
 import statistics
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluation.study.runs import Run
-from evaluation.study.summary import best_at, plot, summarize, table
-from xkg.errors import InputError
+from evaluation.study.summary import best_at, summarize, table
 
 
 def runs(variant: str, paper: str, *scores: float | None) -> list[Run]:
@@ -52,11 +50,3 @@ def test_the_table_pairs_runs_with_the_full_graph() -> None:
     last = table(made).splitlines()[-1].split()
     assert last[last.index("0") + 1] == "-0.200"
     assert last[-1] == "0.250"  # two of the eight patterns of signs are as far out
-
-
-def test_the_plot_is_a_file(tmp_path: Path) -> None:
-    made = {"full": runs("full", "title:a", 0.5, None), "raw code": runs("raw code", "title:a", None, None)}
-    plot(made, tmp_path / "p.svg")
-    assert "full" in (tmp_path / "p.svg").read_text()
-    with pytest.raises(InputError, match=r"p\.odd"):
-        plot(made, tmp_path / "p.odd")

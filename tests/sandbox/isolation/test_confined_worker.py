@@ -153,12 +153,6 @@ def test_calls_run_side_by_side(worker: ConfinedWorker) -> None:
         assert json.loads(waiting.result(60)) == [4]
 
 
-def test_many_threads_get_their_own_answers(worker: ConfinedWorker) -> None:
-    contents = [str(n).encode() * (n + 1) for n in range(24)]
-    with ThreadPoolExecutor(6) as pool:
-        assert list(pool.map(lambda content: echoed(worker, content), contents)) == [[c] for c in contents]
-
-
 def test_a_killed_process_is_started_anew() -> None:
     before = set(_workers())
     with ConfinedWorker(TASKS) as started:

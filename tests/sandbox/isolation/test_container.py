@@ -84,13 +84,6 @@ def test_a_job_has_no_network_no_rights_and_no_folder_of_the_host(engine: Engine
     assert "--privileged" not in options
 
 
-def test_packages_are_shared_read_only(engine: Engine, tmp_path: Path) -> None:
-    note = engine()
-    ContainerRunner().run(Job(arguments=("-c", ""), site=tmp_path))
-    options = _options(note)
-    assert options[options.index("--volume") + 1] == f"{tmp_path}:/site:ro"
-
-
 @pytest.mark.parametrize(
     ("ending", "ended", "code"),
     [((0, 0, 0), "exited", 0), ((3 << 8, 0, 0), "exited", 3), ((9, 0, 0), "killed", 137), ((9, 0, 1), "memory", None)],

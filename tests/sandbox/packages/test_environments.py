@@ -13,21 +13,21 @@ from xkg.config import EnvironmentSettings
 from xkg.errors import PackagesError
 from xkg.sandbox.isolation.bubblewrap import BubblewrapRunner
 from xkg.sandbox.isolation.interpreters import installed, own
-from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.packages.environments import UvEnvironments, newest_of
 from xkg.sandbox.packages.plan import Installing
 from xkg.sandbox.packages.python_choice import first_day
 from xkg.sandbox.runner import Environment, Job, Runner
 
 
+@pytest.fixture
+def environments(tmp_path: Path) -> UvEnvironments:
+    return UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), BubblewrapRunner())
+
+
 @pytest.fixture(params=["bubblewrap", CONTAINER])
 def installing(request: pytest.FixtureRequest) -> Runner:
+    """What contains the installer, for tests that show what depends on it."""
     return require_container() if request.param == "container" else BubblewrapRunner()
-
-
-@pytest.fixture
-def environments(installing: Runner, tmp_path: Path) -> UvEnvironments:
-    return UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), installing)
 
 
 def importable(environment: Environment, *names: str) -> bool:
@@ -35,11 +35,12 @@ def importable(environment: Environment, *names: str) -> bool:
     return BubblewrapRunner().run(job).ok
 
 
-def test_packages_with_their_dependencies_and_none_of_ours(index: Index, environments: UvEnvironments) -> None:
+def test_packages_with_their_dependencies_and_none_of_ours(index: Index, installing: Runner, tmp_path: Path) -> None:
     index.add("alpha", "1.0", {"alpha/__init__.py": "import beta"}, ("beta>=2",))
     index.add("beta", "1.0", {"beta.py": ""})
     index.add("beta", "2.0", {"beta.py": "value = 2"})
-    environment = environments.make(["alpha", "os", "json"])
+    settings = EnvironmentSettings(folder=tmp_path / "environments", max_mb=20)
+    environment = UvEnvironments(settings, installing).make(["alpha", "os", "json"])
     assert environment.packages == ("alpha==1.0", "beta==2.0")
     assert environment.missing == {}
     assert importable(environment, "alpha", "beta")
@@ -60,20 +61,14 @@ def test_packages_that_were_asked_for_come_beside_those_of_the_code(index: Index
 
 
 def test_a_second_question_is_answered_without_the_index(
-    index: Index, environments: UvEnvironments, installing: Runner, tmp_path: Path
+    index: Index, environments: UvEnvironments, tmp_path: Path
 ) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     first = environments.make(["alpha"])
     asked = len(index.asked)
-    again = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), installing)
+    again = UvEnvironments(EnvironmentSettings(folder=tmp_path / "environments", max_mb=20), BubblewrapRunner())
     assert again.make(["alpha", "sys"]) == first
     assert len(index.asked) == asked
-
-
-def test_two_questions_with_one_answer_share_a_folder(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta",))
-    index.add("beta", "1.0", {"beta.py": ""})
-    assert environments.make(["alpha"]).site == environments.make(["alpha", "beta"]).site
 
 
 def test_another_set_with_the_same_wheel_links_to_it(index: Index, tmp_path: Path) -> None:
@@ -160,10 +155,8 @@ def test_names_that_only_the_table_of_conda_forge_knows(index: Index, environmen
     assert environment.packages == ("asked==1.0", "dm-odd==1.0", "same==1.0")
 
 
-@pytest.mark.product("each broken table")
-@pytest.mark.parametrize("table", ["[1, 2]", '{"a": {}}', "not JSON", ""])
-def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments, table: str) -> None:
-    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": table})
+def test_a_table_of_names_that_is_broken(index: Index, environments: UvEnvironments) -> None:
+    index.add("conda-pypi", "0.13.1", {"conda_pypi/grayskull_pypi_mapping.json": '{"a": {}}'})
     index.add("alpha", "1.0", {"alpha.py": ""})
     assert environments.make(["alpha"]).packages == ("alpha==1.0",)
 
@@ -177,17 +170,6 @@ def test_another_project_of_the_same_name_is_not_taken(index: Index, environment
     assert environments.make({"lml": ["LML", "load"]}).packages == ("lml==1.0",)
     # the repository says that it means this one
     assert environments.make({"lml": ["LML"]}, ["lml"]).packages == ("lml==1.0",)
-
-
-def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.files["source_only-1.0.tar.gz"] = b"not looked at"
-    index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
-    environment = environments.make(["alpha", "absent", "source_only", "broken"])
-    assert environment.packages == ("alpha==1.0",)
-    assert environment.missing["absent"] == "no package absent in the registry"
-    assert environment.missing["broken"] == "no package no-such-thing in the registry"
-    assert environment.missing["source_only"].startswith("no wheel, and ")
 
 
 def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: UvEnvironments) -> None:
@@ -249,14 +231,6 @@ def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
     assert note == f"the repository asks for Python ==2.7.*, which is not here; it gets {own().version}"
 
 
-def test_versions_that_do_not_work_together(index: Index, environments: UvEnvironments) -> None:
-    index.add("torch", "2.0", {"torch.py": ""})
-    for version in ("1.26.4", "2.1.0"):
-        index.add("numpy", version, {"numpy.py": ""})
-    assert environments.make(["torch", "numpy"]).packages == ("numpy==1.26.4", "torch==2.0")
-    assert environments.make(["numpy"]).packages == ("numpy==2.1.0",)
-
-
 def test_a_pre_release_is_installed_only_where_the_repository_pins_it(
     index: Index, environments: UvEnvironments
 ) -> None:
@@ -289,11 +263,6 @@ def test_the_newest_are_taken_where_that_day_had_fewer(index: Index, environment
     assert environment.missing == {}
 
 
-def test_an_index_that_tells_no_days_is_used_all_the_same(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
-
-
 def test_a_version_that_is_gone_is_replaced_by_the_next_later_one(index: Index, environments: UvEnvironments) -> None:
     for version in ("0.9", "1.4", "1.6", "3.0"):
         index.add("alpha", version, {"alpha.py": ""})
@@ -322,15 +291,14 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
 
 
 @pytest.mark.parametrize("parts", [True, False])
-def test_what_is_too_large_is_refused_before_it_is_downloaded(
-    index: Index, environments: UvEnvironments, parts: bool
-) -> None:
+def test_what_is_too_large_is_refused_before_it_is_downloaded(index: Index, tmp_path: Path, parts: bool) -> None:
     index.parts = parts
     index.add("alpha", "1.0", {"alpha.py": ""})
-    index.add("huge", "1.0", {"huge.py": "", "huge_data/x.so": os.urandom(12 << 20) + bytes(12 << 20)}, ("alpha",))
-    environment = environments.make(["alpha", "huge"])
+    index.add("huge", "1.0", {"huge.py": "", "huge_data/x.so": os.urandom(3 << 20) + bytes(3 << 20)}, ("alpha",))
+    settings = EnvironmentSettings(folder=tmp_path / "environments", max_mb=5)
+    environment = UvEnvironments(settings, BubblewrapRunner()).make(["alpha", "huge"])
     assert environment.packages == ("alpha==1.0",)
-    assert re.fullmatch(r"needs about [234]\d MB, limit is 20 MB \(environment.max_mb\)", environment.missing["huge"])
+    assert re.fullmatch(r"needs about \d+ MB, limit is 5 MB \(environment.max_mb\)", environment.missing["huge"])
     assert not any("huge" in str(path) for path in environment.site.rglob("*")) if environment.site else False
 
 
@@ -353,9 +321,7 @@ def test_a_wheel_that_unpacks_to_more_than_it_said(tmp_path: Path, index: Index)
     assert sum(path.stat().st_size for path in (tmp_path / "e").glob("[0-9a-f]*/site/**/*")) == 0
 
 
-def test_nothing_of_a_package_runs_or_leaves_its_folder(
-    index: Index, environments: UvEnvironments, tmp_path: Path
-) -> None:
+def test_nothing_of_a_package_runs_or_leaves_its_folder(index: Index, installing: Runner, tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     mark_code = f"open({str(mark)!r}, 'w')"
     index.add(
@@ -371,7 +337,8 @@ def test_nothing_of_a_package_runs_or_leaves_its_folder(
         },
     )
     index.add("climbing", "1.0", {"climbing.py": "", "../../../../../../../../tmp/xkg-climbed": "out"})
-    environment = environments.make(["hostile", "climbing"])
+    settings = EnvironmentSettings(folder=tmp_path / "environments", max_mb=20)
+    environment = UvEnvironments(settings, installing).make(["hostile", "climbing"])
     assert not mark.exists()
     assert not Path("/tmp/xkg-climbed").exists()
     assert not list(tmp_path.rglob("xkg-climbed"))
@@ -389,29 +356,14 @@ def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments:
     assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
 
 
-@pytest.mark.product("each fault of a registry")
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments, status: int) -> None:
+def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
-    index.status = status
+    index.status = 503
     environment = environments.make(["alpha"])
     assert environment.missing == {"alpha": "the package registry cannot be reached"}
     assert environment.incomplete
     index.status = 200
     assert environments.make(["alpha"]).packages == ("alpha==1.0",)
-
-
-def test_a_registry_that_never_answers(
-    index: Index, environments: UvEnvironments, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        "xkg.sandbox.packages.installer_runs._PATIENCE", {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "1"}
-    )
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.silent_seconds = 4
-    environment = environments.make(["alpha"])
-    assert environment.missing == {"alpha": "the package registry cannot be reached"}
-    assert environment.incomplete
 
 
 def test_versions_that_unavailable_packages_are_told(index: Index, environments: UvEnvironments) -> None:
@@ -421,14 +373,6 @@ def test_versions_that_unavailable_packages_are_told(index: Index, environments:
         "(no wheel for this Python, or they exclude each other)",
     )
     assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
-
-
-def test_where_the_repository_takes_a_missing_package_from(index: Index, environments: UvEnvironments) -> None:
-    index.add("unasked", "1.0", {})
-    environment = environments.make(["absent"], ["absent@git+git://example.org/a/absent.git"])
-    assert environment.missing == {
-        "absent": "no package absent in the registry (the repository takes it from example.org/a/absent)"
-    }
 
 
 def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
@@ -444,12 +388,6 @@ def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
     off = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=0), BubblewrapRunner()).make(["numpy"])
     assert "environment.max_mb is 0" in off.missing["numpy"]
     assert list(tmp_path.iterdir()) == []
-
-
-def test_without_a_sandbox_by_request(index: Index, tmp_path: Path) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    environments = UvEnvironments(EnvironmentSettings(folder=tmp_path / "e", max_mb=20), UnsafeSubprocessRunner())
-    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path, index: Index) -> None:
@@ -475,3 +413,14 @@ def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironm
     assert environments.again(made.hash) is None
     assert environments.again("0" * 16) is None
     assert environments.again("../../../etc/passwd") is None
+
+
+def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    index.files["source_only-1.0.tar.gz"] = b"not looked at"
+    index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
+    environment = environments.make(["alpha", "absent", "source_only", "broken"])
+    assert environment.packages == ("alpha==1.0",)
+    assert environment.missing["absent"] == "no package absent in the registry"
+    assert environment.missing["broken"] == "no package no-such-thing in the registry"
+    assert environment.missing["source_only"].startswith("no wheel, and ")

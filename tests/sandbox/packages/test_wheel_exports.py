@@ -61,13 +61,6 @@ def test_stars_within_the_package_are_followed() -> None:
     assert lacks(files, "absent")
 
 
-def test_submodules_and_compiled_modules() -> None:
-    assert not lacks({"p/__init__.py": "", "p/fast.cpython-311-x86_64-linux-gnu.so": ""}, "fast")
-    assert not lacks({"p.cpython-311-x86_64-linux-gnu.so": ""}, "wanted")
-    assert not lacks({"p/deep/x.py": ""}, "deep")
-    assert not lacks({"p/__init__.py": ""})
-
-
 @given(st.text(max_size=80))
 def test_a_name_that_any_source_binds_is_not_missing(source: str) -> None:
     assert not lacks({"p.py": f"{source}\nx = 1\n"}, "x")

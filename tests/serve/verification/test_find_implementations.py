@@ -97,6 +97,19 @@ def test_without_a_model_the_parts_are_those_of_the_text(graph: Path, monkeypatc
     without.close()
 
 
+def test_without_a_model_a_task_gets_no_less_than_a_search_for_it(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XKG_LLM_KEY")
+    without, task = service(graph, None), "cut the dough, steam the crust"
+    rows = [row for part in without.find_implementations(task, 1).parts for row in part.rows]
+    shown = {id for row in rows for id in (row.id, *(relative.id for relative in row.relatives))}
+    answer = without.search(task, 5)
+    searched = {id for row in answer.rows for id in (row.id, *(r.id for r in row.relatives))}
+    assert shown >= searched
+    assert searched.union(row.id for row in answer.nearest) >= {SCORING, STEAM}
+    assert len({row.id for row in rows}) == len(rows)
+    without.close()
+
+
 def test_steps_that_cannot_be_used_are_asked_again(graph_copy: Path) -> None:
     wrong: list[Answer] = [steps(), steps("knead", " knead")]
 

@@ -93,6 +93,16 @@ def test_rows_are_what_the_model_kept_in_its_order_with_how_to_apply_them(graph_
         with_model.close()
 
 
+def test_if_the_model_keeps_nothing_the_answer_says_what_misleads(graph_copy: Path) -> None:
+    with ScriptedEndpoint(verdict) as endpoint:
+        with_model = service(graph_copy, endpoint.url)
+        answer = with_model.search(QUERY, 5, verify=True)
+        with_model.close()
+    assert answer.rows == answer.nearest == ()
+    assert STEAM in [row.id for row in answer.dropped]
+    assert "Steam Injection (SI)" in text(answer)
+
+
 def test_what_was_verified_is_not_asked_again_in_this_process_or_another(graph_copy: Path) -> None:
     with ScriptedEndpoint(lambda body: verdict(body, "Steam Injection")) as endpoint:
         for _ in range(2):

@@ -28,10 +28,6 @@ def test_equal_runs_of_other_seeds_repeat_exactly_and_different_ones_have_a_nois
     assert varied.noise == pytest.approx(0.1)
 
 
-def test_the_noise_of_one_run_is_not_known() -> None:
-    assert baseline_of(TASK, runs(1.0), {}).one_seed
-
-
 @pytest.mark.parametrize(("noise", "seeds"), [(0.01, 1), (0.05, 16), (0.5, 1568)])
 def test_seeds_that_an_effect_of_five_per_cent_needs(noise: float, seeds: int) -> None:
     assert seeds_needed(noise) == seeds

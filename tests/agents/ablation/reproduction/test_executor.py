@@ -106,15 +106,6 @@ def test_a_broken_checkpoint_is_named_and_no_model_is_asked(world: World) -> Non
     assert not world.asked("fix")
 
 
-def test_an_empty_folder_of_data_is_named(world: World, tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    (world.repository / "train.py").write_text("import os\nmax(os.listdir('images'))\n" + TRAIN)
-    commit(world.repository)
-    world.llm["model"] = "none"
-    with pytest.raises(BaselineError, match=r"empty data.*images \(.*\) holds no file"):
-        world.run(data={"images": str(tmp_path / "empty")})
-
-
 FIRST_DAY = first_day(own().minor)
 
 
@@ -153,42 +144,36 @@ class Dated:
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
-def test_a_removed_interface_is_there_in_the_packages_of_the_commits_day(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
-    commit(world.repository)
-    maker = Dated(tmp_path / "sites")
-    campaign = campaign_with(maker, world)
-    day = git(world.repository, "log", "-1", "--format=%cs").strip()
-    assert maker.days == [None, day]
-    assert campaign.environment == "old"
-    assert any(f"the commit's day, {day}" in note for note in campaign.notes)
-
-
-def test_code_older_than_this_python_gets_its_own_python(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("function", "day", "pythons", "days", "environment"),
+    [
+        ("rate", None, {}, [], "old"),
+        ("rate", "2019-05-01", {"3.7": Path("/python3.7")}, ["2019-05-01"], "old"),
+        ("level", "2019-05-01", {}, ["2019-05-01", FIRST_DAY], "oldest"),
+    ],
+)
+def test_a_removed_interface_is_there_in_the_packages_and_the_python_of_the_commits_day(
+    world: World,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    function: str,
+    day: str | None,
+    pythons: dict[str, Path],
+    days: list[str],
+    environment: str,
 ) -> None:
-    monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: {"3.7": Path("/python3.7")})
-    (world.repository / "train.py").write_text("import fakelib\nfakelib.rate()\n" + TRAIN)
-    commit(world.repository, "2019-05-01T12:00:00")
+    """Without that Python, in the first packages for this one."""
+    monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", lambda: pythons)
+    (world.repository / "train.py").write_text(f"import fakelib\nfakelib.{function}()\n" + TRAIN)
+    commit(world.repository, day and f"{day}T12:00:00")
     maker = Dated(tmp_path / "sites")
     campaign = campaign_with(maker, world)
-    assert maker.days == [None, "2019-05-01"]
-    assert set(maker.pythons) == {"python==3.7.*"}
-    assert campaign.environment == "old"
-
-
-def test_code_older_than_this_python_gets_the_first_packages_for_it(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("xkg.agents.ablation.reproduction.executor.installed", dict)
-    (world.repository / "train.py").write_text("import fakelib\nfakelib.level()\n" + TRAIN)
-    commit(world.repository, "2019-05-01T12:00:00")
-    maker = Dated(tmp_path / "sites")
-    campaign = campaign_with(maker, world)
-    assert maker.days == [None, "2019-05-01", FIRST_DAY]
-    assert campaign.environment == "oldest"
-    [note] = [note for note in campaign.notes if note.startswith("packages are")]
-    assert note.startswith(f"packages are those of the first day with packages for this Python, {FIRST_DAY}; with")
+    committed = git(world.repository, "log", "-1", "--format=%cs").strip()
+    assert maker.days == [None, *(days or [committed])]
+    assert set(maker.pythons) == {f"python=={version}.*" for version in pythons}
+    assert campaign.environment == environment
+    told = "those of the first day with packages for this Python" if environment == "oldest" else "the commit's day"
+    assert pythons or any(told in note for note in campaign.notes)
 
 
 class Pinned:
@@ -277,31 +262,6 @@ def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> 
     asked = ["bash", "-eu", "-c", command.removesuffix(RUN) + 'echo "$PYTHONPATH"; readlink "$names/own_name"']
     said = subprocess.run(asked, cwd=world.repository, text=True, capture_output=True, check=True).stdout
     assert re.fullmatch(rf"{world.repository}/lib/my waves:(/\S+)\n{world.repository}\n", said)
-
-
-def test_packages_that_are_given_as_data_are_not_installed(world: World, tmp_path: Path) -> None:
-    (world.repository / "train.py").write_text("import fakelib, waves\nfakelib.rate()\n" + TRAIN)
-    commit(world.repository)
-    given = tmp_path / "given"
-    (given / "waves").mkdir(parents=True)
-    (given / "waves" / "__init__.py").write_text("HIGH = 2\n")
-    for place in (tmp_path, given, given / "waves"):
-        place.chmod(0o755)
-    asked: list[list[str]] = []
-
-    class Listed(Dated):
-        def make(
-            self,
-            imports: Sequence[str] | Mapping[str, Sequence[str]],
-            requirements: Sequence[str] = (),
-            written: str | None = None,  # noqa: ARG002
-            declared: Sequence[str] = (),  # noqa: ARG002
-        ) -> Environment:
-            asked.append(sorted(imports))
-            return super().make(imports, requirements, "2020-01-01")
-
-    campaign_with(Listed(tmp_path / "sites"), world, data={"libs": str(given)})
-    assert asked == [["fakelib"]]
 
 
 def commit(folder: Path, day: str | None = None) -> None:

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from xkg.agents.ablation.parsing import Function
 from xkg.agents.ablation.roles.functions import Described, FunctionIndex, FunctionStore, key_of
 
@@ -42,14 +39,6 @@ def test_what_experiments_showed_is_added_once_and_bounded(tmp_path: Path) -> No
     assert len(shown) == len(set(shown)) == 8
 
 
-def test_a_damaged_file_is_described_again(tmp_path: Path) -> None:
-    store = FunctionStore(tmp_path)
-    store.add(key_of(KERNEL), "Gaussian kernel.")
-    [path] = tmp_path.rglob("*.json")
-    path.write_bytes(b'{"te')
-    assert store.read([KERNEL]).known == {}
-
-
 def test_functions_are_found_by_name_by_description_and_by_what_was_shown() -> None:
     index = FunctionIndex([KERNEL, STEP], KNOWN)
     assert index.search("step()") == [STEP]
@@ -65,8 +54,3 @@ def test_a_long_list_says_what_it_leaves_out() -> None:
     listing = index.listing(500)
     assert len(listing) < 600
     assert "more, which searches find" in listing
-
-
-@given(st.text(max_size=80))
-def test_any_words_are_searched(words: str) -> None:
-    FunctionIndex([KERNEL, STEP], KNOWN).search(words)

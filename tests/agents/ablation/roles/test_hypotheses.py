@@ -44,10 +44,6 @@ def test_places_that_are_refused(named: PlaceNamed, fault: str) -> None:
     assert fault in str(objection(Hypotheses(look=(), components=(hypothesis("h", named),), gaps=()), CODE))
 
 
-def test_a_hypothesis_that_names_no_place_is_refused() -> None:
-    assert CODE.places(hypothesis("h")) == ([], "it names no place")
-
-
 def test_a_function_without_lines_is_meant_whole() -> None:
     assert CODE.places(hypothesis("h", place(symbol="forward()")))[0] == [
         Place(path="model.py", start_line=5, end_line=15, symbol="Net.forward")

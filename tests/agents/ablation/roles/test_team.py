@@ -12,15 +12,12 @@ from tests.agents.ablation.model_world import (
     SMOOTH_OFF,
     World,
     draft,
-    hypothesis,
     once,
-    place,
     replace,
     section,
     usual,
 )
 from tests.agents.workspace.recorded_commands import RecordedCommands
-from tests.llm_endpoint import status
 from xkg.agents.ablation.running import bench
 from xkg.commands.ablate import read_campaign
 from xkg.config import LlmSettings
@@ -67,7 +64,7 @@ def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> No
 
 
 @pytest.mark.product("each event × each kill")
-@pytest.mark.parametrize("answers", [1, 4, 6])
+@pytest.mark.parametrize("answers", [1, 6])
 def test_a_run_killed_after_some_answers_pays_nothing_twice(world: World, answers: int) -> None:
     child = os.fork()
     if child == 0:
@@ -110,14 +107,6 @@ def test_a_failed_candidate_is_mended_once(world: World) -> None:
     assert "in place of one that failed" in (world.run_folder / "report.md").read_text()
 
 
-def test_what_cannot_be_mended_stays_failed(world: World) -> None:
-    broken = draft("smoothing off", replace("parts.py", "    return 0.5 * x\n", "    return x.half\n"))
-    world.answers["candidates"] = lambda _: {"candidates": [broken]}
-    world.run(budget=1)
-    outcome = read_campaign(world.run_folder).outcomes[0]  # its place in the budget went to another
-    assert outcome.failure == "error"
-
-
 def test_a_change_that_never_runs_is_no_effect(world: World) -> None:
     dead = draft("after the end", replace("parts.py", "    return 0.5 * x\n", "    return 0.5 * x\n    return x\n"))
     world.answers["candidates"] = once({"candidates": [dead]})
@@ -144,8 +133,6 @@ def test_a_new_import_that_is_not_there_costs_no_run(world: World) -> None:
     ("bad", "complaint"),
     [
         (draft("elsewhere", replace("train.py", "    x = 8.0\n", "    x = 9.0\n")), "which is none of its places"),
-        (draft("nothing", replace("parts.py", "    return 0.5 * x\n", "    return 0.5 * x  # so\n")), "comments"),
-        (draft("no such text", replace("parts.py", "return 7", "return 8")), "does not occur"),
         (draft("no Python", replace("parts.py", "    return 0.5 * x\n", "    return (\n")), "would not be Python"),
     ],
 )
@@ -156,13 +143,6 @@ def test_candidates_that_cannot_be_run_are_refused_before_they_cost_one(
     world.run(budget=1)
     assert complaint in world.asked("candidates")[1]["messages"][-1]["content"]
     assert read_campaign(world.run_folder).outcomes[0].candidate.description == "smoothing off"
-
-
-def test_code_of_the_metric_is_no_component(world: World) -> None:
-    wrong = {"look": [], "components": [hypothesis("measure", place("train.py", "evaluate"))], "gaps": []}
-    world.answers["hypotheses"] = once(wrong)
-    world.run(budget=1)
-    assert "computes the metric" in world.asked("hypotheses")[1]["messages"][-1]["content"]
 
 
 def test_a_role_searches_the_functions(world: World) -> None:
@@ -219,19 +199,6 @@ def test_without_money_the_code_alone_goes_on(world: World) -> None:
     assert not world.endpoint.requests
     world.llm["max_cost"] = 5
     assert world.run().summary == "Smoothing matters."
-
-
-def test_an_endpoint_that_fails_costs_the_model_and_not_the_run(world: World) -> None:
-    world.answers["candidates"] = lambda _: status(401, "no")
-    result = world.run()
-    assert result.candidates == 2
-    assert any("not asked any further" in note for note in result.notes)
-
-
-def test_an_arm_for_which_nothing_is_written_gives_its_place_to_others(world: World) -> None:
-    world.answers["candidates"] = lambda _: {"candidates": []}
-    result = world.run(budget=2, only=["rate", "smoothing"])
-    assert result.candidates == 2
 
 
 def test_without_a_model_what_to_run_must_be_said(world: World) -> None:

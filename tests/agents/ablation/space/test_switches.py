@@ -62,13 +62,6 @@ def test_values_stay_legal(text: str, values: set[str]) -> None:
     assert {candidate.value for candidate in space_of(text).candidates} == values
 
 
-def test_the_value_that_the_call_gives_is_tried_where_the_metric_is_printed_too() -> None:
-    text = "def fit(rate=0.1):\n    return rate * 2\n\n\nprint('loss:', fit(0.4))\n"
-    space = space_of(text)
-    assert {(c.name, str(c.places[0])) for c in space.components} == {("fit(rate)", "train.py:5")}
-    assert [left.reason for left in space.left_out] == ["every call that ran sets it"]
-
-
 def test_calls_that_did_not_run_override_nothing() -> None:
     text = "def fit(rate=0.1):\n    return rate\n\n\nif True:\n    fit()\nelse:\n    fit(0.4)\n"
     found = space_of(text, executed={"train.py": frozenset({1, 2, 5, 6})})

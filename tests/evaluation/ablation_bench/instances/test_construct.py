@@ -50,8 +50,3 @@ def test_papers_are_cleaned_filtered_and_cut(tmp_path: Path) -> None:
     assert with_collected(out / "rows.jsonl", {"crust-by-steam": json.dumps(entry)}) == {1: 1}
     (instance,) = load(out / "rows.jsonl", "author").instances
     assert [gold.name for gold in instance.golds] == ["No steam"]
-
-
-def test_a_folder_is_made_where_no_paper_is_kept(tmp_path: Path) -> None:
-    assert construct([tmp_path / "none.md"], tmp_path / "new") == (0, {"paper that cannot be read": 1})
-    assert (tmp_path / "new" / "rows.jsonl").read_text() == ""

@@ -69,13 +69,6 @@ def test_what_cannot_be_used_is_counted(folder: Path, row: dict[str, Any] | str,
     assert loaded.problems == {problem: 1}
 
 
-@pytest.mark.parametrize("value", [None, 0, True, "2"])
-def test_a_reviewer_row_needs_a_number_of_suggestions(folder: Path, value: object) -> None:
-    loaded = load(write(folder, {**ROW, "num_ablation_suggestions": value}), "reviewer")
-    assert not loaded.instances
-    assert loaded.problems == {"num_ablation_suggestions that is no number above 0": 1}
-
-
 def test_a_link_out_of_the_folder_is_not_read(folder: Path) -> None:
     (folder / "secret.txt").write_text("key")
     (folder / "papers" / "loaf" / "notes.txt").symlink_to(folder / "secret.txt")

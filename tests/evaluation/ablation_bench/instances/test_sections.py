@@ -39,14 +39,6 @@ def test_a_paper_is_cut_before_a_section() -> None:
         until(CONVERTED, "Results")
 
 
-def test_what_a_plan_needs_least_is_left_out_first() -> None:
-    text, left_out = shortened(CONVERTED, 120)
-    assert left_out == ("Proofs", "Introduction")
-    assert "Pour." in text
-    assert "Loaves." in text
-    assert shortened("no sections " * 9, 10) == ("no section", ("the end",))
-
-
 def test_the_method_stays_longest_in_a_paper_that_ends_with_it() -> None:
     cut = "# Introduction\nBread.\n# Related Work\nOther bread.\n# Steam in Ovens\nPour.\n"
     assert shortened(cut, 60)[1] == ("Related Work",)
@@ -55,11 +47,6 @@ def test_the_method_stays_longest_in_a_paper_that_ends_with_it() -> None:
         "# Steam in Ovens\nPou",
         ("Related Work", "Introduction", "the end of Steam in Ovens"),
     )
-
-
-def test_what_stands_after_the_references_goes_first() -> None:
-    paper = "# Method\nPour.\n# Tests\nLoaves.\n# References\nBaker.\n# Ovens that we used\nMany.\n"
-    assert shortened(paper, 40)[1] == ("Ovens that we used", "References")
 
 
 @given(st.text(max_size=400), st.integers(1, 500))

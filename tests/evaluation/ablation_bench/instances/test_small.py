@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from evaluation.ablation_bench.answers import plan_entry
 from evaluation.ablation_bench.instances.rows import load
 from evaluation.ablation_bench.instances.small import GoldPaper, gold_papers, leaks, make
@@ -57,22 +55,6 @@ def test_what_was_cut_off_is_found_in_a_graph_that_has_it() -> None:
     assert leaks(bundle("Steam injection pours water on hot iron so that the crust stays soft."), cut, rest).clean
     finding = Finding(id="p#finding/1", name="Steam helps")
     assert not leaks(bundle("Steam.", findings=(finding,)), cut, rest).clean
-
-
-def test_every_text_of_a_graph_is_compared_wherever_it_stands() -> None:
-    cut, _, rest = PAPER.partition("\\section*{3. Experiments}")
-    stolen = "loaves of rye stay flat and dense in nine of ten ovens"
-    paper = Paper(id="p", title="Crust by Steam", origin="build", authors=(stolen,))
-    assert leaks(PaperBundle(paper=paper), cut, rest).shared == 5
-    named = Technique(id="p#steam", name="Steam", aliases=(stolen,))
-    assert leaks(bundle("").model_copy(update={"techniques": (named,)}), cut, rest).shared == 5
-
-
-def test_a_paper_without_the_section_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "crust").mkdir()
-    (tmp_path / "crust" / "paper.md").write_text(PAPER)
-    with pytest.raises(ValueError, match="no section 'Results'"):
-        make(tmp_path, None, tmp_path / "out", [GoldPaper("crust", "", "Results", GOLDS)])
 
 
 def test_the_golds_of_the_repository_are_valid() -> None:

@@ -52,13 +52,6 @@ def test_labels_of_several_planners_are_not_mixed(tmp_path: Path) -> None:
     assert (quality(both, human).papers, quality(both, human).recall) == (2, 0.5)
 
 
-def test_a_paper_whose_judge_failed_has_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_text(lines({"id": "loaf", "labels": lines({"name_in_paper": "g", "name_in_plan": "p"})}))
-    failed = Run("log", "author", "m", 5, "lm", False, (), {"loaf": "timeout"}, {})
-    assert (quality(failed, read_labels(path)[0]).papers, quality(failed, read_labels(path)[0]).f1) == (1, 0.0)
-
-
 def test_labels_of_reviews(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
     rows = lines(
