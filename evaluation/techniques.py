@@ -14,7 +14,8 @@ an excerpt of the one starts within the lines of the other. Likeness is the Dice
 plurals and function words apart, the best over all aliases. Matches are one to one, the most alike first, so that a
 technique found twice counts once and is wrong once; `mentioned` ones may match several times.
 
-Recall is over `main` and over `main` with `supporting`; precision over all that was extracted. With `--pdf` each paper
+Recall is over `main` and over `main` with `supporting`; precision over all that was extracted and is not hidden, and
+over the first five of each paper. With `--pdf` each paper
 is read from the PDF that its source makes (as in `evaluation.pdf`), where only names can match; what TeX cannot typeset
 is passed over.
 """
@@ -38,6 +39,7 @@ from xkg.model import Technique
 
 ALIKE = 0.7
 NEAR = 0.5
+FIRST = 5
 _FUNCTION_WORDS = frozenset("a an and as at by for from in of on or the to via with our its".split())
 
 
@@ -57,11 +59,12 @@ class Gold:
 @dataclass(frozen=True)
 class Outcome:
     """What extraction did on one paper: for each gold technique the one that matched it, or None; and the extracted
-    ones that matched nothing."""
+    ones that matched nothing; `first`: whether each of the first five extracted ones matched."""
 
     found: tuple[tuple[Gold, Technique | None], ...]
     wrong: tuple[Technique, ...]
     extracted: int
+    first: tuple[bool, ...]
 
     def recall(self, *kinds: str) -> tuple[int, int]:
         """How many of the gold techniques of these kinds were found, and how many there are."""
@@ -122,6 +125,7 @@ def match(techniques: Sequence[Technique], golds: Sequence[Gold]) -> Outcome:
         found=tuple((g, techniques[matched[j]] if j in matched else None) for j, g in enumerate(golds)),
         wrong=tuple(t for i, t in enumerate(techniques) if i not in right),
         extracted=len(techniques),
+        first=tuple(i in right for i in range(min(FIRST, len(techniques)))),
     )
 
 
@@ -136,7 +140,8 @@ def _row(name: str, outcomes: Sequence[Outcome]) -> str:
         recalls.append(_share(sum(found for found, _ in counts), sum(wanted for _, wanted in counts)))
     extracted = sum(outcome.extracted for outcome in outcomes)
     precise = _share(extracted - sum(len(outcome.wrong) for outcome in outcomes), extracted)
-    return f"{name:<24} {recalls[0]:>14} {recalls[1]:>16} {precise:>14}"
+    first = [matched for outcome in outcomes for matched in outcome.first]
+    return f"{name:<24} {recalls[0]:>14} {recalls[1]:>16} {precise:>14} {_share(sum(first), len(first)):>14}"
 
 
 def _from_pdf(folder: Path, main: str) -> Document:
@@ -152,7 +157,7 @@ def measure(
 ) -> list[Outcome]:
     """Prints a table of one gold file's papers, with `details` what was missed and what is wrong."""
     outcomes = []
-    say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14}")
+    say(f"{path.stem:<24} {'main':>14} {'main, supporting':>16} {'precision':>14} {'first five':>14}")
     for paper, golds in read_gold(path).items():
         main = golds[0].main_file
         try:
@@ -160,7 +165,7 @@ def measure(
         except NotConvertedError as error:
             say(f"{paper:<24} {error}")
             continue
-        techniques = extract(document, f"title:{paper}").techniques
+        techniques = [t for t in extract(document, f"title:{paper}").techniques if t.hidden is None]
         outcome = match(techniques, golds)
         outcomes.append(outcome)
         say(_row(paper, [outcome]))

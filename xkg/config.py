@@ -206,8 +206,8 @@ class CurationSettings(_Section):
 
 
 class PruneSettings(_Section):
-    """Techniques whose code is below `min_level` are hidden. None: the highest level that could be tried on this
-    machine, at least `parsed`."""
+    """Techniques whose code is below `min_level` are hidden. None: in builds with a model the highest level that could
+    be tried on this machine, at least `parsed`; in others no level."""
 
     min_level: Level | None = None
 

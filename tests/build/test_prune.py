@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.prune import prune
+from xkg.build.techniques.tree import DOUBT
 from xkg.model import Code, Evidence, Fault, Fidelity, Level, Technique
 
 Tree = list[Technique]
@@ -14,8 +15,15 @@ def technique(path: str) -> Technique:
 
 
 def code(path: str, level: Level, *, reason: str | None = None, missing: tuple[str, ...] = ()) -> Code:
+    """A code node with a test, as a build with a model makes it."""
     evidence = Evidence(level=level, runner="bubblewrap", reason=reason, missing=missing)
-    return Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
+    node = Code(id=f"p#{path}@1", technique=f"p#{path}", implementation="", level=level, evidence=(evidence,))
+    return node.model_copy(update={"test": "assert f()"})
+
+
+def cut_out(path: str, level: Level, reason: str | None = None) -> Code:
+    """One that static analysis cut out of the repository, without a test."""
+    return code(path, level, reason=reason).model_copy(update={"test": ""})
 
 
 def visible(techniques: tuple[Technique, ...]) -> list[str]:
@@ -26,20 +34,33 @@ TREE = [technique(path) for path in ("a", "a/b", "a/b/c", "a/d", "e")]
 
 
 def test_code_at_the_level_shows_its_technique_and_all_above_it() -> None:
-    pruned = prune(TREE, [code("a/b/c", Level.IMPORTED)], None)
+    pruned = prune(TREE, [code("a/b/c", Level.EXECUTED)], None, needs_code=True)
     assert visible(pruned) == ["a", "a/b", "a/b/c"]
     assert [t.id for t in pruned] == [t.id for t in TREE]
     assert {t.hidden for t in pruned if t.hidden} == {"no code in the repository was found for it"}
 
 
 def test_what_is_below_shows_nothing_below_it() -> None:
-    assert visible(prune(TREE, [code("a", Level.IMPORTED)], None)) == ["a"]
+    assert visible(prune(TREE, [code("a", Level.EXECUTED)], None, needs_code=True)) == ["a"]
+
+
+def test_without_a_model_neither_missing_nor_failing_code_hides_a_technique() -> None:
+    pruned = prune(TREE, [cut_out("e", Level.NONE, "KeyError: 'x'")], None)
+    assert visible(pruned) == [t.name for t in TREE]
+    assert visible(prune(pruned, [], Level.PARSED)) == []
+
+
+@pytest.mark.parametrize("found", [[], [cut_out("e", Level.IMPORTED)], [code("e", Level.TESTED)]])
+def test_what_is_doubtful_as_a_technique_stays_hidden_with_or_without_code(found: list[Code]) -> None:
+    doubtful = [t.model_copy(update={"hidden": DOUBT}) if t.name == "e" else t for t in TREE]
+    for pruned in (prune(doubtful, found, None), prune(prune(doubtful, found, Level.PARSED), found, None)):
+        assert pruned[-1].hidden == DOUBT
 
 
 def test_an_import_that_fails_by_its_own_fault_is_hidden_with_the_reason() -> None:
     failed = code("e", Level.PARSED, reason="KeyError: 'x'")
     (reason,) = [t.hidden for t in prune(TREE, [failed], None) if t.name == "e"]
-    assert reason == "its code is at 'parsed', below 'imported': KeyError: 'x'"
+    assert reason == "its code is at 'parsed', below 'executed': KeyError: 'x'"
 
 
 def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
@@ -47,7 +68,7 @@ def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
         code("a/b", Level.PARSED, reason="missing package gym: no wheel", missing=("gym",)),
         code("e", Level.PARSED, reason="ValueError: of its own"),
     ]
-    assert visible(prune(TREE, nodes, None)) == ["a", "a/b"]
+    assert visible(prune(TREE, nodes, None, needs_code=True)) == ["a", "a/b"]
     strict = prune(TREE, nodes, Level.IMPORTED)
     assert visible(strict) == []
     assert strict[1].hidden == "its code is at 'parsed', below 'imported': missing package gym: no wheel"
@@ -55,14 +76,13 @@ def test_an_unavailable_package_hides_only_with_a_required_level() -> None:
 
 def test_code_that_does_not_parse_is_hidden_whatever_is_missing() -> None:
     broken = code("e", Level.NONE, reason="undefined: f", missing=("gym",))
-    assert visible(prune(TREE, [broken], None)) == []
-    assert visible(prune(TREE, [broken], None)) == []
+    assert visible(prune(TREE, [broken], None, needs_code=True)) == []
 
 
 def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
     not_run = Evidence(level=Level.PARSED, reason="not run: no sandbox on this machine (xkg doctor)")
     parsed = code("e", Level.PARSED).model_copy(update={"test": "assert f()", "evidence": (not_run,)})
-    assert visible(prune(TREE, [parsed], None)) == ["e"]
+    assert visible(prune(TREE, [parsed], None, needs_code=True)) == ["e"]
 
 
 @pytest.mark.parametrize("level", list(Level))
@@ -88,14 +108,14 @@ def test_no_visible_technique_is_below_a_hidden_one(levels: dict[str, Level], mi
 
 def test_other_languages_are_visible_without_a_required_level() -> None:
     kernel = code("e", Level.NONE, reason="not tried").model_copy(update={"language": "cuda"})
-    assert visible(prune(TREE, [kernel], None)) == ["e"]
+    assert visible(prune(TREE, [kernel], None, needs_code=True)) == ["e"]
     assert visible(prune(TREE, [kernel], Level.PARSED)) == []
 
 
-def test_code_without_a_test_needs_only_its_import() -> None:
-    untested = code("a/d", Level.IMPORTED, reason="there is no test")
-    failing = code("e", Level.IMPORTED, reason="AssertionError").model_copy(update={"test": "assert False"})
-    pruned = prune(TREE, [untested, failing], None)
+def test_code_without_a_test_needs_no_level() -> None:
+    untested = cut_out("a/d", Level.IMPORTED, "there is no test")
+    failing = code("e", Level.IMPORTED, reason="AssertionError")
+    pruned = prune(TREE, [untested, failing], None, needs_code=True)
     assert visible(pruned) == ["a", "a/d"]
     assert pruned[-1].hidden == "its code is at 'imported', below 'executed': AssertionError"
 
@@ -105,12 +125,12 @@ def test_code_that_was_judged_to_do_something_else_is_hidden_at_any_level() -> N
     evidence = Evidence(level=Level.TESTED, fidelity=Fidelity(share=0.9, faults=faults))
     judged = code("e", Level.TESTED).model_copy(update={"evidence": (evidence,)})
     for min_level in (None, *Level):
-        pruned = prune(TREE, [judged], min_level)
+        pruned = prune(TREE, [judged], min_level, needs_code=True)
         assert visible(pruned) == []
         assert pruned[-1].hidden == "its code was judged to do something else: it plots the loss"
 
 
 def test_a_technique_without_code_keeps_the_reason_that_it_comes_with() -> None:
     declined = [t.model_copy(update={"hidden": "not located"}) if t.name == "e" else t for t in TREE]
-    pruned = prune(prune(declined, [], None), [], Level.PARSED)
+    pruned = prune(prune(declined, [], None, needs_code=True), [], Level.PARSED)
     assert [t.hidden for t in pruned][-2:] == ["no code in the repository was found for it", "not located"]

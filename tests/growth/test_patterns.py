@@ -23,7 +23,6 @@ GIVEN: dict[str, tuple[int, bool]] = {
     r"[,.]?\s*\(?(?:1[89]|20)\d\d[a-z]?\)?\W*$": (4_000, True),
     r"\b(?:recent|prior|previous|existing": (4_000, True),  # a sentence
     r"(?:[\w-]+,?\s+){0,3}?(?:the|our": (4_000, True),
-    r"^(?:[\w-]+,\s+)?(?:(?:the|our|an?|this|each)": (4_000, True),
     r"(.+?)\s*\(\s*([\w+-]+)\s*\)": (1_000, True),  # a name
     r"^(?:.*\D)?(?:19|20)\d\d[a-z]?(?:[,;]": (800, False),  # what stands in parentheses
     r"(\.git)?(@[^/]*)?/*$": (500, False),  # a path in an address

@@ -196,7 +196,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
         findings=contents.extraction.findings,
         resources=contents.extraction.resources,
     )
-    return pruned(bundle, context.settings.prune.min_level)
+    return pruned(bundle, context.settings.prune.min_level, needs_code=context.model is not None)
 
 
 def _unread_files(codebase: Codebase | None) -> list[str]:

@@ -1,29 +1,37 @@
-"""Hides the techniques of a published graph without code at the required level or a visible descendant."""
+"""Hides techniques of a published graph: with a language model those without code at the required level or a visible
+descendant, without one only those that are doubtful as techniques."""
 
 from collections.abc import Sequence
 
+from xkg.build.techniques.tree import DOUBT
 from xkg.model import Code, Level, PaperBundle, Technique
 
 
-def pruned(bundle: PaperBundle, min_level: Level | None) -> PaperBundle:
+def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
     """A bundle with its techniques hidden by the levels of their code; idempotent. An imported bundle, and one without
     a repository, is unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
-    return bundle.model_copy(update={"techniques": prune(bundle.techniques, bundle.code, min_level)})
+    needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
+    techniques = prune(bundle.techniques, bundle.code, min_level, needs_code=needs_code)
+    return bundle.model_copy(update={"techniques": techniques})
 
 
-def prune(techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None) -> tuple[Technique, ...]:
+def prune(
+    techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
+) -> tuple[Technique, ...]:
     """The techniques in the same order, each with `hidden` set to a reason or None. A technique without code keeps its
-    previous reason.
+    previous reason, and one that is doubtful as a technique its doubt.
 
-    A technique is hidden if it has no visible descendant and no code at the required level, or code that was judged to
-    do something else. With `min_level` None each code node must have the highest level that was possible for it:
-    `executed`, `imported` without a test, `parsed` where a package was unavailable (`Evidence.missing`) or there is no
-    sandbox, none for other languages than Python.
+    A technique is hidden if it has no visible descendant and no code where that is needed, or code below the required
+    level, or code that was judged to do something else. With `min_level` None that is the highest level that was
+    possible: `executed`, `parsed` where a package was unavailable (`Evidence.missing`) or there is no sandbox, none for
+    other languages than Python. Code without a test was cut out of the repository without a model and needs no level,
+    since static analysis locates too few of the techniques to hide what it misses.
     """
     by_technique = {c.technique: c for c in code}
-    reasons = {t.id: _reason(t, by_technique.get(t.id), min_level) for t in techniques}
+    needs_code = needs_code or min_level is not None
+    reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}
     visible_above: set[str] = set()
     for technique in reversed(techniques):
         if technique.parent and (reasons[technique.id] is None or technique.id in visible_above):
@@ -31,10 +39,13 @@ def prune(techniques: Sequence[Technique], code: Sequence[Code], min_level: Leve
     return tuple(t.model_copy(update={"hidden": None if t.id in visible_above else reasons[t.id]}) for t in techniques)
 
 
-def _reason(technique: Technique, code: Code | None, min_level: Level | None) -> str | None:
+def _reason(technique: Technique, code: Code | None, min_level: Level | None, needs_code: bool) -> str | None:
+    if technique.hidden == DOUBT:
+        return DOUBT
     if code is None:
         located = technique.grounding == "doubtful"  # its places are shown with the doubt; no code is made of them
-        return technique.hidden or (None if located else "no code in the repository was found for it")
+        missing = "no code in the repository was found for it" if needs_code and not located else None
+        return technique.hidden or missing
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
@@ -46,8 +57,8 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None) ->
 
 
 def _highest_feasible(code: Code) -> Level:
-    if code.language != "python":
+    if code.language != "python" or not code.test.strip():
         return Level.NONE
     if code.evidence and (code.evidence[-1].missing or code.evidence[-1].runner is None):
         return Level.PARSED
-    return Level.EXECUTED if code.test.strip() else Level.IMPORTED
+    return Level.EXECUTED

@@ -1,10 +1,9 @@
-"""Papers written for these tests: a LaTeX body under a title, and the techniques that its structure marks. What is
-chosen by learned coefficients is left out, since they say little of papers this short."""
+"""Papers written for these tests: a LaTeX body under a title, and the techniques that are found in it."""
 
 from pathlib import Path
 
 from xkg.build.paper.read import parse_paper
-from xkg.build.techniques.extract import freeze, marked
+from xkg.build.techniques.extract import extract
 from xkg.model import Technique
 
 _INTRODUCTION = (
@@ -22,4 +21,4 @@ def techniques(folder: Path, method: str, after: str = "") -> dict[str, Techniqu
         f"{_INTRODUCTION}\\section{{Method}}\n{method}{_END}{after}\\end{{document}}\n",
         encoding="utf-8",
     )
-    return {t.name: t for t in freeze(marked(parse_paper(path)).finish(), "title:tern")}
+    return {t.name: t for t in extract(parse_paper(path), "title:tern").techniques if t.hidden is None}

@@ -59,12 +59,6 @@ def test_variants_with_names_of_their_own_are_apart(tmp_path: Path) -> None:
     assert {"TS-PAGE", "TS-PAGE-MVR"} <= set(techniques(tmp_path, f"We sample.\n{algorithms}"))
 
 
-def test_pseudocode_without_a_caption_is_named_by_the_sentence_before_it(tmp_path: Path) -> None:
-    listing = "\\begin{verbatim}\nfor x in nests:\n    y = turn(x)\nreturn y\n\\end{verbatim}\n"
-    found = techniques(tmp_path, f"We sample terns. The pseudocode of the egg rotation is as follows.\n{listing}")
-    assert "egg rotation" in found
-
-
 def test_a_prompt_in_verbatim_is_no_technique(tmp_path: Path) -> None:
     listing = "\\begin{verbatim}\nYou are a helpful bird.\nAnswer in one word\nDo not sing\n\\end{verbatim}\n"
     found = techniques(tmp_path, f"We sample terns. The code of the egg rotation prompt is this.\n{listing}")

@@ -137,7 +137,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
     """The target's techniques by its structure, those at the top of the hierarchy first."""
-    found = extract(document, identity).techniques
+    found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
         CoreTechnique(

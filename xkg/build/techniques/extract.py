@@ -1,20 +1,17 @@
 """The technique tree of a paper from its own structure, without a language model.
 
-Candidates are headings of the method, captions of algorithms, and terms that a sentence of the method proposes, names
-or adopts; `choice` adds what a learned model holds for a technique among everything else that has a name. The root is
-the paper's own method; its components keep the paper's order and nesting. A technique that appears as heading, caption,
-term and abbreviation is one technique."""
+Techniques are named by headings of the method, captions of algorithms, and sentences that propose, call or define
+something; `evidence` says of which the paper gives more than a name. The root is the paper's own method; its components
+keep the paper's order and nesting. A technique that appears as heading, caption, term and abbreviation is one."""
 
 from collections.abc import Iterator, Sequence
 
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
-from xkg.build.techniques.algorithms import add_algorithms
+from xkg.build.techniques.algorithms import add_algorithms, add_definitions
 from xkg.build.techniques.definitions import read
 from xkg.build.techniques.headings import add_headings
-from xkg.build.techniques.learned.choice import choose
-from xkg.build.techniques.merging import merge_duplicates
-from xkg.build.techniques.terms import add_terms
+from xkg.build.techniques.terms import add_abbreviated, add_terms
 from xkg.build.techniques.tree import Node, Tree
 from xkg.model import Finding, Resource, Technique, unique_slugs
 from xkg.value import Value
@@ -47,25 +44,18 @@ def freeze(nodes: Sequence[Node], paper_id: str, parent: Technique | None = None
             depth=0 if parent is None else parent.depth + 1,
             weight=_leaves(node) / total,
             excerpts=node.excerpts,
+            hidden=node.doubt,
         )
         yield technique
         yield from freeze(node.children, paper_id, technique)
 
 
-def marked(document: Document) -> Tree:
-    """The techniques that a paper's structure marks."""
-    tree = Tree(*read(document))
-    for add in (add_headings, add_algorithms, add_terms):
-        add(tree)
-    merge_duplicates(tree)
-    return tree
-
-
 def extract(document: Document, paper_id: str) -> Extraction:
     """Techniques, findings and resources of a paper. Without a named method of its own, a paper has several roots; an
     empty paper has none."""
-    tree = marked(document)
-    choose(tree)
+    tree = Tree(*read(document))
+    for add in (add_headings, add_algorithms, add_definitions, add_terms, add_abbreviated):
+        add(tree)
     tops = tree.finish()
     for top in tops:
         if top is tree.root or top.children:

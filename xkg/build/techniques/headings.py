@@ -1,32 +1,22 @@
-"""Techniques named in headings of the method."""
+"""Techniques named in headings and in titles of paragraphs and list items.
+
+A heading names a technique if the paper works with it: the text under it states a formula, an algorithm or a step, and
+the running text has the name. Where a heading stands decides how much of that is asked for."""
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator
 
+from xkg.build.paper.document import Emphasis
+from xkg.build.paper.sentences import Sentence
 from xkg.build.techniques.algorithms import caption_name
 from xkg.build.techniques.definitions import mentions
+from xkg.build.techniques.evidence import acts, is_data, is_spoken_of, is_used, shows
 from xkg.build.techniques.names import about, clean, head, is_method_like, is_name, is_no_technique, key, resolve, words
-from xkg.build.techniques.section_roles import Part, Role
-from xkg.build.techniques.tree import MAIN, Node, Tree
-from xkg.build.techniques.word_lists import ACTIONS, LITTLE, NOT_HEADS, QUANTITIES, STEPS, STOP
+from xkg.build.techniques.section_roles import Part, Role, role_of_title
+from xkg.build.techniques.tree import DOUBT, MAIN, OFTEN, Node, Tree
+from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LITTLE, QUANTITIES, STEPS, STOP
 
-_WEAK_HEADINGS = frozenset(
-    """
-    decoding encoding initialization initialisation preprocessing pre-processing postprocessing sampling
-    """.split()
-)
-_BARE = _WEAK_HEADINGS | {"training", "inference", "optimization", "optimisation", "objective", "loss", "strategy"}
-_DOES = re.compile(
-    r"\bwe (?:\w+ )?(?:propose|introduce|use|apply|train|compute|construct|sample|"
-    r"employ|define|find|search|stack|extract|select|"
-    r"measure|intervene|update|initiali[sz]e|optimi[sz]e|minimi[sz]e)\b|\b(?:is|are) (?:implemented|"
-    r"computed|obtained|generated|constructed|defined)\b",
-    re.IGNORECASE,
-)
-_COMPUTED = re.compile(
-    r"\bwe (?:\w+ )?(?:choose|set|adapt|estimate|tune|pick)\b"
-    r"|\b(?:is|are)\s+(?:\w+ly\s+)?(?:\w{3,}ed|set|given|chosen|drawn)\s+(?:to|by|from|as|with|at)\b",
-    re.IGNORECASE,
-)
 _FORMULA = re.compile(r"\$([^$]*)\$")
 _SYMBOL = re.compile(
     r"(?:\\(?:math(?:bf|bb|cal|rm|sf|frak|scr)|bm|boldsymbol|mathbf|hat|tilde|bar)\s*+\{?\s*+)*+([A-Za-z])\}*+"
@@ -34,30 +24,38 @@ _SYMBOL = re.compile(
 # "ZEST$_{similarity}$" is a name of two words.
 _SUBSCRIPT = re.compile(r"_\s?\{?\s?(?:\\(?:text|mathrm|textrm|rm|mathit)\s?\{?\s?)?([A-Za-z][A-Za-z +-]{2,30})\}{0,2}")
 _GREEK = re.compile(r"\\([a-z]{2,7})(?:_\s?\{?\s?\w\s?\}?)?")
-_GERUND = re.compile(
-    r"(?:Finding|Choosing|Deriving|Setting|Selecting|Defining|Designing|Computing|Learning|Estimating|Building|"
-    r"Constructing) (?:the|an?|our) ([^(]+)"
+_QUESTION = re.compile(r"\?|^RQ\s?\d|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
+_ITEM = re.compile(
+    r"(?:\\item(?:\s*\[[^\]\n]{0,20}\])?|^[ \t]*(?:[-*+•]|\(?\d{1,2}[.)]))\s*+(?:\\noindent\s*+)?$", re.MULTILINE
 )
+_VERB = re.compile(r"(?:[a-z]+ly\s+)?(?!(?:its|this|thus|as|was|has|does|is)\b)[a-z]+s\s")
+# "Definition 1 (Source influence)", "Approximation 2: Identity Hessian"
+_NUMBERED = re.compile(r"^[A-Z][a-z]+ \d+(?::\s|\s\(([^()]+)\)$)")
+_VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
-_LAYERS = re.compile(
-    r"\b(?:layers?|(?:sub-?)?networks?|backbone|heads?|encoder|decoder|blocks?|units?|activations?)\b", re.IGNORECASE
-)
-_OF_EVERY_METHOD = frozenset(
-    {"training", "inference", "architecture", "optimization", "optimisation", "initialization"}
-)
+_INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
 _OPENING = 3  # sentences of a main section that say what it describes
-_QUESTION = re.compile(r"\?|^(?:do|does|is|are|can|how|why|what|when|which|who|should|from)\b", re.IGNORECASE)
+# Where a technique is described only if its own text states it in full.
+_ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
+# Where the title of a paragraph may be one of a technique.
+_TITLED = frozenset({Role.INTRODUCTION, Role.RELATED})
+_SAID = _TITLED | {Role.BACKGROUND}
 
 
 def add_headings(tree: Tree) -> None:
     """Adds the techniques named in headings to the tree, nested like the headings."""
     for part in tree.parts:
         _headings(tree, part, tree.root)
+    for i, sentence in enumerate(tree.reader.sentences):
+        if tree.is_main(i):
+            for name, stated in _titles(tree, i, sentence):
+                _item(tree, name, i, stated=stated)
 
 
 def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     node = above
-    if part.role in MAIN:
+    elsewhere = part.role in _ELSEWHERE or (part.role in _TITLED and part.run_in)
+    if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
         # A section that begins with background and has hardly a sentence of its own is described there.
@@ -67,38 +65,176 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
         _headings(tree, child, node)
 
 
+def _is_described(tree: Tree, part: Part) -> bool:
+    """Whether a part outside of the method describes the technique of its title in full."""
+    name = _half(tree, clean(about(clean(plain_title(part.title)))))
+    if not is_name(name) or is_no_technique(name) or is_data(tree.reader, name):
+        return False
+    if role_of_title(name) not in (None, Role.METHOD):
+        return False
+    opening = tree.reader.text(part.sentences[:1])
+    elsewhere = [i for i in mentions([name], tree.reader) if tree.reader.part_of[i] is not part]
+    if part.run_in and part.role in _SAID and opening.casefold().startswith(name.casefold()):
+        says = bool(_VERB.match(opening[len(name) :].lstrip())) and (is_method_like(name) or bool(elsewhere))
+        return says or part.role is Role.INTRODUCTION
+    if not (is_method_like(name) or sum(tree.reader.role(i) in MAIN for i in elsewhere) >= OFTEN):
+        return False
+    if part.role in _TITLED:
+        return part.role is Role.INTRODUCTION and (shows(tree.reader, part) or acts(tree.reader, part.sentences) > 0)
+    if part.role is Role.EXPERIMENTS and not _INTRODUCED.search(tree.reader.text(part.sentences)):
+        return False
+    stated = shows(tree.reader, part) or (part.role is Role.BACKGROUND and acts(tree.reader, part.sentences) > 1)
+    if part.role is Role.BACK:
+        return stated and part.appendix and " " in name and is_method_like(name) and not _is_aside(part)
+    return stated and (bool(elsewhere) or (part.appendix and " " in name))
+
+
+def _is_aside(part: Part | None) -> bool:
+    """Whether a part of an appendix is one of proofs or results."""
+    while part is not None:
+        if role_of_title(part.title) not in (None, Role.METHOD):
+            return True
+        part = part.parent
+    return False
+
+
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
     """The technique that a heading names, added to the tree; `above` where it names none."""
     name = clean(plain_title(part.title))
-    if tree.is_root(name) or (part.level == 1 and _wraps_root(tree, part)):
-        node = tree.root or above
-        # "Normalizing flows on hyperbolic spaces" is the full name of "normalizing flows".
-        if tree.root is not None and any(len(k) > 1 and set(k) < set(key(name)) for k in tree.root.keys(tree.shorts)):
-            tree.root.aliases += [name] if is_name(name) and is_method_like(name) else []
-    elif tree.root is not None and _introduces_root(tree, part):
+    node: Node | None
+    if tree.is_root(name) or (part.level == 1 and _describes_root(tree, part)):
         node = tree.root
-        if is_name(name) and not is_no_technique(name):
+        if (
+            node is not None
+            and not tree.is_root(name)
+            and not tree.names_only_root(name)
+            and is_name(name)
+            and is_method_like(name)
+        ):
             node.aliases.append(name)
-            tree.index(node)
     else:
-        whole, subject = name, clean(about(name))
-        name, others = _heading_name(tree, subject if len(words(subject)) > 1 or tree.is_root(subject) else name, part)
-        if not name:
+        subject = clean(about(name))
+        name = _half(tree, subject if len(words(subject)) > 1 else name)
+        names = _split(tree, name)
+        node = above
+        for each in names:
+            node = _add(tree, each, part, above)
+        if len(names) > 1:
             node = above
-        else:
-            # "Analysis of the weighting scheme" is about the scheme of another heading.
-            node = tree.find(name, loosely=name != whole)
-            # "DeepSphere architecture", of a heading "Architecture", is a part of DeepSphere.
-            if node is None or (node is tree.root and name.endswith(whole)):
-                for each in filter(is_method_like, map(clean, name.split(":")[1:])):
-                    made = _GERUND.fullmatch(each)
-                    others += [n for n in (each, made[1].strip() if made else "") if is_name(n)]
-                node = Node(name, part.start, 3.0 if part.labelled or part.run_in else 2.5, others, part=part)
-                tree.give_short_name(node)
-                tree.hang(node, above)
     if node is not None:
         node.own += part.sentences
     return node
+
+
+def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
+    """The node of a name, new or not; `above` if it is none."""
+    if tree.is_full or _QUESTION.search(part.title) or is_data(tree.reader, name):
+        return above
+    # "GPT2", "CIFAR-10": a name with a version in it that the paper does not propose is of what it uses.
+    if _VERSION.search(name) and not is_method_like(name):
+        return above
+    bare = _is_bare(name)
+    if bare:
+        if part.level == 1 or tree.root is None or not part.sentences:
+            return above
+        name = f"{tree.root.name} {name}"
+    elif not is_name(name) or is_no_technique(name):
+        return above
+    if not bare and tree.names_only_root(name):
+        return tree.root if above is None else above
+    known = next((n for n in tree.nodes() if n.name == name), None) if bare else tree.find(name)
+    if known is not None:
+        return known
+    node = Node(name, part.start, 3.0, part=part, own=[])
+    halves = [clean(half) for half in name.split(":")] if ":" in name else []
+    node.aliases += [half for half in halves if is_name(half) and tree.find(half) is None]
+    if not bare and not _is_worked_with(tree, name, part):
+        if part.children or above is None:
+            return above
+        node.doubt, node.score = DOUBT, 0.5
+    tree.add(node, above)
+    if node.doubt:
+        node.own = list(part.sentences)
+        return above
+    return node
+
+
+def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
+    """Whether the text does something under this name. What only holds other headings must be named by the text, and
+    what holds several of a kind ("Compression Methods") is none of them."""
+    abbreviated = key(name) in tree.longs or "(" in name
+    if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
+        return False
+    if part.children and not part.sentences:
+        return is_method_like(name) or is_used(tree.reader, name)
+    stated = shows(tree.reader, part) or bool(acts(tree.reader, part.sentences))
+    if head(name) in QUANTITIES:
+        return " " in name and part.level > 1 and stated and is_spoken_of(tree.reader, name)
+    if is_method_like(name) or words(name)[0] in ACTIONS:
+        return stated or is_used(tree.reader, name) or is_spoken_of(tree.reader, name)
+    spellings = [name, re.sub(r"\s*\([^()]*\)", "", name)]
+    if any(is_used(tree.reader, each) for each in spellings):
+        return True
+    # What a section of the method states is one of it; elsewhere the text must speak of it.
+    main = part
+    while main.parent is not None:
+        main = main.parent
+    inside = main is not part and (main.labelled or tree.node_of.get(id(main)) is not None)
+    return stated and (inside or is_spoken_of(tree.reader, name))
+
+
+def _is_bare(name: str) -> bool:
+    """Whether a heading of the method has no word of its own ("Model Training"), or only one noun ("Likelihood")."""
+    found = words(name)
+    if not 1 <= len(found) <= 3 or is_no_technique(name) or found[0] in STOP | LITTLE:
+        return False
+    if is_name(name):
+        return len(found) == 1 and not is_method_like(name) and name[1:].islower() and not name.endswith("s")
+    return bool({found[0], found[-1]} & STEPS)
+
+
+def _half(tree: Tree, name: str) -> str:
+    """The half of a title such as "One practical detail: log-scaling" that the text speaks of, if it is one alone, and
+    what follows the name of another technique."""
+    name = _NUMBERED.sub(lambda match: match[1] or "", name)
+    halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
+    if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
+        return halves[1]
+    used = halves if len(halves) == 1 else [half for half in halves if is_used(tree.reader, half)]
+    return used[0] if ":" in name and len(used) == 1 else name
+
+
+def _split(tree: Tree, name: str) -> list[str]:
+    """The techniques of a heading "A, B and C", if the text has each without the others; else the whole heading."""
+    parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
+    if len(parts) < 2 or ":" in name:
+        return [name]
+    # "Greedy and lookahead policies" are greedy policies too.
+    last = parts[-1].split()[-1]
+    for first in ([], [f"{each} {last}" for each in parts[:-1]]):
+        each_one = [*(first or parts[:-1]), parts[-1]]
+        found = [set(mentions([one], tree.reader)) for one in each_one]
+        if all(is_name(one) and not is_no_technique(one) and (" " in one or one.isupper()) for one in each_one) and all(
+            mine - set().union(*(other for other in found if other is not mine)) for mine in found
+        ):
+            return each_one
+    return [name]
+
+
+def _describes_root(tree: Tree, part: Part) -> bool:
+    """Whether a main section as a whole describes the root: its title has the root's name, it contains the root's
+    algorithm, or it is the first one of the method and begins with the root's name."""
+    if tree.root is None:
+        return False
+    title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "
+    if any(k and f" {' '.join(k)} " in title for k in tree.root.keys(tree.shorts)):
+        return True
+    captions = [caption_name(a.title) for a in tree.reader.document.algorithms if part.start <= a.start < part.end]
+    if any(tree.is_root(c) or tree.names_only_root(c) for c in captions):
+        return True
+    first = next((p for p in tree.parts if p.role is Role.METHOD), None)
+    named = set(part.sentences[:_OPENING]).intersection(mentions(tree.root.names, tree.reader))
+    return part is first and not part.labelled and any(_OURS.search(tree.reader.sentences[i].text) for i in named)
 
 
 def plain_title(title: str) -> str:
@@ -113,112 +249,49 @@ def plain_title(title: str) -> str:
     return " ".join(_FORMULA.sub(plain, title).split())
 
 
-def _heading_name(tree: Tree, name: str, part: Part) -> tuple[str, list[str]]:
-    """The name in a heading and its aliases; "" where it names no technique."""
-    if part.role is not Role.APPLICATION and _is_part_of_method(tree, name, part):
-        better = _better_name(tree, words(name)[-1], part)
-        return better or (f"{tree.root.name} {name}" if tree.root else name, [])
-    if gerund := _GERUND.fullmatch(name):
-        return (name, [gerund[1].strip()]) if is_name(gerund[1]) else (name, [])
-    last = words(name)[-1:]
-    bare = bool(last) and last[0] in _BARE
-    names = part.role is not Role.APPLICATION and _names_technique(tree, name, part)
-    if bare and (not names or len(words(name)) == 1):
-        better = _better_name(tree, last[0], part)
-        if better is not None:
-            return better
-    return (name, []) if names else ("", [])
+def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
+    """What is emphasised in a sentence."""
+    sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
+    for n in range(bisect_left(every, sentence.start, key=lambda e: e.start), len(every)):
+        if every[n].start >= sentence.end:
+            break
+        yield every[n]
 
 
-def _wraps_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section as a whole describes the root: it contains the root's algorithm, or its title contains
-    the root's name."""
-    if tree.root is None:
-        return False
-    title = key(resolve(clean(part.title), tree.shorts))
-    joined = " ".join(title)
-    if any(len(k) and f" {' '.join(k)} " in f" {joined} " for k in tree.root.keys(tree.shorts)):
-        return True
-    captions = [caption_name(a.title) for a in tree.reader.document.algorithms if part.start <= a.start < part.end]
-    return any(tree.is_root(c) or tree.names_only_root(c) for c in captions)
+def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]]:
+    """The title of a list item ("**Policy head.** It …", "half-step update: $v = …$") or of a paragraph in bold, and
+    whether the sentence goes on to say what it does ("**Position loss** encourages …")."""
+    text = tree.reader.document.text
+    title, colon, rest = sentence.text.partition(":")
+    if colon and rest.strip() and _ITEM.search(text[max(0, sentence.start - 60) : sentence.start]):
+        yield clean(title), False
+    for emphasis in emphases(tree, i):
+        name = clean(" ".join(emphasis.text.split()))
+        if not name or not sentence.text.startswith(name):
+            continue
+        rest = sentence.text[len(name) :].lstrip()
+        ends = emphasis.text.rstrip().endswith((".", ":")) or rest.startswith((".", ":", "–", "—"))
+        does = bool(_VERB.match(rest))
+        listed = bool(_ITEM.search(text[max(0, emphasis.start - 60) : emphasis.start]))
+        if (listed and (ends or does)) or (sentence.first and emphasis.style == "bold" and (ends or does)):
+            yield name, does
 
 
-def _introduces_root(tree: Tree, part: Part) -> bool:
-    """Whether the first main section of the method begins with the root's name: "Using our system, YOLO, …"."""
-    first = next((p for p in tree.parts if p.role is Role.METHOD), None)
-    if tree.root is None or part is not first or part.labelled:
-        return False
-    opening = set(part.sentences[:_OPENING])
-    named = opening.intersection(mentions(tree.root.names, tree.reader))
-    return any(_OURS.search(tree.reader.sentences[i].text) for i in named)
-
-
-def _names_technique(tree: Tree, name: str, part: Part) -> bool:
-    """Whether a heading of the method names a technique rather than a topic, a question or a result."""
-    if _QUESTION.search(part.title):
-        return False
-    if not is_name(name):
-        return len(words(name)) == 1 and words(name)[0] in _WEAK_HEADINGS
-    if is_method_like(name) or words(name)[0] in ACTIONS:
-        return True
-    if len(words(name)) == 1:
-        # "SARIMAX": one word is a name only where it is an abbreviation.
-        return part.run_in and sum(c.isupper() for c in name) > 2 and bool(part.sentences)
-    # A topic is a technique only where its text describes an action.
-    text = tree.reader.text(part.sentences)
-    acts = len(_DOES.findall(text))
-    if is_no_technique(name):
-        return False
-    if head(name) in QUANTITIES:
-        return part.level > 1 and (acts >= 1 or bool(_COMPUTED.search(text)))
-    main = part
-    while main.parent is not None:
-        main = main.parent
-    if main is not part and (main.labelled or tree.node_of.get(id(main)) is not None):
-        return True
-    if part.level == 1 and tree.root is None:
-        return acts >= 3
-    algorithms = tree.reader.document.algorithms
-    return (
-        acts >= 1
-        or any(tree.reader.sentences[i].display for i in part.sentences)
-        or any(part.start <= a.start < part.end for a in algorithms)
-    )
-
-
-def _is_part_of_method(tree: Tree, name: str, part: Part) -> bool:
-    """Whether a heading without a word of its own ("Model Training") describes a step of the method."""
-    found = words(name)
-    if part.level == 1 or not 1 <= len(found) <= 3:
-        return False
-    displays = any(tree.reader.sentences[i].display for i in part.sentences)
-    acts = len(_DOES.findall(tree.reader.text(part.sentences)))
-    if is_name(name):
-        # "Likelihood", "Graph": a noun that only its place makes a technique.
-        return len(found) == 1 and not is_method_like(name) and found[0] not in NOT_HEADS and (displays or acts > 0)
-    if found[-1] not in STEPS or found[0] in STOP | LITTLE:
-        return False
-    # A section of the method that is called "Inference", whatever its words, says how that is done.
-    whole = len(found) == 1 and found[0] in _OF_EVERY_METHOD and len(part.sentences) > 1 and not part.children
-    return displays or acts >= 2 or part.run_in or whole or _describes_network(tree, found[-1], part)
-
-
-def _describes_network(tree: Tree, last: str, part: Part) -> bool:
-    """Whether a section called "Architecture" or "Design" says which layers there are."""
-    text = tree.reader.text(part.sentences)
-    return last in ("architecture", "design") and len(_LAYERS.findall(text)) >= 2
-
-
-def _better_name(tree: Tree, last: str, part: Part) -> tuple[str, list[str]] | None:
-    """The specific name in the text under a bare heading: "an initialization method using SVD" for "Initialization"."""
-    for i in part.sentences:
-        for term in tree.reader.terms[i]:
-            if (
-                term.how in ("propose", "call", "use")
-                and last[:6] in {w[:6] for w in words(term.name)}
-                and is_name(term.name)
-                and tree.find(term.name) is None
-            ):
-                whole = f"{term.name} {term.more}".strip()
-                return (whole, [term.name]) if term.more and is_name(whole) else (term.name, [])
-    return None
+def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
+    """Adds the technique of an item or paragraph, if that states a formula or a step, or the text has the name."""
+    following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
+    following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
+    if tree.is_full or len(words(name)) < 2 or not is_name(name) or head(name) in QUANTITIES:
+        return
+    if is_data(tree.reader, name) or tree.is_root(name):
+        return
+    if not (is_method_like(name) or words(name)[0] in ACTIONS) or tree.names_only_root(name):
+        return
+    stated = stated or "$" in tree.reader.text(following)[len(name) :] or bool(acts(tree.reader, following))
+    if not (stated or any(n != i for n in mentions([name], tree.reader))):
+        return
+    if (known := tree.find(name)) is not None:
+        known.naming.append(i)
+        return
+    node = Node(name, tree.reader.sentences[i].start, 2.0, own=following, naming=[i])
+    tree.add(node, tree.above(tree.reader.part_of[i]))

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from xkg.build.paper.document import Document
 from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.evidence import is_data
+from xkg.build.techniques.introduced import noun_phrase
 from xkg.build.techniques.names import clean, head, is_name, key, stem, words
-from xkg.build.techniques.noun_phrases import noun_phrase
 from xkg.build.techniques.section_roles import Part, Role
 
 _NO_METHOD = frozenset(
@@ -35,7 +36,7 @@ _WEIGHT = {
     Role.RELATED: 0.5,
     Role.BACKGROUND: 0.7,
 }
-_HOW = {"call": 1.6, "propose": 1.2, "use": 0.0, "step": 0.0, "part": 0.0, "define": 0.0, "emphasise": 0.0}
+_HOW = {"call": 1.6, "propose": 1.2}
 _ENOUGH = 4.5
 _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 
@@ -64,8 +65,8 @@ def title_names(title: str) -> Iterable[tuple[str, float]]:
             3.5 if sum(c.isupper() for c in before) > len(before.split()) or len(before.split()) == 1 else 2.0,
         )
     for piece in filter(None, (before, after.strip())):
-        for match in re.finditer(r"\b(?:via|by|using|with|through)\s+", piece, re.IGNORECASE):
-            name, _ = noun_phrase(piece, match.end())
+        if via := re.search(r"\bvia\s+", piece):
+            name, _ = noun_phrase(piece, via.end())
             if is_name(name):
                 yield name, 1.5
         if _EMPTY_STARTS.match(piece):
@@ -97,73 +98,70 @@ class _Candidate:
     named: bool = False
 
 
-class _Ballot:
-    """Scores of candidate names; an abbreviation and its long form are one candidate."""
+def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ...], _Candidate]:
+    """What sentences propose or call, and the title names; an abbreviation and its long form are one candidate."""
+    short_of = {key(long): short for short, long in shorts.items()}
+    found: dict[tuple[str, ...], _Candidate] = {}
 
-    def __init__(self, shorts: Mapping[str, str]) -> None:
-        self.shorts = shorts
-        self.longs = {key(long): short for short, long in shorts.items()}
-        self.candidates: dict[tuple[str, ...], _Candidate] = {}
-
-    def vote(
-        self, name: str, score: float, sentence: int | None = None, short: str | None = None, *, named: bool = False
-    ) -> None:
+    def vote(name: str, score: float, short: str | None = None) -> _Candidate:
         name = clean(name)
-        long = self.shorts.get(name, name)
-        identity = key(long)
-        if not identity or head(long) in _NO_METHOD:
-            return
-        if short is not None and name not in self.shorts:
-            self.longs.setdefault(identity, short)
-        candidate = self.candidates.setdefault(identity, _Candidate())
+        long = shorts.get(name, name)
+        if short is not None:
+            short_of.setdefault(key(long), short)
+        candidate = found.setdefault(key(long), _Candidate())
         candidate.score += score
-        candidate.named |= named
-        for spelling in (self.longs.get(identity), name if name in self.shorts else None, long):
+        for spelling in (short_of.get(key(long)), name, long):
             if spelling and spelling not in candidate.spellings:
                 candidate.spellings.append(spelling)
-        if sentence is not None:
-            candidate.naming.append(sentence)
+        return candidate
+
+    once: set[tuple[tuple[str, ...], Role]] = set()
+    for i in range(len(reader.sentences)):
+        role = reader.role(i)
+        for term in reader.terms[i] if role in _WEIGHT else ():
+            if term.how not in _HOW:
+                continue
+            seen = (key(term.name), role)
+            score = _WEIGHT[role] * _HOW[term.how] * (0.3 if seen in once else 1.0)
+            candidate = vote(term.name, score, term.short)
+            candidate.named |= term.how == "call"
+            candidate.naming.append(i)
+            once.add(seen)
+    for name, score in title_names(reader.document.title):
+        vote(name, score)
+    return {identity: c for identity, c in found.items() if identity and head(c.spellings[-1]) not in _NO_METHOD}
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
     """The paper's own method; None where it names none (an analysis, a survey, a benchmark)."""
     document: Document = reader.document
-    ballot = _Ballot(shorts)
-    once: set[tuple[tuple[str, ...], Role]] = set()
-    for i in range(len(reader.sentences)):
-        role = reader.role(i)
-        weight = _WEIGHT.get(role, 0.0)
-        for term in reader.terms[i] if weight else ():
-            how = _HOW[term.how]
-            seen = (key(term.name), role)
-            if how:
-                ballot.vote(
-                    term.name, weight * how * (0.3 if seen in once else 1.0), i, term.short, named=term.how == "call"
-                )
-                once.add(seen)
-    for name, score in title_names(document.title):
-        ballot.vote(name, score)
     title = document.title.casefold()
     title_stems = set(key(document.title))
     body = " ".join(s.text for s in reader.sentences).casefold()
     headings = {key(clean(p.title)) for part in parts for p in part.walk() if p.role is Role.METHOD}
     captions = [key(clean(re.sub(r"\(.*", "", a.title))) for a in document.algorithms]
     best: _Candidate | None = None
-    for identity, candidate in ballot.candidates.items():
+    for identity, candidate in _candidates(reader, shorts).items():
         names = candidate.spellings
         titled = any(n.casefold() in title for n in names) or (len(identity) > 1 and title_stems.issuperset(identity))
-        candidate.score += 2.5 * titled + (identity in headings) + any(identity == c[: len(identity)] for c in captions)
+        captioned = any(identity == c[: len(identity)] for c in captions)
+        candidate.score += 2.5 * titled + (identity in headings) + captioned
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
         candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
         # "a novel … method" describes the method, it does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
-            candidate.score -= 2.0
+            continue
         # "A forecasting method" does not name it either.
-        if len(identity) == 1 and not any(c.isupper() for n in names for c in n):
+        plain = all(n.islower() and " " not in _bare(n) for n in names)
+        if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
+            continue
+        if any(is_data(reader, n) for n in names):
             continue
         # A name from the title alone may be a field or a problem.
         is_used = any(n.casefold() in body for n in names) and head(names[-1]) not in ("models", "networks", "data")
-        if not candidate.naming and (candidate.score < 6 or not is_used):
+        before, colon, _ = document.title.partition(":")
+        named = identity in headings or captioned or (bool(colon) and before.strip() in names)
+        if not candidate.naming and (candidate.score < 6 or not is_used or not named):
             continue
         if candidate.score >= _ENOUGH and (best is None or candidate.score > best.score):
             best = candidate
@@ -176,14 +174,19 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
     return Proposal(names[0], tuple(names[1:]), tuple(dict.fromkeys(best.naming)))
 
 
+def _bare(name: str) -> str:
+    return re.sub(
+        r"(?<!\s)\s++(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name
+    )
+
+
 def _distinct(spellings: Iterable[str]) -> list[str]:
     """One spelling of each name, the one with most capitals, without "approach", "method" and the like at the end."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
-        bare = re.sub(
-            r"(?<!\s)\s++(?:approach|method|framework|algorithm|technique|procedure|strategy|system|model)$", "", name
-        )
-        out.setdefault(key(name), bare if is_name(bare, proper=True) else name)
+        bare = _bare(name)
+        named = is_name(bare, proper=True) and (" " in bare or any(c.isupper() for c in bare))
+        out.setdefault(key(name), bare if named else name)
     return list(out.values())
 
 

@@ -26,7 +26,7 @@ from xkg.build.techniques.word_lists import (
 MAX_WORDS = 7
 _LOWER = r"[^\W\d_]"
 _ADJECTIVE = re.compile(
-    r"(?:[^\W\d_]{3}(?:able|ible|less|ous|ward|wise)|[^\W\d_]{4}(?:ful|ical|ional|ular|ative|etic))$"
+    r"(?:[^\W\d_]{3}(?:able|ible|less|ous|ward|wise)|[^\W\d_]{4}(?:ful|ical|ional|ular|ative|etic)|[^\W\d_]{3}[^e\W\d_]ed)$"
 )
 _PLURALS = re.compile(r"(?<=[^\W\d_s]{3})s$")
 _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|er|or|ers|ors|ize|ise|ment|al|ive)$")
@@ -89,11 +89,13 @@ def is_name(text: str, *, proper: bool = False) -> bool:
     symbol = re.search(r"\s[A-Z]$", text)
     if found[0] in STOP - {"using", "over", "under", "per", "based"} or (found[-1] in STOP | LITTLE and not symbol):
         return False
-    if is_adjective(found[-1]) and not symbol:
+    named = text.split()[-1][:1].isupper() and len(found) > 1  # "Layer skipping for Overprocessed"
+    if is_adjective(found[-1]) and not (symbol or (named and found[-1].endswith("ed"))):
         return False
-    if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al|\bhttps?\b", text):
+    if any(w in VERBS for w in found) or re.search(r"\b(?:19|20)\d\d\b|et al|\bhttps?\b|\b(?:vs|versus)\b", text):
         return False
-    return any(w not in GENERIC and w not in LITTLE and len(w) > 1 for w in found) or (proper and is_proper(text))
+    plain = GENERIC | LITTLE | ADJECTIVES
+    return any(w not in plain and len(w) > 1 for w in found) or (proper and is_proper(text))
 
 
 PREPOSITION = re.compile(r"\s(?:of|for|in|on|with|by|via|using|to|from|as|over|under|through|based)\s", re.IGNORECASE)
@@ -129,6 +131,7 @@ def is_method_like(name: str) -> bool:
         last in HEADS
         or (last in ("variant", "version") and len(words(name)) > 2)
         or _PLURALS.sub("", last) in HEADS
+        or last.removesuffix("es") in HEADS
         or bool(
             re.search(
                 r"(?:ization|isation|ation|ition|ction|sion|ption|izer|ifier|ater|ator|ment|former|coder|ing)s?$", last
@@ -145,7 +148,7 @@ def clean(title: str) -> str:
     text = re.sub(
         r"^(?:step|stage|phase|part|algorithm|module|component|technique|method|idea|background|"
         r"preliminar\w+|application|case study|example)"
-        r"(?:\s+(?:\d+|[ivx]+|[A-Z]))?\s*[:.\-–—]\s*",
+        r"(?:\s+(?:\d+|[ivx]+|[A-Z]))?(?:\s*[:.–—]\s*|\s+-\s+)",
         "",
         text,
         flags=re.IGNORECASE,
@@ -225,12 +228,6 @@ def _core(name: str) -> tuple[tuple[str, ...], bool]:
     """The stems of a name before its first preposition, and whether it has one."""
     bare = re.sub(r"\([^()]*\)", " ", name)
     return tuple(stem(w) for w in words(PREPOSITION.split(bare)[0])), bool(PREPOSITION.search(bare))
-
-
-def endings(name: str) -> set[str]:
-    """Keys for an index: names that are the `same` share at least one."""
-    whole, (core, _) = key(name), _core(name)
-    return {"".join(whole), *whole[-1:], *core[-1:]}
 
 
 def same(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from enum import StrEnum
 from xkg.build.paper.document import Document, Section
 from xkg.build.paper.plain import plain
 from xkg.build.paper.sentences import Sentence, is_heading
-from xkg.build.techniques.names import clean, is_method_like
+from xkg.build.techniques.names import clean, is_method_like, key
 
 
 class Role(StrEnum):
@@ -55,6 +55,7 @@ class Part:
 
 
 _TITLES: tuple[tuple[Role, str], ...] = (
+    (Role.ABSTRACT, r"^abstract$"),
     (
         Role.BACK,
         r"^(?:references|bibliography|acknow\w*|funding|disclosure.*|"
@@ -69,7 +70,7 @@ _TITLES: tuple[tuple[Role, str], ...] = (
                    r"existing) (?:works?|methods|approaches)|^literature|connections? to (?:prior|other|"
                    r"existing|related)|^comparison (?:to|with) (?:prior|existing|other)"),
     (Role.EXPERIMENTS, r"\bexperiment|\bevaluat|\bresults?\b|\bempirical\b|\bablation|\bbenchmark|"
-                       r"\bcase stud|\bbaselines?\b|\bdatasets?\b|\bhyper-?parameters?\b|^metrics?$|"
+                       r"\bcase stud|\bbaselines?\b|\bdata ?sets?\b|\bhyper-?parameters?\b|^metrics?$|"
                        r"\bmetrics$|\bquantitative\b|\bqualitative\b|\bcomparisons?\b|\bwall-?clock|"
                        r"\bsensitivity\b|\bsetup\b|\bset-up\b|\bsimulation stud|"
                        r"\bnumerical (?:stud|simulation|validation|example|result)|"
@@ -133,6 +134,9 @@ def role_of_title(title: str) -> Role | None:
         return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
         return Role.METHOD
+    # "Background and Setup" is no experiment.
+    if roles == [Role.BACKGROUND, Role.EXPERIMENTS] and re.search(r"\bset(?:-?up|tings?)$", title, re.IGNORECASE):
+        return Role.BACKGROUND
     return _role(title)
 
 
@@ -194,11 +198,15 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
         Role.BACKGROUND if _SET_UP.search(p.title.strip()) and any(m > i for m in methods) else role
         for i, (p, role) in enumerate(zip(main, title_roles, strict=True))
     ]
+    # "Comparison of A and B" before the method is what it starts from too.
+    for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
+        title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
     experiments = firsts[0] if firsts else len(main)
     after_all = (Role.BACK, Role.CONCLUSION, Role.DISCUSSION)
     last = max((i for i, role in enumerate(title_roles) if role not in after_all), default=0)
     ended = False
+    after: Role | None = None
     for i, part in enumerate(main):
         role = title_roles[i]
         part.labelled = role is not None
@@ -213,10 +221,16 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             # "State Prediction" with propositions or citations is a part of the method, before any experiments.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
+            # What stands between an application or a discussion and the end goes on with it: "Basic adjustments".
+            if role is Role.METHOD and after is not None:
+                titled = after is not Role.DISCUSSION and is_method_like(clean(part.title))
+                role = role if titled else after
             # What follows the experiments, last of all, looks back.
             if role is Role.METHOD and i == last and i > experiments:
                 role = Role.CONCLUSION
         part.role = role
+        if part.labelled and methods and i > methods[0]:
+            after = role if role in (Role.APPLICATION, Role.EXPERIMENTS, Role.DISCUSSION) else None
         ended = ended or bool(re.match(r"references|bibliography", part.title, re.IGNORECASE))
     for part in parts:
         if part.appendix:
@@ -279,6 +293,12 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
         if home is not None:
             home.sentences.append(i)
     _assign(parts, document, sentences)
+    subject = set(key(document.title))
+    for part in [p for top in parts for p in top.walk()]:
+        # "Max-Margin Q-Learning Formulation" in the background of a paper on Max-Margin Q-Learning is its method.
+        inherited = part.role is Role.BACKGROUND and not (part.labelled or part.run_in)
+        if inherited and len(subject & set(key(part.title))) > 1:
+            _inherit(part, Role.METHOD)
     if document.abstract_span is not None:
         start, end = document.abstract_span
         abstract = Part("Abstract", 1, start, start, end, role=Role.ABSTRACT)

@@ -1,4 +1,4 @@
-"""Builds the technique tree of one paper: names with one meaning are merged, and all techniques are under its own
+"""Builds the technique tree of one paper: names with one meaning are one node, and all are under the paper's own
 method."""
 
 import re
@@ -8,33 +8,36 @@ from typing import Literal
 
 from xkg.build.paper.document import Algorithm
 from xkg.build.techniques import method_name
-from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, mentions
+from xkg.build.techniques.definitions import MAX_CHARS, Reader, choose, excerpt_of, mentions
 from xkg.build.techniques.method_name import Proposal
 from xkg.build.techniques.names import (
+    PREPOSITION,
     abbreviations,
     about,
-    endings,
     initials_match,
     is_method_like,
+    is_name,
     key,
     resolve,
     same,
-    stem,
     words,
 )
 from xkg.build.techniques.section_roles import Part, Role, part_at
 from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LEADING, STOP
 from xkg.model import Excerpt
 
-_LEARNING = stem("learning")
 MAX_TECHNIQUES = 40
+MOST_CANDIDATES = 400  # each new name is compared with all of them
 STEPS_OF_DEFINITION = 6
+MAIN = (Role.METHOD, Role.APPLICATION)
+OFTEN = 3  # sentences with a name that the paper works with
+DOUBT = "doubtful as a technique: its section does not use the name, and states no formula, algorithm or step"
 
 
 @dataclass(eq=False)
 class Node:
     """A technique under construction. `score` is the confidence that it is one; `own` are the sentences under its
-    heading, `naming` those that name it."""
+    heading, `naming` those that name it. `doubt` says why it may be no technique."""
 
     name: str
     start: int
@@ -49,6 +52,7 @@ class Node:
     definition: str = ""
     excerpts: tuple[Excerpt, ...] = ()
     kind: Literal["methodology", "technique"] = "technique"
+    doubt: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -61,15 +65,6 @@ class Node:
         yield self
         for child in self.children:
             yield from child.walk()
-
-    def above(self) -> Iterator["Node"]:
-        node = self.parent
-        while node is not None:
-            yield node
-            node = node.parent
-
-
-MAIN = (Role.METHOD, Role.APPLICATION)
 
 
 class Tree:
@@ -85,120 +80,52 @@ class Tree:
         self.root: Node | None = None
         self.tops: list[Node] = []
         self.node_of: dict[int, Node | None] = {}
-        self.by_ending: dict[str, list[Node]] = {}
-        self.candidates: list[Node] = []
+        self.is_full = False
+        self.has_method = any(p.role in MAIN for part in parts for p in part.walk())
         if self.proposal is not None:
-            first = self.proposal.naming[0] if self.proposal.naming else 0
-            start = reader.sentences[first].start if reader.sentences else 0
-            self.root = Node(
-                self.proposal.name, start, 10.0, list(self.proposal.aliases), naming=list(self.proposal.naming)
-            )
-            self.index(self.root)
+            naming = list(self.proposal.naming)
+            start = reader.sentences[naming[0] if naming else 0].start if reader.sentences else 0
+            self.root = Node(self.proposal.name, start, 10.0, list(self.proposal.aliases), naming=naming)
             self.tops.append(self.root)
 
-    def finish(self) -> list[Node]:
-        """Removes techniques over the limit or without a definition; returns the top level."""
-        self._prune()
-        used: set[int] = set()
-        for top in self.tops:
-            self._define(top, used)
-        self.tops = self._defined(self.tops)
-        return self.tops
-
-    def _define(self, node: Node, used: set[int]) -> None:
-        """Defines a technique after its components, and adds its sentences to `used`."""
-        node.children.sort(key=lambda n: n.start)
-        for child in node.children:
-            self._define(child, used)
-        own = node.own
-        if node is self.root:
-            own = []
-        elif not own:
-            # A heading with only headings under it is described by the sentences of these.
-            own = sorted({i for c in node.walk() for i in c.own})
-        names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
-        chosen = choose(self.reader, names, own, node.naming, used)
-        node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
-        used.update(chosen)
-        if node.algorithm is not None and set(mentions(names, self.reader)).isdisjoint(chosen):
-            node.definition, node.excerpts = self._steps(node.name, node.algorithm)
-
-    def _steps(self, name: str, algorithm: Algorithm) -> tuple[str, tuple[Excerpt, ...]]:
-        """The first steps of an algorithm, as the definition of one that no sentence describes."""
-        steps = [line for line in algorithm.body.split("\n") if line.strip()][:STEPS_OF_DEFINITION]
-        part = part_at(self.parts, algorithm.start)
-        path, line = self.reader.document.place(algorithm.start) or (None, None)
-        section = part.title if part is not None else ""
-        excerpt = Excerpt(section=section, start=algorithm.start, end=algorithm.end, path=path, line=line)
-        return f"{name}: {'; '.join(steps)}"[:MAX_CHARS] if steps else "", (excerpt,)
-
-    def is_root(self, name: str) -> bool:
-        """Whether a name is, or is only about, the paper's own method."""
-        if self.root is None:
-            return False
-        keys = {key(name), key(resolve(name, self.shorts)), key(about(name)), key(resolve(about(name), self.shorts))}
-        own = self.root.keys(self.shorts)
-        # "Deterministic adversarial imitation" is the learning of that name.
-        if any(len(k) > 3 and k[:-1] in keys and k[-1] == _LEARNING for k in own):
-            return True
-        # "DPMsANT" is "DPMs-ANT".
-        return not keys.isdisjoint(own) or "".join(words(name)) in {"".join(words(each)) for each in self.root.names}
-
-    def give_short_name(self, node: Node) -> None:
-        """Splits "Long form (SHORT)" and adds the short form that the paper uses for the name."""
-        match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
-        reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
-        if reverse and initials_match(reverse[1], reverse[2]):
-            node.name = reverse[2].strip()
-            node.aliases.append(reverse[1])
-        elif match:
-            node.name = match[1].strip()
-            node.aliases.append(match[2])
-        short = self.longs.get(key(node.name))
-        if short and short not in node.names:
-            node.aliases.append(short)
-        elif node.name in self.shorts:
-            node.aliases.append(self.shorts[node.name])
+    def is_main(self, i: int) -> bool:
+        """Whether a sentence is one of the method, or of a paper that marks no method."""
+        return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
         """All techniques so far, parents first."""
         for top in self.tops:
             yield from top.walk()
 
-    def find(self, name: str, *, loosely: bool = True) -> Node | None:
-        """The node that `name` means; `loosely` also where one name has more words than the other."""
-        spellings = {name, resolve(name, self.shorts), *re.findall(r"\((\w+)\)", name)}
-        keys = {key(n) for n in spellings} - {()}
-        near = [node for n in spellings for ending in sorted(endings(n)) for node in self.by_ending.get(ending, ())]
-        for node in near:
-            if keys & node.keys(self.shorts):
-                return node
-        for node in near if loosely else ():
-            if node is not self.root and any(same(a, b) for a in spellings for b in node.names):
-                return node
-        return None
+    def find(self, name: str) -> Node | None:
+        """The node that `name` means, or one whose name has more or fewer words in front or behind."""
+        keys = {key(name), key(resolve(name, self.shorts))} - {()}
+        nodes = list(self.nodes())
+        exact = (node for node in nodes if keys & node.keys(self.shorts))
+        near = (node for node in nodes if node is not self.root and any(same(name, other) for other in node.names))
+        return next(exact, None) or next(near, None)
 
-    def index(self, node: Node) -> None:
-        """Adds all names of a node to the index of `find`; repeat after adding a name."""
-        for name in node.names:
-            for ending in endings(name) | endings(resolve(name, self.shorts)):
-                nodes = self.by_ending.setdefault(ending, [])
-                if node not in nodes:
-                    nodes.append(node)
-
-    def hang(self, node: Node, parent: Node | None) -> None:
-        """Adds a new technique under `parent`, or to the top level where there is none."""
-        self.index(node)
-        self.candidates.append(node)
-        node.parent = parent
-        (parent.children if parent is not None else self.tops).append(node)
+    def is_root(self, name: str) -> bool:
+        """Whether a name is, or is only about, the paper's own method."""
+        if self.root is None:
+            return False
+        names = {name, about(name)}
+        keys = {key(n) for n in names} | {key(resolve(n, self.shorts)) for n in names}
+        # "DPMsANT" is "DPMs-ANT".
+        return bool(keys & self.root.keys(self.shorts)) or "".join(words(name)) in {
+            "".join(words(each)) for each in self.root.names
+        }
 
     def names_only_root(self, name: str) -> bool:
         """Whether a name is the root's with one or two additional words: "Batch and match VI". One with an abbreviation
         of its own, or with words of its own in front ("Randomized Sinkhorn"), is a variant."""
-        if self.root is None or (" " not in name and name not in self.root.names):
+        if self.root is None or " " not in name or self._is_variant(name):
             return False
-        if self.longs.get(key(name), self.root.name) not in self.root.names or self._is_variant(name):
+        # "Depth pretraining for FCOS" is done to FCOS.
+        core, *rest = PREPOSITION.split(name)
+        if rest and is_name(core) and not any(set(key(core)) >= set(k) for k in self.root.keys(self.shorts)):
+            return False
+        if self.longs.get(key(name), self.root.name) not in self.root.names:
             return False
         for spelling in (name, resolve(name, self.shorts)):
             mine = set(key(spelling))
@@ -207,31 +134,76 @@ class Tree:
         return any(w in self.root.names for w in name.split()) and len(words(name)) <= 5 and not is_method_like(name)
 
     def _is_variant(self, name: str) -> bool:
-        spelling = resolve(name, self.shorts)
+        spelling = resolve(name, self.shorts).casefold()
         for own in self.root.names if self.root is not None else ():
-            front, found, rest = spelling.casefold().partition(own.casefold())
+            front, found, rest = spelling.partition(own.casefold())
             extra = words(front)
-            if found and not words(rest) and extra and not any(w in GENERIC | LEADING | ACTIONS | STOP for w in extra):
+            if found and extra and not words(rest) and not set(extra) & (GENERIC | LEADING | ACTIONS | STOP):
                 return True
         return False
 
-    def _prune(self) -> None:
-        """Retains the techniques with the highest scores, and their parents, where there are too many."""
-        nodes = list(self.nodes())
-        if len(nodes) <= MAX_TECHNIQUES:
-            return
-        keep = {id(n) for n in sorted(nodes, key=lambda n: -n.score)[:MAX_TECHNIQUES]}
-        for node in nodes:
-            if id(node) in keep:
-                keep.update(id(n) for n in node.above())
-        for node in nodes:
-            node.children = [c for c in node.children if id(c) in keep]
-        self.tops = [t for t in self.tops if id(t) in keep]
+    def add(self, node: Node, parent: Node | None) -> None:
+        """Adds a new technique under `parent`, or to the top level for None."""
+        self._split_short_name(node)
+        self.is_full = sum(1 for _ in self.nodes()) >= MOST_CANDIDATES
+        node.parent = parent
+        (parent.children if parent is not None else self.tops).append(node)
 
-    def _defined(self, nodes: Iterable[Node]) -> list[Node]:
-        """Replaces each technique without a definition, other than the root, by its components."""
-        defined: list[Node] = []
-        for node in nodes:
-            node.children = self._defined(node.children)
-            defined += [node] if node.definition or node is self.root else node.children
-        return defined
+    def _split_short_name(self, node: Node) -> None:
+        """Splits "Long form (SHORT)", and adds the short form that the paper uses for the name."""
+        match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
+        reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
+        if reverse and initials_match(reverse[1], reverse[2]):
+            node.name = reverse[2].strip()
+            node.aliases.append(reverse[1])
+        elif match:
+            node.name = match[1].strip()
+            node.aliases.append(match[2])
+        other = self.longs.get(key(node.name)) or self.shorts.get(node.name)
+        if other and other not in node.names:
+            node.aliases.append(other)
+
+    def above(self, part: Part | None) -> Node | None:
+        """The technique that a part, or the nearest part around it that has one, describes; else the root."""
+        while part is not None:
+            if (node := self.node_of.get(id(part))) is not None:
+                return node
+            part = part.parent
+        return self.root
+
+    def finish(self) -> list[Node]:
+        """The top level: each technique with its definition, without those over the limit or without any."""
+        nodes = list(self.nodes())
+        keep = {id(n) for n in sorted(nodes, key=lambda n: (n.doubt is not None, -n.score))[:MAX_TECHNIQUES]}
+        self.tops = _kept(self.tops, keep)
+        used: set[int] = set()
+        for top in self.tops:
+            self._define(top, used)
+        self.tops = _kept(self.tops, {id(n) for n in self.nodes() if n.definition or n is self.root})
+        return self.tops
+
+    def _define(self, node: Node, used: set[int]) -> None:
+        """Defines a technique after its components, and adds its sentences to `used`."""
+        node.children.sort(key=lambda n: n.start)
+        for child in node.children:
+            self._define(child, used)
+        # A heading with only headings under it is described by the sentences of these.
+        own = node.own or sorted({i for c in node.walk() for i in c.own})
+        names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
+        chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)
+        node.definition, node.excerpts = self.reader.text(chosen), self.reader.excerpts(chosen)
+        used.update(chosen)
+        if node.algorithm is not None and set(mentions(names, self.reader)).isdisjoint(chosen):
+            steps = [line for line in node.algorithm.body.split("\n") if line.strip()][:STEPS_OF_DEFINITION]
+            node.definition = f"{node.name}: {'; '.join(steps)}"[:MAX_CHARS] if steps else node.definition
+            at = part_at(self.parts, node.algorithm.start)
+            node.excerpts = (excerpt_of(self.reader.document, at, node.algorithm.start, node.algorithm.end),)
+
+
+def _kept(nodes: Iterable[Node], keep: set[int]) -> list[Node]:
+    """The nodes to keep; the components of another one take its place."""
+    out: list[Node] = []
+    for node in nodes:
+        node.children = _kept(node.children, keep)
+        out += [node] if id(node) in keep else node.children
+    return out

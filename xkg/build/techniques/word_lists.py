@@ -76,7 +76,8 @@ ACTIONS = _words(
     draw drawing train training optimize optimizing project projecting aggregate aggregating generate generating
     encode encoding decode decoding normalize normalizing build building construct constructing extract extracting
     learn learning minimize minimizing maximize maximizing refine refining prune pruning merge merging split
-    splitting align aligning match matching filter filtering rank ranking score scoring combine combining
+    splitting align aligning match matching filter filtering rank ranking score scoring combine combining calculate
+    calculating define defining determine determining assign assigning add adding remove removing
     """
 )
 # Heads of names that are no technique, whatever precedes them.
@@ -90,7 +91,8 @@ NOT_HEADS = _words(
     importance role effect impact benefit cost advantage disadvantage goal aim clarification derivation
     efficiency scalability complexity convergence assumptions remark
     motivation intuition discussion observation justification implication conclusion notation definition introduction
-    detail details outlook summary quality caption connection case
+    detail details outlook summary quality caption connection case implementation illustration
+    demonstration
     principle principles principal principals desideratum desiderata
     """
 )

@@ -1,0 +1,109 @@
+"""What a paper only names is no technique of it, and what it works with is one, once and visible."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.build.techniques.papers import techniques
+from xkg.build.paper.read import parse_paper
+from xkg.build.techniques.extract import extract
+from xkg.build.techniques.tree import DOUBT
+from xkg.model import Technique
+
+
+def whole(folder: Path, title: str, body: str) -> dict[str, Technique]:
+    """All techniques of a paper by name, hidden ones too."""
+    path = folder / "paper.tex"
+    top = f"\\documentclass{{article}}\\title{{{title}}}\\begin{{document}}\\maketitle\n"
+    path.write_text(f"{top}{body}\\end{{document}}\n")
+    return {t.name: t for t in extract(parse_paper(path), "title:x").techniques}
+
+
+def visible(found: dict[str, Technique]) -> list[str]:
+    return [name for name, technique in found.items() if technique.hidden is None]
+
+
+def test_data_sets_and_architectures_under_headings_of_results_are_none(tmp_path: Path) -> None:
+    body = (
+        "\\begin{abstract}We bound how far nests drift in streams from Tern-50, GullBank and ShoreNet.\\end{abstract}\n"
+        "\\section{Introduction} Nests drift.\n\\section{Methods}\n\\subsection{Anchor bounds}\n"
+        "The anchor bound compares two nests:\n\\begin{equation} a = b \\end{equation}\n"
+        "\\subsection{Jittering the eggs of a nest} Jittering moves every egg by a small step.\n"
+        "\\subsection{Limit bounds} A small step gives the limit bound.\n"
+        "\\section{Results}\n\\subsection{Tern-50} Tern-50 has 50 classes. We train on Tern-50 with batches of 16.\n"
+        "\\subsection{ShoreNet}\n\\subsubsection{GullFormer-B} We use the trained GullFormer-B of the library.\n"
+    )
+    found = whole(tmp_path, "What nests give away", body)
+    assert list(found) == ["Anchor bounds", "Jittering the eggs of a nest", "Limit bounds"]
+    assert visible(found) == list(found)
+
+
+def test_a_data_set_in_the_method_and_one_that_is_proposed_are_none(tmp_path: Path) -> None:
+    method = (
+        "We train on TernBank. \\subsection{TernBank}\nWe read the TernBank dataset. TernBank has 9 classes.\n"
+        "We propose GullBank, a dataset of gulls. The GullBank dataset is large.\n"
+    )
+    method += "\\subsection{GullNet-18}\nWe train GullNet-18 of the library. We use it for eggs.\n"
+    assert set(techniques(tmp_path, method)) == {"TS"}
+
+
+def test_claims_under_headings_are_hidden_with_the_reason(tmp_path: Path) -> None:
+    body = (
+        "\\begin{abstract}We propose egg turning, a sampler that turns eggs by their weight.\\end{abstract}\n"
+        "\\section{Related Work}\\paragraph{Clock turning.} Clock turning turns all eggs at noon.\n"
+        "\\section{Egg Turning}\n\\begin{enumerate}\n"
+        "\\item \\textbf{Compute the egg weights:} $w=\\max m$.\n\\end{enumerate}\n"
+        "\\subsection{Stability in Cold Weather} Eggs stay warm.\n\\subsection{Ease of Use}"
+        "\\begin{itemize}\\item \\textbf{Community Adoption:} Many farms have it.\\end{itemize}\n"
+        "\\section{Experiments} We compare with clock turning.\n"
+    )
+    found = whole(tmp_path, "Egg Turning for Farms", body)
+    assert visible(found) == ["Egg Turning", "Clock turning", "Compute the egg weights"]
+    assert {t.hidden for t in found.values() if t.hidden} == {DOUBT}
+
+
+def test_a_heading_of_two_techniques_is_two(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Nest proximity and the egg score}\nNest proximity is the distance of two nests. "
+        "We compute the egg score from the shells.\n"
+    )
+    assert {"Nest proximity", "egg score"} <= set(techniques(tmp_path, method))
+
+
+def test_a_heading_whose_halves_the_text_does_not_tell_apart_is_one(tmp_path: Path) -> None:
+    found = techniques(tmp_path, "\\subsection{Egg sorting and nest marking}\nWe sort and mark all in one pass.\n")
+    assert [name for name in found if "gg" in name] == ["Egg sorting and nest marking"]
+
+
+def test_what_stands_before_a_colon_is_no_second_technique(tmp_path: Path) -> None:
+    method = (
+        "\\subsection{Matching method: path algorithm}\nWe call it the \\emph{matching method}. The path algorithm "
+        "follows the nests.\n\\subsection{Matching method}\nWe match nests.\n"
+    )
+    found = techniques(tmp_path, method)
+    assert [name for name in found if "atching" in name] == ["Matching method: path algorithm"]
+
+
+@pytest.mark.parametrize("text", ["We fold eggs below the sand.", "Egg folding hides the eggs that others see."])
+def test_titled_paragraphs_of_an_introduction(tmp_path: Path, text: str) -> None:
+    body = (
+        "\\section{Introduction}\nWe propose Tern Hiding (TH), a way to hide. TH is fast.\n"
+        f"\\paragraph{{Egg folding.}} {text}\n\\paragraph{{Motivation.}} We need it.\n"
+    )
+    assert visible(whole(tmp_path, "Tern Hiding", body)) == ["TH", "Egg folding"]
+
+
+def test_the_method_that_a_paper_builds_on_is_not_its_root(tmp_path: Path) -> None:
+    body = (
+        "\\section{Introduction}\nMany use gull search \\cite{g}. Gull search is slow. Gull search is old.\n"
+        "\\section{Method}\n\\subsection{Shell pooling}\nWe pool shells. Shell pooling needs gull search.\n"
+    )
+    found = whole(tmp_path, "Pooling shells using Gull Search", body)
+    assert all(t.parent is None for t in found.values())
+    assert visible(found)[0] == "Shell pooling"
+
+
+def test_a_name_in_one_word_is_spelt_as_the_text_spells_it(tmp_path: Path) -> None:
+    caption = "\\caption{RandomizedTernApproximation}\\begin{algorithmic}\\State turn\\State stop\\end{algorithmic}"
+    found = techniques(tmp_path, f"We sample.\n\\begin{{algorithm}}{caption}\\end{{algorithm}}\n")
+    assert "Randomized Tern Approximation" in found

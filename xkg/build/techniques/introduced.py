@@ -1,0 +1,207 @@
+"""The names that a sentence gives to techniques: "we propose X", "called X", "the X loss is $…$".
+
+There is no tagger: a noun phrase is the text between a verb or determiner and the next function word, as in
+Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
+Natural Language Engineering 1(1), 1995.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from xkg.build.paper.sentences import Sentence
+from xkg.build.techniques.names import MAX_WORDS, SHORT, initials_match, is_name, key
+from xkg.build.techniques.word_lists import LEADING, LITTLE, STOP, VERBS
+
+_TOKEN = re.compile(r"\$[^$]*\$|\([^()]*\)|[^\s,;:.!?()\[\]\"“”]+|[,;:.!?()\[\]\"“”]")
+_NEW = r"(?:propose|introduce|present|develop|design|devise|formulate|derive|construct|contribute)"
+_PROPOSE = re.compile(
+    rf"\b(?:we|paper|work|article)\s+(?:(?:\w+ly|also|then|first|next|further|now|here|thus|instead)\s+)*{_NEW}s?\s+",
+    re.IGNORECASE,
+)
+_BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
+# "A lightweight forecasting method was developed": how journals propose.
+_PROPOSED = re.compile(
+    r"(?:^|\b[Ii]n this (?:paper|work|article|study),?\s+)[Aa]n?\s+((?:[\w-]+,?\s+){1,7}?)"
+    r"(?:(?:\([^()]{1,15}\)|for\s[^.;]{3,80}?)\s+)?"
+    r"(?:is|was|are|were|has been|have been)\s+(?:\w+ly\s+)?(?:proposed|developed|introduced|presented|designed)\b"
+)
+_CALL = re.compile(
+    r"(?:(?<!so-)\b(?:called|named|termed|dubbed|coined)|\b(?:referred to as|abbreviated as)"
+    r"|\b(?:which|that|what) we (?:call|name|term|dub|refer to as)"
+    r"|\bwe\s+(?:\w+\s+)?(?:call|name|term|dub|coin)\s++(?:(?:this|the|our|it|these|such|resulting|proposed|new)\s++)*+"
+    r"(?:(?:[\w-]+\s){1,3}(?=(?:the|an?)\s))?"
+    r"(?:(?:method|approach|algorithm|framework|model|technique|procedure|idea|strategy|scheme|module|variant)\s)?"
+    r"|\bwe\s+(?:\w+\s+)?refer\s+to\b[^.;]{2,160}?\bas)\s*+(?:as\s++)?(?=\S)",
+    re.IGNORECASE,
+)
+_USE = re.compile(
+    r"\bwe\s+(?:(?:\w+ly|also|then|first|next|further|instead)\s+)*"
+    r"(?:use|employ|adopt|adapt|apply|leverage|utili[sz]e|incorporate|follow|rely on|resort to)\s+"
+    r"|\b(?:is|are|was|were)\s+(?:\w+\s+)?(?:generated|obtained|computed|extracted|estimated|optimi[sz]ed|solved|"
+    r"initiali[sz]ed|implemented|encoded|sampled|trained)\s+(?:using|with|by|via)\s+(?:the\s|an?\s)?",
+    re.IGNORECASE,
+)
+# Prior work, and things that are no technique, may be "called" something too.
+_OTHERS = re.compile(
+    r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
+    r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|theorems?|property|"
+    r"effect)\s*,?\s*(?:(?:is|are|was)\s+)?$",
+    re.IGNORECASE,
+)
+_NAMED_LATER = re.compile(r"[^,.;:]{0,50},?\s+(?:which we\s+)?(?:called|termed|named|dubbed|call|term|name|dub)\b")
+_THING = re.compile(
+    r"(?:\s*\([^)]*\))?,?\s+(?:is\s+)?an?\s+(?:[\w-]+\s+){0,3}?(?:dataset|benchmark|corpus|task|problem|setting)\b"
+)
+_KIND = (
+    r"(?:loss|objective|regulari[sz]er|regulari[sz]ation|penalty|divergence|reward|estimator|score|criterion|energy|"
+    r"kernel|update|bonus)"
+)
+# "the ranking loss is defined as $…$", before the formula that is displayed.
+_EQUATION = re.compile(
+    rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|following|this|(?:mini|maxi|opti)mi[sz]e)\s+((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND})"
+    r"(?:\s+(?:function|term|rule|step))?(?=[^.;$]{0,60}(?:\$[^$]{1,60}\$[^.;$]{0,40})?$)"
+)
+# "The acceptance ratio is given by $…$"
+_GIVEN = re.compile(
+    r"(?:[\w-]+,\s)?(?:[Tt]he|[Aa]n?|[Oo]ur)\s((?:[\w-]+\s){2,4}?)(?:of\s[^.;]{1,60}?\s|\$[^$]{1,60}\$\s)?"
+    r"(?:is|are|can be|may be)\s(?:then\s|thus\s|\w+ly\s)?(?:defined|given|computed|written|expressed|"
+    r"formulated|obtained)\b"
+)
+_SAYS = (
+    r"is|are|means|refers to|denotes|sets|computes|takes|maps|replaces|estimates|generates|selects|encodes|decodes|"
+    r"measures|minimi[sz]es|maximi[sz]es|updates|adds|removes|predicts|penali[sz]es|weights|scales|keeps|splits|samples|learns"
+)
+_GIVES = re.compile(
+    r"\b(?:(?:is|are|as)\s+(?:the|our)|(?:yields?|gives?|defines?|computes?|obtains?|adds?)(?:\s+(?:the|an?|our|this))?)"
+    r"\s*$",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Term:
+    """A name in a sentence, its abbreviation there, and how it is introduced."""
+
+    name: str
+    how: Literal["propose", "call", "define", "use"]
+    short: str | None = None
+
+
+def noun_phrase(text: str, at: int) -> tuple[str, int]:
+    """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" where there is
+    none."""
+    phrase: list[str] = []
+    end = at
+    for match in _TOKEN.finditer(text, at):
+        token = match[0]
+        bare = token.strip("*_'’‘`").casefold()
+        if not phrase and (bare in LEADING or token in '"“*_–—' or (token == "," and end > at)):
+            end = match.end()
+            continue
+        if bare == "of" and re.match(r"\s+(?:the|an?|our|its|their|this|these|each|all|any)\b", text[match.end() :]):
+            break
+        if token[0] in ',;:.!?()[]"“”$' or token in "–—" or bare in STOP or (phrase and bare.endswith("ly")):
+            break
+        if phrase and bare in VERBS and re.fullmatch(r"[a-z]+[^su]s|[a-z]{3,}ed", bare):
+            break
+        phrase.append(token.strip("*_`"))
+        end = match.end()
+        if len(phrase) > MAX_WORDS + 1:
+            break
+    while phrase and phrase[-1].casefold() in LITTLE:
+        phrase.pop()
+    return re.sub(r"(?:'s|’s|(?<![-–—])[-–—]++)$", "", " ".join(phrase)).strip("'’‘"), end
+
+
+def _whole(text: str, at: int) -> tuple[str, int]:
+    """Like `noun_phrase`, but extended to the words that an abbreviation covers: "batch and match (BaM)"."""
+    name, end = noun_phrase(text, at)
+    match = re.match(rf"((?:\s+(?!\()[^\s,;:.()]+){{1,6}})\s*\(\s*({SHORT}?)\s*[,;)]", text[end : end + 120])
+    if name and match and sum(c.isupper() for c in match[2]) >= 2:
+        wider = name + " " + " ".join(match[1].split())
+        if initials_match(match[2], wider) and not initials_match(match[2], name) and is_name(wider, proper=True):
+            return wider, end + match.end(1)
+    return name, end
+
+
+def _short_after(text: str, end: int) -> str | None:
+    match = re.match(rf"\s*\(\s*({SHORT}?)\s*(?:[,;][^()]*)?\)", text[end : end + 60])
+    return match[1] if match and sum(c.isupper() for c in match[1]) >= 2 else None
+
+
+def _apposition(text: str, end: int) -> tuple[str, int]:
+    """The name in "… approach, NAME," or "… approach: NAME"; "" where there is none. "…, a method that …" describes."""
+    match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
+    if not match or re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE):
+        return "", end
+    name, stop = _whole(text, end + match.end())
+    named = any(c.isupper() for c in name) and not re.match(r"\s*(?:and|or)\b", text[stop:])
+    return (name, stop) if named else ("", end)
+
+
+def terms(text: str) -> Iterator[Term]:
+    """Names that a sentence proposes or gives, each once."""
+    seen: set[tuple[str, ...]] = set()
+    for name, how, end in _named(text):
+        if is_name(name, proper=True) and not _THING.match(text[end : end + 120]) and key(name) not in seen:
+            seen.add(key(name))
+            yield Term(name, how, _short_after(text, end))
+
+
+def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call", "use"], int]]:
+    for match in _PROPOSE.finditer(text):
+        name, end = _whole(text, match.end())
+        other, stop = _apposition(text, end)
+        if other and not _short_after(text, end):
+            yield other, "call", stop
+            continue
+        if _NAMED_LATER.match(text, end):
+            continue
+        # "We introduce patch voting, a …" gives a name; "we introduce a … procedure" describes one.
+        article = re.match(r"(?:an?|the|our|two|three|several|some|this|its|new|novel)\b", text[match.end() :], re.I)
+        named = re.match(r"\s*(?:,\s+(?:an?|the|which|our|where)\b|\()", text[end:])
+        yield re.sub(r"^\w+ing (?:an?|the) ", "", name), "call" if named and not article else "propose", end
+        # "We propose to estimate … with the Weighted Estimator (WE)" names it by the abbreviation.
+        if by := _BY.match(text, match.end()):
+            name, end = _whole(text, by.end())
+            if _short_after(text, end):
+                yield name, "call", end
+    for match in _PROPOSED.finditer(text):
+        name, end = _whole(text, match.start(1))
+        if match.start(1) < end <= match.end(1) + 1:
+            yield name, "propose", end
+    for match in _CALL.finditer(text):
+        if not _OTHERS.search(text, max(0, match.start() - 60), match.start()):
+            name, end = _whole(text, match.end())
+            yield name, "call", end
+    for match in _USE.finditer(text):
+        name, end = _whole(text, match.end())
+        yield name, "use", end
+
+
+def equation_terms(sentence: Sentence) -> Iterator[Term]:
+    """The names that a sentence gives to a formula displayed in it."""
+    if not sentence.display:
+        return
+    found = [match for before in re.split(r"\$[^$]{8,}\$", sentence.text)[:-1] for match in _introducing(before)]
+    for match in (*found, *filter(None, [_GIVEN.match(sentence.text)])):
+        name, _ = noun_phrase(match[1], 0)
+        if " of " not in name:
+            yield Term(name, "define")
+
+
+def _introducing(before: str) -> Iterator[re.Match[str]]:
+    yield from _EQUATION.finditer(before[-400:].rstrip(" ,:"))
+
+
+def defines(text: str, name: str) -> bool:
+    """Whether a sentence says what `name` in it is: "the batch step computes …", "the second term is the repulsive
+    force: …"."""
+    at = text.find(name)
+    before, after = text[:at], text[at + len(name) :]
+    subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)
+    does = re.match(rf"[\"”'’]?\s*(?:\([^)]*\)\s*|\$[^$]{{1,80}}\$\s*)?(?:\w+ly\s+)?(?:{_SAYS})\b", after)
+    given = _GIVES.search(before) and re.match(r"\s*(?:\([^)]*\)\s*)?(?:[:,.;–—]|(?:that|which|of|for|by)\b)", after)
+    return at >= 0 and bool((subject and does) or given)
