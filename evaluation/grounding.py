@@ -199,11 +199,9 @@ def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) 
 
     plain = baselines(gold, codebase, embedder)
     started = time.perf_counter()
-    forced = ground(gold.techniques, codebase, embedder, least_support=0)
     grounding = ground(gold.techniques, codebase, embedder)
-    seconds = (time.perf_counter() - started) / 2
+    seconds = time.perf_counter() - started
     result = {name: rankings(lambda t, name=name: plain[name][t]) for name in plain}  # type: ignore[misc]
-    result["all candidates"] = rankings(lambda t: _symbols(forced, t))
     result["grounding"] = rankings(lambda t: _symbols(grounding, t))
     answers = located(gold, codebase, embedder)
     result["locate"] = [[is_right(place, gold.places[t.id]) for place in answers[t.id]] for t in there]
@@ -211,11 +209,9 @@ def measure(gold: Gold, embedder: Embedder, say: Callable[[str], None] = print) 
     say(f"  {'':<22}{'R@1':>9}{'R@3':>9}{'R@5':>9}{'MRR':>9}")
     for name, ranked in result.items():
         say(_row(name, ranked))
-    grounded = sum(bool(grounding.of(t.id)) for t in there)
-    wrongly = sum(bool(grounding.of(t.id)) for t in missing)
-    say(f"  located {grounded} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s")
-    answered, in_vain = (sum(bool(answers[t.id]) for t in group) for group in (there, missing))
-    say(f"  by locate {answered} of {len(there)}, {in_vain} of {len(missing)} that are not there")
+    certain = {at.technique for at in grounding.locations if not at.doubtful}
+    called, wrongly = (sum(t.id in certain for t in group) for group in (there, missing))
+    say(f"  certain {called} of {len(there)}, {wrongly} of {len(missing)} that are not there; {seconds:.1f} s")
     whole = {symbol.id: span(symbol.path, symbol.start_line, symbol.end_line) for symbol in symbols.values()}
     lines = {name: {t.id: [whole[s] for s in plain[name][t.id][:_CUT]] for t in there} for name in plain}
     lines["grounding"] = {t.id: [whole[s] for s in _symbols(grounding, t.id)[:_CUT]] for t in there}
@@ -269,16 +265,16 @@ def _symbols(grounding: Grounding, technique: str) -> list[str]:
 
 
 def foreign(golds: Sequence[Gold], embedder: Embedder, say: Callable[[str], None] = print) -> None:
-    """Prints how many techniques are located in the other papers' repositories, where few if any should be."""
+    """Prints how many techniques are certain in the other papers' repositories, where few if any should be."""
     codebases = [parse_repository(fetch_repository(g.repository, Path("storage/cache"))) for g in golds]
     located = total = 0
     for i, gold in enumerate(golds):
         for j, codebase in enumerate(codebases):
             if i != j:
-                located += len(ground(gold.techniques, codebase, embedder).primaries)
+                located += sum(not at.doubtful for at in ground(gold.techniques, codebase, embedder).locations)
                 total += len(gold.techniques)
     if total:
-        say(f"techniques on foreign repositories: {located} of {total} located ({located / total:.0%})")
+        say(f"techniques on foreign repositories: {located} of {total} certain ({located / total:.0%})")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -6,16 +6,17 @@ the others one reader labelled before any output. What has no places is not in t
 technique is located alone, as `xkg locate` does (`--together`: all of a repository at once, as a build does).
 
 Columns: `place` @1 and @5, whether the first symbol, or one of five, shares a line with a place; `lines` @1 and @5, the
-same for the ranges that its focus gives; `share`, of the lines that the first right focus gives, how many are the
-place's (median, mean); `located`, the share of techniques with any answer; `certain`, with one that is not doubtful,
-and `right`, of these the share whose first symbol shares a line with a place.
+same for the ranges of its focus; `share`, of the lines that the first right focus gives, how many are the
+place's (median, mean); `certain`, the share of techniques whose first place is certain, `right`, of these the share
+whose first symbol shares a line with a place, and `called`, of the techniques whose first place is right the share that
+is certain. `--names` asks by name alone, without definition.
 """
 
 import argparse
 import json
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from xkg.build.code.codebase import Codebase
@@ -24,7 +25,6 @@ from xkg.build.grounding.ground import ground
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import SymbolIndex
-from xkg.build.grounding.ranking import LEAST_SUPPORT
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.cache import CachedEmbedder
@@ -65,15 +65,15 @@ class Figures:
     nothing is certain."""
 
     count: int
-    located: float
     place_at: tuple[float, float]
     lines_at: tuple[float, float]
     share: tuple[float, float]
     certain: float
     right: float
+    called: float
 
     def __str__(self) -> str:
-        values = (*self.place_at, *self.lines_at, *self.share, self.located, self.certain, self.right)
+        values = (*self.place_at, *self.lines_at, *self.share, self.certain, self.right, self.called)
         return f"{self.count:5d}" + "".join(f"{value:9.2f}" for value in values)
 
 
@@ -109,15 +109,16 @@ def figures(answers: Sequence[tuple[Labelled, Answer]]) -> Figures:
     def rate(of: Callable[[Answer], Sequence[Lines]], cut: int) -> float:
         return statistics.fmean(any(lines & gold.places for lines in of(answer)[:cut]) for gold, answer in answers)
 
-    certain = [bool(answer.whole and answer.whole[0] & gold.places) for gold, answer in answers if answer.certain]
+    right = [bool(answer.whole and answer.whole[0] & gold.places) for gold, answer in answers]
+    certain = [first for first, (_, answer) in zip(right, answers, strict=True) if answer.certain]
     return Figures(
         count=len(answers),
-        located=statistics.fmean(bool(answer.whole) for _, answer in answers),
         place_at=(rate(lambda a: a.whole, 1), rate(lambda a: a.whole, _CUT)),
         lines_at=(rate(lambda a: a.focus, 1), rate(lambda a: a.focus, _CUT)),
         share=(statistics.median(shares), statistics.fmean(shares)) if shares else (float("nan"), float("nan")),
         certain=len(certain) / len(answers),
         right=statistics.fmean(certain) if certain else float("nan"),
+        called=sum(certain) / sum(right) if any(right) else float("nan"),
     )
 
 
@@ -151,17 +152,18 @@ def bm25(labelled: Labelled, searched: Searched) -> Answer:
 
 
 def measure(
-    labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, least_support: float, together: bool
+    labelled: Sequence[Labelled], searched: Searched, embedder: Embedder, together: bool
 ) -> list[tuple[Labelled, Answer]]:
     """Each technique of one repository with what is located for it. Raises `EmbeddingError`."""
     batches = [labelled] if together else [[one] for one in labelled]
     answers = []
     for batch in batches:
         techniques = [one.technique for one in batch]
-        found = ground(techniques, searched.codebase, embedder, least_support=least_support, index=searched.index)
+        found = ground(techniques, searched.codebase, embedder, index=searched.index)
         for one in batch:
-            certain = one.technique.id in found.primaries
-            answers.append((one, searched.answer(found.of(one.technique.id), certain=certain)))
+            places = found.of(one.technique.id)
+            certain = bool(places) and not places[0].doubtful
+            answers.append((one, searched.answer(places, certain=certain)))
     return answers
 
 
@@ -170,9 +172,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("gold", nargs="+", type=Path)
     parser.add_argument("--mirrors", type=Path, help="folder that holds repositories as OWNER+NAME/repo")
     parser.add_argument("--together", action="store_true")
-    parser.add_argument("--least-support", type=float, default=LEAST_SUPPORT)
+    parser.add_argument("--names", action="store_true")
     options = parser.parse_args(arguments)
     labelled = [one for path in options.gold for one in read_places(path)]
+    if options.names:
+        labelled = [replace(one, technique=one.technique.model_copy(update={"definition": ""})) for one in labelled]
     cache = Path("storage/cache")
     cache.mkdir(parents=True, exist_ok=True)
     embedder = CachedEmbedder(OnnxEmbedder, cache / "embeddings.sqlite")
@@ -182,13 +186,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in dict.fromkeys(one.repository for one in labelled):
         repositories[name] = searched = open_repository(name, options.mirrors, cache)
         own = [one for one in labelled if one.repository == name]
-        ours += measure(own, searched, embedder, options.least_support, options.together)
+        ours += measure(own, searched, embedder, options.together)
         plain += [(one, bm25(one, searched)) for one in own]
         files, blocks = len(searched.codebase.modules), len(searched.index.blocks)
         print(f"{name}: {files} files, {blocks} blocks, {len(own)} techniques")
     here, absent = ([pair for pair in ours if bool(pair[0].places) is present] for present in (True, False))
     plain = [pair for pair in plain if pair[0].places]
-    print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  located  certain    right")
+    print(f"\n{'':24}count  place@1        5  lines@1        5    share     mean  certain    right   called")
     larger = {name for name, one in repositories.items() if len(one.codebase.modules) >= _LARGER}
     for title, answers in (("xkg", here), ("BM25", plain)):
         for kind, chosen in (
@@ -199,17 +203,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if chosen:
                 print(f"{title + ', ' + kind:24}{figures(chosen)}")
     if absent:
-        located = sum(bool(answer.whole) for _, answer in absent)
         certain = sum(answer.certain for _, answer in absent)
-        print(f"techniques that are not there: {located} of {len(absent)} located, {certain} without doubt")
+        print(f"techniques that are not there: {certain} of {len(absent)} certain")
     undoubted = total = 0
     for one in labelled:
-        for name in [other for other in repositories if other != one.repository][:2]:
+        for name in [other for other in repositories if other != one.repository][:1]:
             found = ground([one.technique], repositories[name].codebase, embedder, index=repositories[name].index)
-            undoubted += bool(found.primaries)
+            undoubted += any(not place.doubtful for place in found.locations)
             total += 1
     if total:
-        print(f"techniques on foreign repositories: {undoubted} of {total} located without doubt")
+        print(f"techniques on foreign repositories: {undoubted} of {total} certain")
 
 
 def open_repository(name: str, mirrors: Path | None, cache: Path) -> Searched:

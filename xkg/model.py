@@ -307,10 +307,15 @@ class LineRange(Node):
     why: str = ""
 
 
+Confidence = Literal["certain", "doubtful", "weak"]
+WEAK = 0.25
+"""The score below which a doubtful place is weak: few first places with less are right."""
+
+
 class Location(Node):
     """`(Technique)-[:LOCATED_AT {score, rank, focus, twins, doubtful}]->(Symbol)`; rank 1 is best, score is in 0..1.
-    `focus` are the lines within the symbol that do it, best first; empty where nobody looked. `twins` are ids of
-    symbols that are nearly the same code. `doubtful` where little supports the technique's places."""
+    `focus` are the lines within the symbol that do it, best first; empty if unknown. `twins` are ids of symbols that
+    are nearly the same code. A place is certain unless `doubtful`; a doubtful one with a low score is weak."""
 
     technique: str
     symbol: str
@@ -319,6 +324,13 @@ class Location(Node):
     focus: tuple[LineRange, ...] = ()
     twins: tuple[str, ...] = ()
     doubtful: bool = False
+
+    @property
+    def confidence(self) -> Confidence:
+        """How likely the place is right."""
+        if not self.doubtful:
+            return "certain"
+        return "weak" if self.score < WEAK else "doubtful"
 
 
 class Derivation(Node):

@@ -69,10 +69,9 @@ def test_the_table_names_every_method_and_compares_runs_by_technique(
     file = str(tmp_path / "r.json")
     main([str(gold), "--json", file])
     printed = capsys.readouterr().out
-    for method in ("BM25", "vectors", "fused", "all candidates", "grounding", "locate"):
+    for method in ("BM25", "vectors", "fused", "grounding", "locate"):
         assert f"  {method} " in printed
-    assert "located 1 of 1, " in printed
-    assert "by locate 1 of 1, 0 of 1 that are not there" in printed
+    assert "certain 1 of 1, 0 of 1 that are not there" in printed
     main([str(gold), "--against", file])
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("grounding, focus: R lines@1")]
     assert "+0.000" in rows[-1]

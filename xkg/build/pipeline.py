@@ -162,7 +162,7 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
     document, codebase, nodes = opened.document, opened.codebase, contents.nodes
     techniques = contents.extraction.techniques
     if codebase is not None:
-        located = dict.fromkeys((location.technique for location in contents.grounding.locations), "located")
+        located = dict.fromkeys(contents.grounding.certain, "located")
         located |= dict.fromkeys(contents.grounding.doubtful, "doubtful")
         techniques = tuple(t.model_copy(update={"grounding": located.get(t.id, "none")}) for t in techniques)
     bundle = PaperBundle(

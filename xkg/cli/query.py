@@ -204,7 +204,7 @@ def locate(
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many places.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Find the lines of a technique: what an ablation edits; none where nothing is well founded."""
+    """Find the lines of a technique: what an ablation edits, each certain, doubtful or weak."""
     from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:

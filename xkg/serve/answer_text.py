@@ -316,7 +316,7 @@ def _place_lines(places: Sequence[Place]) -> list[str]:
             lines.append(above := heading)
         marks = [] if place.score is None else [f"{place.score:g}"]
         if isinstance(place, LocatedPlace):
-            marks += [place.source, *(["doubtful"] if place.doubtful else [])]
+            marks += [place.source, place.confidence]
         at = f"{place.path}:{place.start_line}-{place.end_line} {place.symbol}"
         lines.append(f"- {at}" + (f"  [{', '.join(marks)}]" if marks else ""))
         within = [f"{at.start_line}-{at.end_line} ({at.why})" for at in place.focus]

@@ -46,8 +46,7 @@ Plan ablations for the paper {paper}{where}.{plan}
 
 1. Call plan_context with paper={paper}, and get_paper with paper={paper} and detail="full" for its findings.
 2. Choose the components that a claim of the paper rests on. For each, call locate with its id{in_folder}: \
-the lines that do it. Read them before you go on. Where a note calls them doubtful, or none are located, \
-say so instead of guessing.
+the lines that do it. Read them before you go on. If none is certain, say so instead of guessing.
 3. For each ablation write: the component's id; the question that it answers; the change, as file and lines, \
 and what stands in their place (removed, made constant, or replaced by the plain alternative, which \
 search_techniques may have with code); what else depends on it and must change too; the measure, what you \

@@ -65,10 +65,75 @@ def test_two_techniques_in_one_function_have_their_own_lines(tmp_path: Path, emb
         assert place.focus[0].why.startswith("names ")
 
 
-def test_a_short_function_is_its_own_focus(tmp_path: Path, embedder: Embedder) -> None:
+def test_a_short_function_is_its_own_focus_but_for_its_signature(tmp_path: Path, embedder: Embedder) -> None:
     source = "def cosine_schedule(step, steps):\n    return 0.5 * (1 + cos(pi * step / steps))\n"
     place = ground([COSINE], parsed(tmp_path, rates=source), embedder).of(COSINE.id)[0]
-    assert [(at.start_line, at.end_line) for at in place.focus] == [(1, 2)]
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(2, 2)]
+
+
+LAZY = '''\
+def run_lazy_newton(field, jacobian, z, period, rate, steps, verbose=False):
+    """Lazy Newton method.
+
+    The lazy Newton method renews its Jacobian every `period` steps; in between the lazy Newton step
+    reuses the old one. Lazy Newton returns the last point and the norms.
+    """
+    norms = []
+    inverse = None
+    if verbose:
+        print("lazy Newton begins")
+    for i in range(steps):
+        norms.append(norm(z))
+        if i % period == 0:
+            inverse = inv(jacobian(z))
+        z = z - rate * inverse @ field(z)
+    if verbose:
+        print("lazy Newton ends", norms[-1])
+    return z, norms
+'''
+
+
+def test_a_focus_has_no_docstring_and_nothing_that_only_reports(tmp_path: Path, embedder: Embedder) -> None:
+    newton = Technique(id="p#n", name="Lazy Newton", definition="The Jacobian is renewed every few steps.")
+    place = ground([newton], parsed(tmp_path, steps=LAZY), embedder).of(newton.id)[0]
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(13, 15)]
+
+
+NET = """\
+class ScaleBlock(Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+        self.conv1 = ConvTranspose2d(dim, dim, kernel_size=2)
+        self.act = GELU()
+
+    def forward(self, x):
+        return self.act(self.conv1(x))
+"""
+
+
+@pytest.mark.parametrize(("name", "line"), [("Activation", 6), ("Convolution 1", 5)])
+def test_an_attribute_is_found_where_it_is_made(name: str, line: int, tmp_path: Path, embedder: Embedder) -> None:
+    attribute = Technique(id="p#a", name=name)
+    place = ground([attribute], parsed(tmp_path, net=NET), embedder).of(attribute.id)[0]
+    assert place.symbol.endswith("ScaleBlock.__init__")
+    assert [(at.start_line, at.end_line) for at in place.focus] == [(line, line)]
+    assert place.confidence == "doubtful"
+
+
+def test_a_step_of_a_long_function_competes_with_functions(tmp_path: Path, embedder: Embedder) -> None:
+    work = "".join(f"    a = read({i})\n    b = wrap(a)\n    put(b)\n\n" for i in range(20))
+    penalty = (
+        "    # gradient penalty\n    slope = grad(critic(mixed), mixed)\n    loss = loss + (slope.norm(2) - 1) ** 2\n"
+    )
+    other = "def plot_gradient(figure):\n    figure.line(gradient(figure.points))\n"
+    wanted = Technique(id="p#g", name="Gradient penalty", definition="The norm of the critic's slope is kept near one.")
+    place = ground(
+        [wanted], parsed(tmp_path, train=f"def train(frame):\n{work}{penalty}\n{work}", other=other), embedder
+    )
+    first = place.of(wanted.id)[0]
+    assert first.symbol.endswith("train.py::train")
+    assert [(at.start_line, at.end_line) for at in first.focus] == [(83, 84)]
 
 
 def test_a_copy_under_another_name_is_named_with_the_place(tmp_path: Path, embedder: Embedder) -> None:

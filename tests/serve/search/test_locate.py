@@ -11,13 +11,16 @@ import pytest
 from mcp import Client
 
 from xkg.build.code.repository import parse_repository
+from xkg.build.grounding.ground import ground
+from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
 from xkg.cli.main import main
 from xkg.config import EmbeddingSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.errors import InputError, StoreError, UnknownIdError
 from xkg.model import Location, Paper, PaperBundle, Symbol, Technique
-from xkg.serve.search.locate import as_technique
+from xkg.serve.answers.types import SearchAnswer
+from xkg.serve.search.locate import as_technique, locate
 from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 from xkg.store.local.store import EmbeddedStore
@@ -95,6 +98,10 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLE, tmp_path / "copy"))
 
 
+def no_graph(text: str, _: int) -> SearchAnswer:
+    raise AssertionError(f"without a graph, no graph is searched for {text}")
+
+
 def push_down(file: Path, lines: int = 3) -> None:
     file.write_text("# pushed down\n" * lines + file.read_text())
 
@@ -140,6 +147,46 @@ def test_where_all_is_gone_the_copy_is_searched(service: Service, copy: Path) ->
     answer = service.locate("Median Heuristic", copy)
     assert [(p.symbol, p.source) for p in answer.locations][:1] == [("kernel_width", "retrieved")]
     assert "gone" in answer.note
+
+
+def test_a_text_in_a_copy(service: Service, copy: Path) -> None:
+    best = service.locate("AdaGrad step size: an exponential average of squared updates", copy).locations[0]
+    assert best.symbol.startswith("AdaGrad")
+    assert (best.source, best.technique, best.commit) == ("retrieved", None, None)
+    for absent in ("leader election in replicated logs", "byte pair encoding of subword tokens"):
+        weak = service.locate(absent, copy)
+        assert {p.confidence for p in weak.locations} == {"weak"}
+        assert "certain" in weak.note
+    nothing = service.locate("\N{HORIZONTAL ELLIPSIS}", copy)
+    assert nothing.locations == ()
+    assert nothing.note
+
+
+def test_a_text_has_the_places_of_the_technique_that_it_means_first_with_and_without_a_copy(
+    service: Service, copy: Path
+) -> None:
+    text = "how the kernel's bandwidth is set from the median distance"
+    push_down(copy / "svgd" / "kernels.py")
+    stored, moved = service.locate(text).locations[0], service.locate(text, copy).locations[0]
+    assert (stored.symbol, stored.technique, stored.source) == (
+        "median_bandwidth",
+        f"{PAPER}#method/bandwidth",
+        "stored",
+    )
+    assert (moved.symbol, moved.technique, moved.source) == ("median_bandwidth", f"{PAPER}#method/bandwidth", "moved")
+    assert len(service.locate(text, copy, 50).locations) > 5
+
+
+def test_a_build_stores_the_places_that_are_found_by_searching(copy: Path, embedder: OnnxEmbedder) -> None:
+    codebase = parse_repository(fetch_repository(str(copy), Path("unused")))
+    text = "Median heuristic: the kernel's bandwidth is set by the median distance"
+    stored = ground([as_technique(text)], codebase, embedder).locations
+    found = locate(None, text, 20, WorkingCopy(copy, codebase), no_graph, lambda: embedder)
+    assert [(p.symbol, p.score, p.confidence) for p in found.locations] == [
+        (codebase.symbols()[at.symbol].symbol.qualified_name, at.score, at.confidence)
+        for at in stored
+        if codebase.symbols()[at.symbol].symbol.qualified_name
+    ]
 
 
 def test_a_text_in_the_graph(service: Service) -> None:
@@ -220,7 +267,7 @@ async def test_over_the_protocol_within_roots(service: Service, copy: Path, tmp_
                 f"{place['path']}:{place['start_line']}-{place['end_line']}",
             ):
                 assert fact in said
-            assert f"{place['symbol']}  [{place['score']}, {place['source']}]" in said
+            assert f"{place['symbol']}  [{place['score']}, {place['source']}, certain]" in said
         assert (await ask(technique="SD", repository=".")).structured_content["locations"] == places
         stored = (await ask(technique="SD")).structured_content["locations"]
         assert [p["source"] for p in stored] == ["stored", "stored"]

@@ -15,8 +15,6 @@ _DEEPEST_LOSS = 0.08
 _MEASURED = 0.3
 _CLAIMED, _CLAIMED_AGAIN = 0.15, 0.05
 _ABOUT = 300
-_SURE = 0.35
-"""A place of a lower score than this is too weak to edit lines at."""
 
 
 def paper_with_techniques(service: Service, paper: str) -> PaperAnswer:
@@ -74,7 +72,7 @@ _MEASURED_BEFORE = tuple(
 
 
 def _is_sure(found: LocatedPlace) -> bool:
-    return not found.doubtful and found.score >= _SURE and found.symbol != found.path
+    return found.confidence == "certain" and found.symbol != found.path
 
 
 def _lines(found: LocatedPlace) -> list[Place]:

@@ -65,7 +65,7 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
         yield f"- Why: {one_line(ablation.why)}"
         for place in ablation.places:
             best = place.focus[0] if place.focus else place
-            doubt = ", doubtful" if place.doubtful else ""
+            doubt = "" if place.confidence == "certain" else f", {place.confidence}"
             lines = f"{place.path}:{best.start_line}-{best.end_line}"
             yield f"- Change: {one_line(lines)} ({one_line(place.symbol)}, score {place.score:g}{doubt})"
         if ablation.note:

@@ -1,6 +1,6 @@
 """The evidence for a symbol as the place of a technique: names, words and meaning, and what lowers it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xkg.build.grounding.index.identifier_words import stems
@@ -10,87 +10,91 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
 # The weight of a name's word by the field it occurs in.
-_NAME_FIELDS: Mapping[str, float] = {"name": 1.0, "owner": 0.75, "prose": 0.6, "body": 0.45, "signature": 0.4}
+_NAME_FIELDS: Mapping[str, float] = {
+    "name": 1.0,
+    "joined": 1.0,
+    "owner": 0.75,
+    "prose": 0.6,
+    "body": 0.45,
+    "signature": 0.4,
+}
+_CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
 # The weight of a word that the repository lacks, below that of the rarest present one: papers and code often differ in
 # one word of a name.
 _UNSEEN = 0.8
+_CALLED = 0.8
 # A name whose words together are less rare than this (by `rarity`) is too general: "batch step".
 _SPECIFIC = 0.6
 # Words of a name that only give the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
-# No kind of evidence counts for more than this: none is enough alone.
-_KIND_LIMIT = 0.75
 
 
 @dataclass(frozen=True)
 class Evidence:
     """Evidence for a symbol, each kind in 0..1. `words`: those of name and definition, relative to the best symbol;
-    `name`: the technique's name or acronym in names and prose; `lines`: the best block of the symbol. `text` is `words`
-    relative to all of them, `meaning` the embedding similarity. `role` lowers tests and the like."""
+    `name`: the technique's name or acronym in names and prose; `lines`: the best block of the symbol. `own_name` is
+    `name` without prose, `meaning` the similarity of embeddings. `role` lowers tests and the like."""
 
     words: float
     name: float
     lines: float
-    text: float
     meaning: float
+    own_name: float
     role: float
 
     @property
     def score(self) -> float:
-        """For ranking the symbols of one technique, 0..1: the mean of three kinds. On seventeen repositories no other
-        weights of them from a half to twice did better on two sets, and each of the three was needed."""
+        """For ranking, 0..1: the plain mean of the three kinds."""
         return (self.words + self.name + self.lines) / 3 * self.role
-
-    @property
-    def support(self) -> float:
-        """The support of the symbol, independent of the other symbols of the repository: 0 to 2.25."""
-        return sum(min(kind, _KIND_LIMIT) for kind in (self.name, self.text, self.meaning)) * self.role
 
 
 def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, lines: float) -> Evidence:
     """The evidence for a symbol as the place of technique i of `search`; `lines` is the score of its best block."""
-    lexical = search.lexical[i].get(entry.id, 0.0)
-    best = next(iter(search.lexical[i].values()), 0.0)
-    ceiling = search.index.ceiling(search.weights[i])
+    lexical = search.lexical[i]
+    best = next((score for symbol, score in lexical.items() if symbol in search.index.entries), 0.0)
     return Evidence(
-        words=lexical / best if best else 0.0,
-        name=_name_evidence(query, entry, search.index),
+        words=min(1.0, lexical.get(entry.id, 0.0) / best) if best else 0.0,
+        name=_name_evidence(query, entry, search.index, _NAME_FIELDS),
         lines=lines,
-        text=min(1.0, 3.0 * lexical / ceiling) if ceiling else 0.0,
-        meaning=_cosine_evidence(search.similarity[i].get(entry.id, 0.0)),
+        meaning=search.similarity[i].get(entry.source.symbol.id, 0.0),
+        own_name=own_name(query, entry, search.index),
         role=role_factor(entry, query.about),
     )
 
 
-def _cosine_evidence(cosine: float) -> float:
-    # Between prose and code, MiniLM gives unrelated texts 0 to 0.15 and close ones seldom more than 0.6.
-    return min(1.0, max(0.0, (cosine - 0.1) / 0.5))
+def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
+    """How much of the technique's name the names in a symbol's code hold, 0..1, whatever its comments say."""
+    return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
-def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
+def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
+    """Whether a symbol is called what the technique is called: all of it is the technique."""
+    return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
+
+
+def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
     """The share of a form of the name that occurs in the symbol, its words weighed by their rarity in the repository;
-    lower where the symbol's own name has many other words."""
-    fields = {name: frozenset(entry.fields[name]) for name in _NAME_FIELDS}
-    best = max((_form_evidence(form, fields, index) for form in query.forms), default=0.0)
+    lower where the symbol's own name has many other words. `weights` of the fields to look in, highest first."""
+    fields = {name: frozenset(entry.fields[name]) for name in weights}
+
+    def value(word: str) -> float:
+        return next((weight for name, weight in weights.items() if word in fields[name]), 0.0)
+
+    best = max((_form_evidence(form, value, index) for form in query.forms), default=0.0)
     for acronym, confidence in query.acronyms.items():
-        best = max(best, confidence * _field_value(acronym, fields) * (0.75 + 0.25 * index.rarity(acronym)))
-    if not best:
-        return 0.0
-    return best * (0.65 + 0.35 * _explained(query, entry, index))
+        best = max(best, confidence * value(acronym) * (0.75 + 0.25 * index.rarity(acronym)))
+    return best * (0.65 + 0.35 * _explained(query, entry, index)) if best else 0.0
 
 
-def _form_evidence(form: Sequence[str], fields: Mapping[str, frozenset[str]], index: SymbolIndex) -> float:
+def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: SymbolIndex) -> float:
     vocabulary = index.vocabulary
     values = [
-        max(
-            confidence * _field_value(variant, fields)
-            for variant, confidence in {**vocabulary.related(word), word: 1.0}.items()
-        )
+        max(confidence * value(variant) for variant, confidence in {**vocabulary.related(word), word: 1.0}.items())
         for word in form
     ]
     for compound, places in vocabulary.compounds(form).items():
         for i in places:
-            values[i] = max(values[i], _field_value(compound, fields))
+            values[i] = max(values[i], value(compound))
     # A repository named after a method need not repeat that name in its code.
     weights = [
         0.0 if word in index.titled and not value else min(_UNSEEN, index.rarity(word))
@@ -100,10 +104,6 @@ def _form_evidence(form: Sequence[str], fields: Mapping[str, frozenset[str]], in
     if not total:
         return 0.0
     return sum(w * v for w, v in zip(weights, values, strict=True)) / total * min(1.0, total / _SPECIFIC)
-
-
-def _field_value(word: str, fields: Mapping[str, frozenset[str]]) -> float:
-    return next((value for name, value in _NAME_FIELDS.items() if word in fields[name]), 0.0)
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:

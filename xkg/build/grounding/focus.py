@@ -1,38 +1,71 @@
 """The lines of a symbol that do what a technique says: one to three ranges, best first, each with a reason."""
 
+from xkg.build.code.codebase import HASH_COMMENTS
 from xkg.build.grounding.block_search import BlockSearch
-from xkg.build.grounding.index.block_index import IndexedBlock
-from xkg.build.grounding.index.blocks import MOST_LINES
+from xkg.build.grounding.evidence import is_whole
+from xkg.build.grounding.index.blocks import MOST_LINES, Block
 from xkg.build.grounding.index.identifier_words import content_stems
+from xkg.build.grounding.index.symbol_index import Entry
+from xkg.build.grounding.index.working_lines import working_ranges
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are given only where they fit nearly as well as the best: on eight repositories (108 techniques) .9 has
-# the place in the lines of the first symbol for .66, .85 for .67 and .95 for .64; the lines are 1.0, .96 and 1.0 of it.
+# Further ranges are given only where they fit nearly as well as the best.
 _NEARLY = 0.9
 _MOST_WORDS = 5
 
 
-def focus(search: BlockSearch, i: int, query: TechniqueQuery, symbol: str) -> tuple[LineRange, ...]:
-    """The ranges within `symbol` for technique i of `search`. A symbol of no more than 15 lines, or of one block, is
-    one range."""
-    span = search.index.symbols.entries[symbol].source.symbol
-    ranked = search.of_symbol(i, symbol)
-    if span.end_line - span.start_line < MOST_LINES or len(ranked) < 2:
-        return (LineRange(start_line=span.start_line, end_line=span.end_line, why="the whole symbol, which is short"),)
-    best = ranked[0][1]
-    chosen = [block for block, score in ranked[:_MOST_RANGES] if score >= _NEARLY * best] if best else [ranked[0][0]]
+def focus(
+    search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
+) -> tuple[LineRange, ...]:
+    """The ranges of `symbol` that do technique i of `search`, of its `working_ranges` alone: all if it is short or has
+    the technique's name, else those in `part`, if given, else those in its best blocks. Empty for a stub."""
+    entry = search.index.symbols.entries[symbol]
+    span = entry.source.symbol
+    lines = entry.text.split("\n")
+
+    members = (search.index.symbols.entries.get(member) for member in entry.members)
+    signed = {each.source.symbol.start_line - span.start_line + 1 for each in members if each is not None}
+    signed |= {1} if entry.kind != "module" else set()
+
+    def runs(block: Block) -> list[Block]:
+        first, last = block.first - span.start_line + 1, block.last - span.start_line + 1
+        found = working_ranges(lines, first, last, hashes=entry.language in HASH_COMMENTS, signed=signed)
+        return [Block(first + span.start_line - 1, last + span.start_line - 1) for first, last in found]
+
+    every = Block(span.start_line, span.end_line)
+    ranked = [(block.lines, score) for block, score in search.of_symbol(i, symbol)]
+    short = sum(run.lines for run in runs(every)) <= MOST_LINES
+    if not ranked or is_whole(query, entry, search.index.symbols) or (short and part is None):
+        ranked = [(every, 1.0)]
+    elif part is not None:
+        ranked = [(part, 2.0), *ranked]  # those only if nothing in the part does anything
+    found: dict[Block, float] = {}
+    for block, score in ranked:
+        if found and score < _NEARLY * max(found.values()):
+            break
+        found.update(dict.fromkeys(runs(block), score))
+
+    def words(run: Block) -> frozenset[str]:
+        return frozenset(content_stems("\n".join(lines[run.first - span.start_line : run.last - span.start_line + 1])))
+
+    rarity = search.index.words.rarity
+    texts = {run: words(run) for run in found}
+    best = sorted(found, key=lambda run: (-found[run], -sum(map(rarity, texts[run] & query.about)), run.first))
     return tuple(
-        LineRange(start_line=block.lines.first, end_line=block.lines.last, why=_why(block, query, search))
-        for block in chosen
+        LineRange(start_line=run.first, end_line=run.last, why=_why(texts[run], entry, query, search))
+        for run in best[:_MOST_RANGES]
     )
 
 
-def _why(block: IndexedBlock, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The words of the technique that the block holds, the rarest first."""
-    present = set(content_stems(block.text))
+def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
+    """The words of the technique that the lines hold, the rarest first, else those that their symbol is called."""
     spelled = query.content_words()
-    shared = [word for word in spelled if word in present and word in query.about]
-    rarest = sorted(shared, key=lambda word: (-search.index.words.rarity(word), word))[:_MOST_WORDS]
-    return f"names {', '.join(spelled[word] for word in rarest)}" if rarest else "similar in meaning"
+    related = search.index.symbols.vocabulary.related
+    for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "in what is called")):
+        shared = [word for word in spelled if word in query.about and found & {word, *related(word)}]
+        if shared:
+            rarest = sorted(shared, key=lambda word: (-search.index.words.rarity(word), word))[:_MOST_WORDS]
+            return f"{says} {', '.join(spelled[word] for word in rarest)}"
+    return "similar in meaning"

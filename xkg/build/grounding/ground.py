@@ -8,35 +8,48 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xkg.build.code.codebase import Codebase
+from xkg.build.grounding.certainty import is_certain
+from xkg.build.grounding.evidence import own_name
 from xkg.build.grounding.focus import focus
 from xkg.build.grounding.index.block_index import BlockIndex
-from xkg.build.grounding.index.symbol_index import SymbolIndex
+from xkg.build.grounding.index.symbol_index import Entry, SymbolIndex
+from xkg.build.grounding.index.symbol_roles import holds_nothing
 from xkg.build.grounding.places import places
-from xkg.build.grounding.query import technique_queries
-from xkg.build.grounding.ranking import LEAST_SUPPORT, Ranking
+from xkg.build.grounding.query import TechniqueQuery, technique_queries
+from xkg.build.grounding.ranking import Ranking
 from xkg.build.paper.document import Document
 from xkg.embeddings.base import Embedder
-from xkg.model import LineRange, Location, Technique
+from xkg.model import WEAK, Confidence, LineRange, Location, Technique
 from xkg.value import Value
 
-_LIMIT = 5
-_RANKED = 20  # symbols, some of which become one place
-_LEAST_SHARE = 0.3
-_NEARLY = 0.95  # of the best score: which of the two comes first is then chance
+PLACES = 20
+"""Maximum number of places of a technique that are ranked and stored."""
+_RANKED = 50  # symbols, some of which become one place
+# By this much the name of another technique fits a place better, which is then its own.
+_BETTER = 0.2
+# A first place with less of the technique's name is weak, as are all places after it.
+_NAMED = 0.3
 
 
 class Grounding(Value):
-    """`locations` in the order of the techniques, best first; a technique that fits nowhere has none. `primaries` maps
-    each technique whose code is sliced to the symbol to slice it from."""
+    """`locations` in the order of the techniques, best first; a technique of which no word is there has none.
+    `primaries` maps each technique whose code is sliced to the symbol to slice it from."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
 
     @property
+    def certain(self) -> frozenset[str]:
+        """The techniques with a certain place."""
+        return self._best("certain")
+
+    @property
     def doubtful(self) -> frozenset[str]:
-        """The techniques whose locations are doubtful: with less support than `UNDOUBTED_SUPPORT`, or of low confidence
-        by the model."""
-        return frozenset(location.technique for location in self.locations if location.doubtful)
+        """The techniques whose best place is doubtful; those with weak ones alone are in neither."""
+        return self._best("doubtful") - self.certain
+
+    def _best(self, confidence: Confidence) -> frozenset[str]:
+        return frozenset(at.technique for at in self.locations if at.confidence == confidence)
 
     def of(self, technique: str) -> tuple[Location, ...]:
         """The locations of one technique, best first."""
@@ -49,48 +62,59 @@ def ground(
     embedder: Embedder,
     document: Document | None = None,
     *,
-    least_support: float = LEAST_SUPPORT,
     index: BlockIndex | None = None,
 ) -> Grounding:
-    """Locates each technique in a repository: at most five symbols, scores in 0..1, ranks from 1; none where nothing
-    is well supported. The paper's `document` adds its own abbreviations, and the names in the equations and algorithms
-    beside a technique's excerpts. With `least_support` 0 whatever ranks best is located. `index` is the codebase's, if
-    already built. Deterministic for one embedding model. Raises `EmbeddingError`.
+    """Ranks the places of each technique in a repository: at most `PLACES`, scores in 0..1, ranks from 1; none if no
+    word and no meaning of it is there. The paper's `document` adds its own abbreviations, and the names in the
+    equations and algorithms beside a technique's excerpts. `index` is the codebase's, if already built. Deterministic
+    for one embedding model. Raises `EmbeddingError`.
     """
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
-    ranking = Ranking(index, queries, embedder, least_support, limit=_RANKED, least_share=_LEAST_SHARE)
-    ranked = ranking.rank()
+    ranking = Ranking(index, queries, embedder)
     locations: list[Location] = []
     primaries: dict[str, str] = {}
-    for i, technique in enumerate(techniques):
-        if not ranked[technique.id]:
+    for i, query in enumerate(queries):
+        ranked = [found for found in ranking.candidates(i)[:_RANKED] if found.evidence.score > 0]
+        if not ranked or not query.about:
             continue
-        if technique.id not in ranking.doubtful:
-            primaries[technique.id] = primary(_whole_first(ranked[technique.id], index.symbols), index.symbols)
-        locations.extend(
-            Location(
-                technique=technique.id,
-                symbol=place.symbol,
-                score=round(min(1.0, place.score), 4),
-                rank=rank,
-                focus=focus(ranking.blocks, i, queries[i], place.symbol),
-                twins=place.twins,
-                doubtful=technique.id in ranking.doubtful,
-            )
-            for rank, place in enumerate(places(ranked[technique.id], ranking.blocks, i, _LIMIT), start=1)
+        found = places(ranked, ranking.blocks, i, PLACES)
+        first = found[0].candidate
+        certain = (
+            is_certain(first, ranked, index.symbols.entries)
+            and (first.evidence.own_name >= first.evidence.name or not query.cited)
+            and not _is_of_another(query, index.symbols.entries[first.symbol], queries, index.symbols)
         )
+        if certain:
+            sliced = primary([found.symbol for found in ranked], index.symbols)
+            if not holds_nothing(index.symbols.entries[sliced], query.about):
+                primaries[query.technique] = sliced
+        weak = not certain and (first.evidence.name < _NAMED or query.cited)
+        for rank, place in enumerate(found, start=1):
+            candidate = place.candidate
+            locations.append(
+                Location(
+                    technique=query.technique,
+                    symbol=candidate.symbol,
+                    score=round(candidate.evidence.score * (WEAK if weak else 1.0), 4),
+                    rank=rank,
+                    focus=focus(ranking.blocks, i, query, candidate.symbol, candidate.part),
+                    twins=place.twins,
+                    doubtful=rank > 1 or not certain,
+                )
+            )
     return Grounding(locations=tuple(locations), primaries=primaries)
 
 
-def _whole_first(ranked: Sequence[tuple[str, float]], index: SymbolIndex) -> list[str]:
-    """The symbols in their order, but that one which scores nearly as much as the first and calls it stands before it:
-    its slice holds both."""
-    (first, best), *others = ranked
-    calling = (s for s, score in others if score >= _NEARLY * best and first in index.entries[s].source.calls)
-    return list(dict.fromkeys((next(calling, first), *(symbol for symbol, _ in ranked))))
+def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
+    """Whether the name of another technique fits a place, or the class around it, better than this one's."""
+    around = index.entries.get(place.source.parent or "")
+    entries = [place, around] if around is not None and around.kind == "class" else [place]
+    own = max(own_name(query, entry, index) for entry in entries)
+    others = (other for other in queries if other.technique != query.technique)
+    return any(own_name(other, entry, index) >= own + _BETTER for other in others for entry in entries)
 
 
 @dataclass(frozen=True)
@@ -114,9 +138,9 @@ def candidates(
     """At most `limit` symbols for each technique in the ranking of `ground`. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
-    ranking = Ranking(index, queries, embedder, 0.0, limit=limit, least_share=0.0)
-    symbols = {technique: tuple(symbol for symbol, _ in ranked) for technique, ranked in ranking.rank().items()}
+    ranking = Ranking(index, queries, embedder)
     number = {query.technique: i for i, query in enumerate(queries)}
+    symbols = {t: tuple(found.symbol for found in ranking.candidates(i)[:limit]) for t, i in number.items()}
 
     def ranges(technique: str, symbol: str) -> tuple[LineRange, ...]:
         i = number[technique]

@@ -16,7 +16,8 @@ from xkg.build.grounding.index.identifier_words import (
 )
 from xkg.build.grounding.index.numbered import references
 from xkg.build.grounding.index.symbol_index import SymbolIndex
-from xkg.build.paper.document import Algorithm, Document, Equation
+from xkg.build.paper.document import Algorithm, Document, Equation, Section
+from xkg.build.techniques.section_roles import Role, role_of_title
 from xkg.model import Technique
 
 _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
@@ -31,6 +32,7 @@ _LAYOUT = frozenset(
         vec underset overset top prime infty forall exists partial nabla defeq sum prod int cref eqref"""
     )
 )
+_OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
 # The weight of an equation's number among the words of a definition.
 _NUMBER_WEIGHT = 2.0
@@ -41,19 +43,18 @@ _BEFORE, _AFTER = 100, 300
 @dataclass(frozen=True)
 class TechniqueQuery:
     """`forms` are the stems of the name and of each alias; `acronyms` short names (stem → confidence). `definition`
-    weighs the stems of the definition, `context` holds the name of the parent technique, `text` is for an embedding
-    model, `symbols` are those of its equations, as identifiers spell them, `numbers` those of its equations and
-    algorithms, as `numbered.references` gives them."""
+    weighs the stems of the definition, `text` is for an embedding model, `symbols` are those of its equations, as
+    identifiers spell them, `numbers` those of its equations and algorithms, as `numbered.references` gives them;
+    `cited` if the paper describes it only in sections on other work and on experiments."""
 
     technique: str
-    parent: str | None
     forms: tuple[tuple[str, ...], ...]
     acronyms: Mapping[str, float]
     definition: Mapping[str, float]
-    context: tuple[str, ...]
     text: str
     symbols: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
+    cited: bool = False
 
     def content_words(self) -> dict[str, str]:
         """Stem → word, of the name and definition."""
@@ -104,13 +105,10 @@ def technique_queries(techniques: Sequence[Technique], document: Document | None
     for technique in techniques:
         for short, long in defined_acronyms(f"{technique.name}. {technique.definition}").items():
             acronyms.setdefault(short, long)
-    by_id = {technique.id: technique for technique in techniques}
-    return [_query(technique, by_id, acronyms, document) for technique in techniques]
+    return [_query(technique, acronyms, document) for technique in techniques]
 
 
-def _query(
-    technique: Technique, by_id: Mapping[str, Technique], acronyms: Mapping[str, str], document: Document | None
-) -> TechniqueQuery:
+def _query(technique: Technique, acronyms: Mapping[str, str], document: Document | None) -> TechniqueQuery:
     plain_name = _PARENTHESES.sub("", technique.name).strip() or technique.name
     shorts = [*_PARENTHESES.findall(technique.name), *technique.aliases]
     phrases = [plain_name, *(short for short in shorts if not _is_acronym(short) or len(stems(short)) > 1)]
@@ -126,19 +124,32 @@ def _query(
     for short in (plain_name, *shorts):
         if _is_acronym(short) and len(parts := stems(short)) == 1:
             short_names[parts[0]] = 1.0
-    parent = by_id.get(technique.parent or "")
     displayed = [equation.latex for equation in _equations(technique, document)] if document else []
     return TechniqueQuery(
         technique=technique.id,
-        parent=technique.parent if parent else None,
         forms=tuple(dict.fromkeys(form for text in phrases if (form := tuple(content_stems(text) or stems(text))))),
         acronyms=short_names,
         definition=_definition(technique, document),
-        context=tuple(content_stems(parent.name)) if parent else (),
         text=f"{plain_name}. {technique.definition}"[:600],
         symbols=equation_symbols(" ".join((inline_formulas(technique.definition), *displayed))),
         numbers=frozenset(_numbers(technique, document)) if document else frozenset(),
+        cited=document is not None and _is_cited(technique, document),
     )
+
+
+def _is_cited(technique: Technique, document: Document) -> bool:
+    return bool(technique.excerpts) and all(
+        any(role_of_title(title) in _OF_OTHERS for title in _titles(document.sections, excerpt.start))
+        for excerpt in technique.excerpts
+    )
+
+
+def _titles(sections: Sequence[Section], offset: int) -> Iterable[str]:
+    """The titles of the sections around an offset."""
+    for section in sections:
+        if section.start <= offset < section.end:
+            yield section.title
+            yield from _titles(section.children, offset)
 
 
 def _is_acronym(text: str) -> bool:

@@ -100,7 +100,7 @@ class StatementSearch:
         queries = technique_queries(asked, None)
         vectors = self._embedder.embed([query.text for query in queries])
         symbols = SymbolSearch(index.symbols, queries, vectors, self._embedder)
-        near = [symbols.fused(i, _NEAR) for i in range(len(queries))]
+        near = [map(index.symbols.symbol_of, symbols.fused(i, _NEAR)) for i in range(len(queries))]
         search = BlockSearch(index, queries, vectors, self._embedder, near)
         found: list[list[IndexedBlock]] = []
         for i, text in enumerate(statements):

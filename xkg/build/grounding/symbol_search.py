@@ -16,7 +16,8 @@ _DEPTH = 200
 
 
 class SymbolSearch:
-    """The searches of all techniques over one codebase, in one batch. Every mapping is symbol id → score, best first.
+    """The searches of all techniques over one codebase, in one batch. Every mapping is the id of a symbol or a
+    part of one → score, best first.
 
     `lexical[i]` is BM25 of the words of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine
     similarity.
@@ -28,8 +29,8 @@ class SymbolSearch:
         """`vectors[i]` is the embedding of technique i. Raises `EmbeddingError`."""
         self.index = index
         self.weights = [query.plain_weights(index) for query in queries]
-        self.lexical = [index.search(weights) for weights in self.weights]
-        self.named = [index.search(query.name_weights(index.vocabulary)) for query in queries]
+        self.lexical = [index.search_parts(weights) for weights in self.weights]
+        self.named = [index.search_parts(query.name_weights(index.vocabulary)) for query in queries]
         self.similarity: list[dict[str, float]] = [{} for _ in queries]
         embedded = self._to_embed()
         if not embedded or not queries:

@@ -27,6 +27,7 @@ from xkg.text.plural import plural
 SHORT_TEXT = 400
 MOST_NAMED = 8
 """Components of a row that are named because they lack code."""
+_MOST_PLACES = 5  # of a technique; `locate` has the others, and the weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
@@ -156,7 +157,7 @@ def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
 
 def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
     ranked = sorted(bundle.locations, key=lambda location: location.rank)
-    found = [location for location in ranked if location.technique == technique]
+    found = [at for at in ranked if at.technique == technique and at.confidence != "weak"][:_MOST_PLACES]
     return tuple(place_of(bundle, at.symbol, at.score, at.focus) for at in found)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from xkg.model import Evidence, Excerpt, LineRange, Reference
+from xkg.model import Confidence, Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
 from xkg.value import Value
 
@@ -291,17 +291,17 @@ class LocatedPlace(Place):
     """A place of `technique` (None for a text that names none). `source`: `stored` lines are as the graph has them,
     `moved` ones were found again elsewhere in a working copy, `retrieved` ones by searching it. `repository` is the
     folder of a working copy, and `commit` null for lines that belong to none. `twins` are places of nearly the same
-    code, as path:first-last; `doubtful` places have little support."""
+    code, as path:first-last. `confidence`: a certain place is right in six cases of seven, a weak one seldom."""
 
     score: float
     technique: str | None
     source: Literal["stored", "moved", "retrieved"]
     twins: tuple[str, ...] = ()
-    doubtful: bool = False
+    confidence: Confidence = "certain"
 
 
 class LocateAnswer(Listing):
-    """`locations` are the lines to edit or ablate, best first; none where nothing is well founded. `searched` says
+    """`locations` are the lines to edit or ablate, best first; none if no word and no meaning fits. `searched` says
     where they come from, `note` what else to know of them, `cut` what was left out: each one line."""
 
     paged: ClassVar[str] = "locations"

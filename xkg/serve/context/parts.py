@@ -55,6 +55,8 @@ class Chosen:
         symbols = {symbol.id: symbol for symbol in self.bundle.symbols}
         found: dict[str, list[str]] = {}
         for location in sorted(self.bundle.locations, key=lambda x: x.rank):
+            if location.confidence == "weak":
+                continue
             symbol = symbols[location.symbol]
             best = location.focus[0] if location.focus else symbol
             doubt = " (doubtful)" if location.doubtful else ""

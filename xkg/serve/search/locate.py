@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME_WORDS = 12
 _ROWS = 5
-_SHARE_OF_BEST = 0.5
+_MEANS = 0.5  # the score of a search from which on a text means a technique
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
 _CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
@@ -34,32 +34,36 @@ def locate(
     embedder: "Callable[[], Embedder]",
 ) -> LocateAnswer:
     """The places of a technique of the graph (by id, exact name or alias), or of what a text describes, best first, at
-    most `k`; none where nothing is well founded.
+    most `k`; none if no word and no meaning fits.
 
-    In a working copy, stored places are found again (`relocate`); where none is left, or none was stored, the copy is
-    searched (`ground`). Without one, a text is answered with the stored places of the techniques that it fits.
+    Of a text they are the places of the techniques that it fits. In a working copy stored places are found again
+    (`relocate`); where some of them are gone or changed, and for a text, the copy is searched too (`ground`).
     `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` for an id that is not here, and
     what `search` and `embedder` raise."""
     text = " ".join(text.split())
     techniques = named(snapshot, text) if snapshot is not None else []
+    searched = "stored places" if copy is None else str(copy)
     if snapshot is not None and techniques:
-        known = Known(snapshot, techniques)
-        places, searched, note = known.in_graph() if copy is None else known.in_copy(copy, embedder)
-    elif copy is not None:
-        places, note = _search_copy([as_technique(text)], ["text"], copy, embedder())
-        places = [place.model_copy(update={"technique": None}) for place in places]
-        searched, note = str(copy), note if places else f"{_NOTHING}; say it in other words, or name a technique"
+        places, note = Known(snapshot, techniques).places(copy, embedder)
     else:
-        assert snapshot is not None
-        places, note = _by_text(snapshot, search(text, _ROWS))
-        searched = "stored places of the techniques that fit the text"
+        fits = _fitting(search(text, _ROWS)) if snapshot is not None else {}
+        places = _by_text(snapshot, fits, copy) if snapshot is not None and fits else []
+        if copy is not None:
+            places += _searched(text, max(fits.values(), default=0.0), copy, embedder())
+        else:
+            searched += " of the techniques that fit the text"
+        note = "" if places else _NOTHING if copy is not None else f"{_NO_FIT}; {_NAME_FOLDER}"
     places = ranked(places)
+    if places and not any(place.confidence == "certain" for place in places):
+        note = "; ".join(filter(None, (note, _UNCERTAIN)))
     cut = f"{len(places) - most} weaker places; ask for a larger k" if len(places) > most else ""
     return LocateAnswer(query=text, locations=tuple(places[:most]), searched=searched, note=note, cut=cut)
 
 
-_NOTHING = "nothing in this folder does it clearly"
-_DOUBTFUL = "none of these places is well founded: read before you edit"
+_NOTHING = "no word of it and nothing of its meaning is in this folder; say it in other words, or name a technique"
+_UNCERTAIN = "none of these places is certain: read before you edit"
+_NO_FIT = "no technique with a place in the graph fits"
+_NAME_FOLDER = "name the folder of a repository to search that"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
@@ -100,41 +104,60 @@ class Known:
         self._techniques = techniques
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
-    def in_graph(self) -> tuple[list[LocatedPlace], str, str]:
-        """Stored places, what was searched, and a note."""
-        if places := self.stored(self._techniques):
-            return places, "stored places", ""
-        if places := self.stored(self._components()):
-            return places, "stored places", "no place of it is stored: these are the places of its components"
-        return [], "stored places", "the graph stores no place of it; name the folder of a repository to search that"
+    def places(self, copy: "WorkingCopy | None", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str]:
+        """Their places, those of their components if they have none, and a note."""
+        places, missing, changed = self.stored(self._techniques, copy)
+        note = "" if places else "the graph stores no place of it"
+        if missing:
+            note = f"{missing} of {missing + len(places)} stored places are gone from this folder"
+        if copy is not None and (changed or not places):
+            known = {(place.path, place.start_line, place.end_line) for place in places}
+            found = self._retrieved(copy, embedder())
+            places += [at for at in found if (at.path, at.start_line, at.end_line) not in known]
+            note = "; ".join(filter(None, (note, "the folder was searched too" if places else "")))
+        if not places and (components := self.stored(self._components(), copy)[0]):
+            return components, f"{note}: these are the places of its components"
+        return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
-    def in_copy(self, copy: "WorkingCopy", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str, str]:
-        """Places in a working copy, what was searched, and a note."""
-        places, missing = self._relocated(self._techniques, copy)
-        if places:
-            note = f"{missing} of {missing + len(places)} stored places are gone from this folder" if missing else ""
-            return places, str(copy), note
-        why = f"all {missing} stored places are gone from this folder" if missing else "the graph stores no place of it"
+    def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
+        """Stored places, in the copy if there is one; how many of them it lacks, and whether any is gone or changed."""
+        from xkg.build.grounding.relocate import moved_focus, relocate
+
+        places, missing, changed = list[LocatedPlace](), 0, False
+        for bundle in self._bundles.values():
+            located = [location for location in bundle.locations if location.technique in techniques]
+            symbols = {symbol.id: symbol for symbol in bundle.symbols}
+            if copy is None:
+                for at in located:
+                    place = place_of(bundle, at.symbol, at.score, at.focus)
+                    places.append(_located(place, at, at.score, "stored", symbols))
+                continue
+            for repository in bundle.repositories:
+                every = [s for s in bundle.symbols if s.repository == repository.id]
+                wanted = {at.symbol for at in located}
+                matches = relocate([s for s in every if s.id in wanted], every, copy.codebase) if wanted else {}
+                for at in located:
+                    old = symbols[at.symbol]
+                    if old.repository != repository.id:
+                        continue
+                    if (match := matches.get(at.symbol)) is None:
+                        missing, changed = missing + 1, True
+                        continue
+                    new = match.symbol
+                    changed = changed or match.likeness < 1
+                    same = (old.path, old.start_line, old.end_line) == (new.path, new.start_line, new.end_line)
+                    focus = moved_focus(at.focus, old, new)
+                    source = "stored" if same else "moved"
+                    places.append(_located(_in(copy, new, focus), at, at.score * match.likeness, source, symbols))
+        return places, missing, changed
+
+    def _retrieved(self, copy: "WorkingCopy", embedder: "Embedder") -> list[LocatedPlace]:
+        """Places that a search of the copy finds."""
+        places = []
         for paper, bundle in self._bundles.items():
             own = [t for t in self._techniques if paper_of(t) == paper]
             visible = [t for t in bundle.techniques if t.hidden is None or t.id in own]
-            retrieved, doubt = _search_copy(visible, own, copy, embedder())
-            places += retrieved
-        if places:
-            return places, str(copy), f"{why}; these were found by searching it" + (f"; {doubt}" if doubt else "")
-        places, _ = self._relocated(self._components(), copy)
-        if places:
-            return places, str(copy), f"{why}; these are the places of its components"
-        return [], str(copy), f"{why}, and {_NOTHING}"
-
-    def stored(self, techniques: Sequence[str]) -> list[LocatedPlace]:
-        places = []
-        for bundle in self._bundles.values():
-            symbols = {symbol.id: symbol for symbol in bundle.symbols}
-            for location in bundle.locations:
-                if location.technique in techniques:
-                    place = place_of(bundle, location.symbol, location.score, location.focus)
-                    places.append(_located(place, location, location.score, "stored", symbols))
+            places += _search_copy(visible, own, copy, embedder)
         return places
 
     def _components(self) -> list[str]:
@@ -144,61 +167,44 @@ class Known:
             below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # a preorder walk
         return sorted(below - set(self._techniques))
 
-    def _relocated(self, techniques: Sequence[str], copy: "WorkingCopy") -> tuple[list[LocatedPlace], int]:
-        """Places in the copy, and how many stored ones it lacks."""
-        from xkg.build.grounding.relocate import moved_focus, relocate
-
-        places, missing = [], 0
-        for bundle in self._bundles.values():
-            locations = [location for location in bundle.locations if location.technique in techniques]
-            wanted = {location.symbol for location in locations}
-            for repository in bundle.repositories:
-                stored = [s for s in bundle.symbols if s.repository == repository.id]
-                symbols = {s.id: s for s in stored if s.id in wanted}
-                matches = relocate(list(symbols.values()), stored, copy.codebase) if symbols else {}
-                missing += len(symbols) - len(matches)
-                for location in locations:
-                    if (match := matches.get(location.symbol)) is not None:
-                        old, new = symbols[location.symbol], match.symbol
-                        same = (old.path, old.start_line, old.end_line) == (new.path, new.start_line, new.end_line)
-                        score, source = location.score * match.likeness, "stored" if same else "moved"
-                        focus = moved_focus(location.focus, old, new)
-                        places.append(_located(_in(copy, new, focus), location, score, source, symbols))
-        return places, missing
-
 
 def _search_copy(
     techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: "Embedder"
-) -> tuple[list[LocatedPlace], str]:
-    """Where the copy does the wanted ones of a paper's techniques, and a note where that is doubtful."""
+) -> list[LocatedPlace]:
+    """Where the copy does the wanted ones of a paper's techniques."""
     from xkg.build.grounding.ground import ground
 
     symbols = {source.symbol.id: source.symbol for source in copy.codebase.symbols().values()}
     grounding = ground(techniques, copy.codebase, embedder, index=copy.index)
-    locations = [location for location in grounding.locations if location.technique in wanted]
-    sure = {location.technique for location in locations}.difference(grounding.doubtful)
-    places = [_located(_in(copy, symbols[at.symbol], at.focus), at, at.score, "retrieved", symbols) for at in locations]
-    return places, _DOUBTFUL if places and not sure else ""
+    return [
+        _located(_in(copy, symbols[at.symbol], at.focus), at, at.score, "retrieved", symbols)
+        for at in grounding.locations
+        if at.technique in wanted
+    ]
 
 
-def _by_text(snapshot: Snapshot, answer: SearchAnswer) -> tuple[list[LocatedPlace], str]:
-    """The stored places of the techniques that a text fits, and a note."""
+def _fitting(answer: SearchAnswer) -> dict[str, float]:
+    """The techniques that a text fits, with how likely it means each."""
     pairs = [(row.id, row.score) for row in answer.rows]
     pairs += [(relative.id, relative.score or 0.0) for row in answer.rows for relative in row.relatives]
-    scores = {technique: score for technique, score in pairs if score >= FITS}
-    if not scores:
-        return [], "no technique in the graph fits; name the folder of a repository to search that"
-    places = [
-        place.model_copy(update={"score": round(place.score * scores[str(place.technique)], 4)})
-        for place in Known(snapshot, list(scores)).stored(list(scores))
-    ]
-    if not places:
-        return (
-            [],
-            "the graph stores no place of the techniques that fit; name the folder of a repository to search that",
-        )
-    least = _SHARE_OF_BEST * max(place.score for place in places)
-    return [place for place in places if place.score >= least], ""
+    return {technique: score for technique, score in pairs if score >= FITS}
+
+
+def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy | None") -> list[LocatedPlace]:
+    """The stored places of the techniques that a text fits, each by how likely it means that."""
+    places, _, _ = Known(snapshot, list(fits)).stored(list(fits), copy)
+    return [_weighed(place, fits[str(place.technique)]) for place in places]
+
+
+def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: "Embedder") -> list[LocatedPlace]:
+    """Where the copy does what a text says, if it means none of the graph's techniques; `meant`: how likely it does."""
+    places = _search_copy([as_technique(text)], ["text"], copy, embedder)
+    return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
+
+
+def _weighed(place: LocatedPlace, likely: float) -> LocatedPlace:
+    confidence = "doubtful" if place.confidence == "certain" and likely < _MEANS else place.confidence
+    return place.model_copy(update={"score": round(place.score * likely, 4), "confidence": confidence})
 
 
 def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Place:
@@ -225,6 +231,6 @@ def _located(
         "technique": location.technique,
         "source": source,
         "twins": [f"{twin.path}:{twin.start_line}-{twin.end_line}" for twin in twins],
-        "doubtful": location.doubtful,
+        "confidence": location.confidence,
     }
     return LocatedPlace.model_validate(fields)

@@ -98,7 +98,7 @@ def paper_values(
 def tree(bundle: PaperBundle) -> Iterator[Row]:
     """The visible techniques, parents before their components."""
     code = {c.technique: c for c in bundle.code}
-    places = {location.technique for location in bundle.locations}
+    places = {location.technique for location in bundle.locations if location.confidence != "weak"}
     hidden: set[str] = set()
     depths: dict[str, int] = {}
     for technique in bundle.techniques:

@@ -133,7 +133,8 @@ def _places(
     """The places of a technique, best first, with their lines, then those whose lines are not shown."""
     symbols = {s.id: s for s in bundle.symbols}
     repositories = {r.id: r for r in bundle.repositories}
-    located = sorted((at for at in bundle.locations if at.technique == technique.id), key=lambda at: at.rank)
+    likely = (at for at in bundle.locations if at.technique == technique.id and at.confidence != "weak")
+    located = sorted(likely, key=lambda at: at.rank)
     sources = [d.symbol for d in bundle.derivations if code is not None and d.code == code.id]
     wanted: list[tuple[str, Location | None]] = [(at.symbol, at) for at in located]
     known = {at.symbol for at in located}

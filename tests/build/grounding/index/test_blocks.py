@@ -46,9 +46,12 @@ def test_paragraphs_of_a_long_loop_are_blocks_with_their_comments() -> None:
     assert clip[-1].strip() == 'log("clipped", norm)'
 
 
-def test_a_docstring_is_no_block_of_its_own() -> None:
+def test_a_docstring_is_a_block_of_its_own_only_if_it_is_long() -> None:
     docstring = next(block for block in blocks(LOSS.split("\n"), 1, 23) if block.first <= 2 <= block.last)
     assert "make_optimizer" in text_of(LOSS, docstring)
+    longer = LOSS.replace("One pass", "Each line more.\n    " * 15 + "One pass")
+    docstring = next(block for block in blocks(longer.split("\n"), 1, 38) if block.first <= 2 <= block.last)
+    assert "make_optimizer" not in text_of(longer, docstring)
 
 
 def test_a_call_over_several_lines_stays_whole() -> None:

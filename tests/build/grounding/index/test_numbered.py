@@ -68,5 +68,5 @@ def test_of_two_like_functions_the_one_with_the_equation_s_number_is_first(
     filler = "".join(f"def shelf{i}(a):\n    return a * {i}\n\n\n" for i in range(12))
     (tmp_path / "turn.py").write_text(code + filler)
     codebase = parse_repository(fetch_repository(str(tmp_path), tmp_path / "cache"))
-    found = ground([TURN], codebase, OnnxEmbedder(), document(number), least_support=0)
+    found = ground([TURN], codebase, OnnxEmbedder(), document(number))
     assert found.of(TURN.id)[0].symbol.endswith(f"::{first}")

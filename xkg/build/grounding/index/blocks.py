@@ -1,7 +1,8 @@
 """The blocks of a symbol: paragraphs of statements, 3 to 15 lines, the grain at which an ablation edits code.
 
 Blocks are found by indentation and blank lines alone, as readers see them, so that one way serves all languages and
-takes time in proportion to the lines. A comment or docstring belongs to the statements under it.
+takes time in proportion to the lines. A comment belongs to the statements under it; a docstring of more than 15 lines
+is a block of its own.
 """
 
 import re
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 LEAST_LINES = 3
 MOST_LINES = 15
+_DOCSTRING_LINES = 15  # beyond which it says more than the statements under it do
 _WHOLE_LINES = 8  # up to which a compound statement is one block, whatever paragraphs its body has
 _TAB = 4
 _DEEPEST = 12  # levels of indentation that are taken apart
@@ -66,11 +68,16 @@ def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statem
         if not bare:
             blank = True
             continue
-        if bare.startswith(_COMMENTS) or _DOCSTRING.match(bare):
-            comment_from = comment_from or number
-            text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
-            continue
         indent = len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
+        if bare.startswith(_COMMENTS) or _DOCSTRING.match(bare):
+            text_of = next((mark for mark in _QUOTES if bare.count(mark) % 2), "")
+            if text_of and not comment_from and _is_long(lines[number:], text_of):
+                if current is not None:
+                    yield current
+                current, blank = _Statement(number, number, indent, gap=True), True
+            else:
+                comment_from = comment_from or number
+            continue
         if current is not None and indent == current.indent and bare.startswith(_BRACKETS) and not comment_from:
             current.last = number
         else:
@@ -82,6 +89,11 @@ def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statem
         blank, comment_from = False, 0
     if current is not None:
         yield current
+
+
+def _is_long(rest: Sequence[str], mark: str) -> bool:
+    """Whether a docstring, open until `mark`, goes on for long in the lines that follow its first."""
+    return not any(mark in line for line in rest[: _DOCSTRING_LINES - 1])
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:

@@ -3,10 +3,12 @@
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
 
 from xkg.value import Value
 
 _K1 = 1.4
+_FEWEST = 20  # documents: a few say nothing of how rare a word is
 
 
 class FieldWeight(Value):
@@ -19,6 +21,7 @@ class FieldWeight(Value):
 class FieldedIndex:
     """BM25F (Robertson, Zaragoza and Taylor, "Simple BM25 extension to multiple weighted fields", CIKM 2004) over
     `documents` (id → field → stems). `counted` are the documents that document frequency is taken over; all where None.
+    `parts` are found too, without a change of what is found of the documents.
     """
 
     def __init__(
@@ -26,13 +29,14 @@ class FieldedIndex:
         documents: Mapping[str, Mapping[str, Sequence[str]]],
         weights: Mapping[str, FieldWeight],
         counted: Set[str] | None = None,
+        parts: Mapping[str, Mapping[str, Sequence[str]]] = MappingProxyType({}),
     ) -> None:
         self._postings: dict[str, list[tuple[str, float]]] = {}
         self._frequency: Counter[str] = Counter()
         lengths = {
             name: sum(len(fields[name]) for fields in documents.values()) / max(1, len(documents)) for name in weights
         }
-        for document, fields in documents.items():
+        for document, fields in (*documents.items(), *parts.items()):
             occurrences: dict[str, float] = {}
             for name, field in weights.items():
                 norm = 1 - field.length + field.length * len(fields[name]) / max(1.0, lengths[name])
@@ -40,9 +44,9 @@ class FieldedIndex:
                     occurrences[word] = occurrences.get(word, 0.0) + field.weight * count / norm
             for word, value in occurrences.items():
                 self._postings.setdefault(word, []).append((document, value))
-            if counted is None or document in counted:
+            if document in documents and (counted is None or document in counted):
                 self._frequency.update({word for name in weights for word in fields[name]})
-        self._counted = max(1, len(documents) if counted is None else len(counted))
+        self._counted = max(_FEWEST, len(documents) if counted is None else len(counted))
 
     def rarity(self, word: str) -> float:
         """0 (in every document) to 1 (in none): the inverse document frequency of a stem over that of an unseen one."""
@@ -61,7 +65,3 @@ class FieldedIndex:
             for document, frequency in self._postings.get(word, ()):
                 scores[document] = scores.get(document, 0.0) + gain * frequency * (_K1 + 1) / (frequency + _K1)
         return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
-
-    def ceiling(self, query: Mapping[str, float]) -> float:
-        """The upper bound of `search`: the limit for a document that repeats every stem of `query` forever."""
-        return sum(weight * self.rarity(word) * (_K1 + 1) for word, weight in query.items())

@@ -1,18 +1,21 @@
 """Symbols of a repository as documents: their fields, a fielded BM25 over them, and a short rendering to embed."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
+from xkg.build.grounding.index.blocks import Block, blocks
 from xkg.build.grounding.index.fielded_index import FieldedIndex, FieldWeight
-from xkg.build.grounding.index.identifier_words import Vocabulary, stems, words
+from xkg.build.grounding.index.identifier_words import Vocabulary, stem, stems, words
 from xkg.build.grounding.index.numbered import references
+from xkg.build.grounding.index.working_lines import made_attributes, working_ranges
 
 # Long bodies mention everything; long names and docstrings are specific.
 _FIELDS: Mapping[str, FieldWeight] = {
     "name": FieldWeight(weight=4.0, length=0.5),
+    "joined": FieldWeight(weight=4.0, length=0.0),  # `ExtraGradient` is also "extragradient"
     "owner": FieldWeight(weight=2.0, length=0.3),
     "prose": FieldWeight(weight=2.0, length=0.5),
     "signature": FieldWeight(weight=1.0, length=0.5),
@@ -20,6 +23,8 @@ _FIELDS: Mapping[str, FieldWeight] = {
 }
 
 _BODY_CHARACTERS = 20_000
+_MOST_JOINED = 3  # words
+_LONG = 60  # lines, beyond which the blocks of a function are documents too
 _NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
 _NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
 
@@ -31,7 +36,7 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol as retrieval sees it. `fields` holds stems by field; `lines` is its length."""
+    """A symbol as retrieval sees it, or the lines `at` of one. `fields` holds stems by field; `lines` is its length."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -40,10 +45,12 @@ class Entry:
     lines: int = 0
     language: LanguageName = "python"
     text: str = field(default="", repr=False)
+    at: Block | None = None
 
     @property
     def id(self) -> str:
-        return self.source.symbol.id
+        within = f"@{self.at.first}-{self.at.last}" if self.at else ""
+        return self.source.symbol.id + within
 
     @property
     def kind(self) -> str:
@@ -69,11 +76,29 @@ class SymbolIndex(FieldedIndex):
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
+        self.parts: dict[str, Entry] = {part.id: part for entry in self.entries.values() for part in _parts(entry)}
         self.vocabulary = Vocabulary({stem for entry in self.entries.values() for stem in _named(entry)})
         self.titled = frozenset(stems(_repository_name(codebase.repository.id)))
         documents = {entry.id: entry.fields for entry in self.entries.values()}
+        parts = {part.id: part.fields for part in self.parts.values()}
         counted = {entry.id for entry in self.entries.values() if not self._repeats(entry)}
-        super().__init__(documents, _FIELDS, counted)
+        super().__init__(documents, _FIELDS, counted, parts)
+
+    def search(self, query: Mapping[str, float]) -> dict[str, float]:
+        """As `search_parts`, of whole symbols alone."""
+        return {identity: score for identity, score in self.search_parts(query).items() if identity in self.entries}
+
+    def search_parts(self, query: Mapping[str, float]) -> dict[str, float]:
+        """Scores of the symbols and parts of symbols that hold any stem of `query` (stem → weight), best first."""
+        return super().search(query)
+
+    def document(self, identity: str) -> Entry:
+        """A symbol, or a part of one, by the id under which `search_parts` gives it."""
+        return self.entries.get(identity) or self.parts[identity]
+
+    def symbol_of(self, identity: str) -> str:
+        """The symbol that `document` is, or is a part of."""
+        return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
         """Whether other documents hold the words of a symbol: a class or module, and a function inside a function."""
@@ -122,6 +147,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 source=source,
                 fields={
                     "name": tuple(stems(name or file_stem)),
+                    "joined": _joined(words(name or file_stem)),
                     "owner": tuple(stems(f"{owner} {file_stem if name else path.parent.name}")),
                     "prose": (*stems(prose), *references(prose)),
                     "signature": tuple(stems(_parameters(symbol.signature) if symbol.kind != "class" else "")),
@@ -133,6 +159,46 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
                 language=module.language,
                 text=text,
             )
+
+
+def _parts(entry: Entry) -> Iterable[Entry]:
+    """The blocks of a long function, and of a constructor the attributes that it makes."""
+    if entry.kind not in ("function", "method"):
+        return
+    lines = entry.text.split("\n")
+    owner = entry.fields["owner"]
+    if entry.lines > _LONG:
+        for block in blocks(lines, 1, len(lines)):
+            text = "\n".join(lines[block.first - 1 : block.last])
+            if working_ranges(lines, block.first, block.last, hashes=entry.language in HASH_COMMENTS, signed={1}):
+                yield _part(entry, block, text, (), (*owner, *entry.fields["name"]))
+    elif entry.short_name in ("__init__", "constructor"):
+        for first, last, text in made_attributes(lines, hashes=entry.language in HASH_COMMENTS):
+            yield _part(entry, Block(first, last), "\n".join(lines[first - 1 : last]), tuple(stems(text)), owner)
+
+
+def _part(entry: Entry, block: Block, text: str, name: tuple[str, ...], owner: tuple[str, ...]) -> Entry:
+    first = entry.source.symbol.start_line
+    prose = comments_of(text, entry.language)
+    return Entry(
+        source=entry.source,
+        fields={
+            "name": name,
+            "joined": (),
+            "owner": owner,
+            "prose": (*stems(prose), *references(prose)),
+            "signature": (),
+            "body": tuple(stems(strip_comments(text, entry.language))),
+        },
+        lines=block.lines,
+        language=entry.language,
+        text=text,
+        at=Block(block.first + first - 1, block.last + first - 1),
+    )
+
+
+def _joined(parts: Sequence[str]) -> tuple[str, ...]:
+    return (stem("".join(parts)),) if 1 < len(parts) <= _MOST_JOINED else ()
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:

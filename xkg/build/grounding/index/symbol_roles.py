@@ -3,23 +3,27 @@
 import re
 from collections.abc import Set
 
+from xkg.build.code.codebase import HASH_COMMENTS
 from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
+from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
 
 # Words of a path or name that indicate a role. It lowers the score of a candidate by `_ASIDE`, unless the technique's
 # name or definition has such a word. Whole words are compared, not stems: a criterion over a set is no setting.
 _ROLES = tuple(
     frozenset(text.split())
     for text in (
+        LOGGING,
         "test tests testing conftest mock stub deprecated",
-        "log logs logger loggers logging wandb tensorboard print verbose profile",
         "plot plots plotting figure figures fig viz visualize visualization draw render video",
         "config configs configuration setup settings constants flags argparse args parser cli hydra",
-        "example examples demo demos tutorial notebook",
+        "example examples demo demos experiment experiments tutorial notebook",
         "eval evals evaluate evaluation benchmark",
     )
 )
 _ASIDE = 0.7
+
+_STEP, _ATTRIBUTE = 0.9, 0.8  # of a long function, of a constructor: a whole symbol of equal evidence goes before them
 
 SUPPORTING = 0.55
 """The factor on methods that only support their class: `__init__` names every setting, and does little."""
@@ -38,13 +42,13 @@ def role_factor(entry: Entry, about: Set[str]) -> float:
 
 def _shape_factor(entry: Entry) -> float:
     if entry.supports:
-        return SUPPORTING
+        return _ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
         # The definitions in a file are located instead of the file; a script has nothing narrower.
         return 0.6 if entry.members else 0.85
     if is_abstract(entry):
         return 0.6
-    return 1.0
+    return _STEP if entry.at else 1.0
 
 
 _BODY = re.compile(
@@ -56,3 +60,16 @@ _BODY = re.compile(
 def is_abstract(entry: Entry) -> bool:
     """Whether a function is a placeholder: a short body that only passes or raises `NotImplementedError`."""
     return entry.kind in {"function", "method"} and entry.lines <= 12 and _BODY.search(entry.text) is not None
+
+
+_DATA = frozenset("dataset datasets dataloader datamodule".split())
+
+
+def holds_nothing(entry: Entry, about: Set[str]) -> bool:
+    """Whether a symbol does nothing, as a stub and a class of settings, or only reads data, and the technique, whose
+    words have the stems `about`, is not about data."""
+    lines = entry.text.split("\n")
+    signed = {1} if entry.kind != "module" else set[int]()
+    if not working_ranges(lines, 1, len(lines), hashes=entry.language in HASH_COMMENTS, signed=signed):
+        return True
+    return bool(_DATA & set(words(entry.source.symbol.signature))) and not about & {stem(word) for word in _DATA}

@@ -1,0 +1,126 @@
+"""The lines of a symbol that do something: without signatures, docstrings, comments, imports, logging and bookkeeping.
+
+Lines are read as text, by brackets and indentation, so that one way serves all languages.
+"""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+
+from xkg.build.grounding.index.identifier_words import words
+
+LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print verbose profile"
+"""Words of the names of what only reports."""
+_LOGGING = frozenset(LOGGING.split())
+
+_TAB = 4
+_MARKS = re.compile(r"\"\"\"|'''")
+_STRING = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'")
+_HEADER = re.compile(r"(?:async\s|export\s|static\s|pub\s)*+(?:def|class|function|fn|struct)\b|@")
+_IMPORT = re.compile(r"(?:import|from|using|use|require)\b[^=(]*+(?:\(|$)|#include")
+_EMPTY = r"(?:\[\]|\{\}|\(\)|None|True|False|-?0(?:\.0*)?|s|(?:list|dict|set|tuple|time\.\w+|\w+\.time)\(\))"
+_TARGET = r"(?:self\.|this->)?\w++"
+_BOOKKEEPING = re.compile(
+    rf"(?:{_TARGET}(?:\s*,\s*{_TARGET})*+\s*(?::[^=]*+)?=\s*+{_EMPTY}(?:\s*,\s*{_EMPTY})*+"  # an empty list, a counter
+    r"|(?:self\.|this->)\w++\s*(?::[^=]*+)?=\s*+\w++"  # self.rate = rate
+    r"|[\w.\[\]'-]+\.(?:append|pop|extend|clear|update)\([\w.\[\]-]*+(?:\(\))?\)"  # losses.append(loss.item())
+    r"|\w++\s*\+=\s*1"
+    r"|(?:assert|raise|throw|del|global|nonlocal|super)\b.*+);?"
+)
+_RECORDING = re.compile(r"[\w.\[\]'-]+\.(?:append|extend|update)\(.*")
+_NEUTRAL = re.compile(
+    r"[\])}\s;,:]*+(?:(?:pass|\.\.\.|break|continue|else|try|finally|end|return(?:[\s\w,.]*+)|\w++\s*+=\s*+\w++)[\s:{;]*+)?"
+)
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """Lines `first` to `last` of a statement, without its body; `text` has no comments, and `s` for strings."""
+
+    first: int
+    last: int
+    indent: int
+    text: str
+
+
+def working_ranges(
+    lines: Sequence[str], first: int, last: int, *, hashes: bool, signed: Container[int] = ()
+) -> list[tuple[int, int]]:
+    """The runs of lines that do something among lines `first` to `last` (1-based, inclusive). `hashes` where comments
+    begin with `#`; `signed` are lines where a symbol, and so a signature, begins."""
+    found = list(_statements(lines, first, min(last, len(lines)), hashes=hashes))
+    states = [_state(statement.text) for statement in found]
+    if "working" not in states:  # a list of what a loop makes may be all that a function does
+        states = ["working" if state == "recording" else state for state in states]
+    for at, statement in enumerate(found):
+        if statement.first in signed:
+            states[at] = "idle"
+    for at in range(len(found) - 2, -1, -1):  # what heads a body is like what it begins with
+        if found[at + 1].indent > found[at].indent and states[at] != "idle":
+            states[at] = states[at + 1]
+    runs: list[tuple[int, int]] = []
+    end = 0  # of the last statement that is not idle, 0 after an idle one
+    for statement, state in zip(found, states, strict=True):
+        if state == "working":
+            if runs and end:
+                runs[-1] = runs[-1][0], statement.last
+            else:
+                runs.append((statement.first, statement.last))
+        end = 0 if state == "idle" else statement.last
+    return runs
+
+
+def made_attributes(lines: Sequence[str], *, hashes: bool) -> Iterator[tuple[int, int, str]]:
+    """The statements of a constructor that make an attribute, `self.act = GELU()`: first and last line, its name."""
+    for statement in _statements(lines, 1, len(lines), hashes=hashes):
+        made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
+        if made:
+            yield statement.first, statement.last, made[1]
+
+
+def _state(text: str) -> str:
+    if _HEADER.match(text) or _IMPORT.match(text) or _BOOKKEEPING.fullmatch(text) or text == "s":
+        return "idle"
+    called = re.match(r"[\w.]++(?=\()", text)
+    if called and _LOGGING & set(words(called[0])):
+        return "idle"
+    if _NEUTRAL.fullmatch(text):
+        return "neutral"
+    return "recording" if _RECORDING.fullmatch(text) else "working"
+
+
+def _statements(lines: Sequence[str], first: int, last: int, *, hashes: bool) -> Iterator[_Statement]:
+    start = depth = indent = 0
+    inside, parts = "", list[str]()  # the mark of a string or comment of several lines
+    for number in range(first, last + 1):
+        line = lines[number - 1]
+        text, inside = _bare(line, inside, hashes=hashes)
+        if not text and not inside and not start:
+            continue
+        if not start:
+            start, indent = number, len(line.expandtabs(_TAB)) - len(line.expandtabs(_TAB).lstrip())
+        parts.append(text)
+        depth = max(0, depth + sum(map(text.count, "([")) - sum(map(text.count, ")]")))
+        if number == last or not (depth or inside or text.endswith("\\")):
+            if whole := " ".join(filter(None, parts)):
+                yield _Statement(start, number, indent, whole)
+            start, parts = 0, []
+
+
+def _bare(line: str, inside: str, *, hashes: bool) -> tuple[str, str]:
+    """A line without comments and with `s` for each string, and the mark that closes what is open at its end."""
+    text = ""
+    while True:
+        if inside:
+            _, closed, line = line.partition(inside)
+            if not closed:
+                return text.strip(), inside
+            text += "s" if inside != "*/" else ""
+            inside = ""
+        mark = _MARKS.search(line) if hashes else re.search(r"/\*", line)
+        before = _STRING.sub("s", line[: mark.start()] if mark else line)
+        head, comment, _ = before.partition("#" if hashes else "//")
+        text += head
+        if mark is None or comment:
+            return text.strip(), ""
+        inside, line = mark[0] if hashes else "*/", line[mark.end() :]
