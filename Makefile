@@ -8,7 +8,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: chromium screenshots demo test test-all containers ray search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: agents chromium screenshots demo test test-all containers ray search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -87,13 +87,17 @@ test: lint sandbox neo4j chromium
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray" --sample
 
 # All tests that need nothing outside the clone: also each runner with each hostile act, each store with each query,
-# more kills, and real containers.
-test-all: lint sandbox neo4j chromium containers
+# more kills, real containers and real agent programs.
+test-all: lint sandbox neo4j chromium containers agents
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
 
 # Tests in containers: Debian's podman, and an image of Debian's packages. If that cannot work here, one line says why.
 containers: .venv/.ready
 	@scripts/containers
+
+# Agent programs from npm for the tests of --llm: a gigabyte, kept in .agents.
+agents:
+	@scripts/agents
 
 # Builds and ablations on a real Ray cluster of three nodes, processes of this machine, one of which is killed. Installs
 # Ray (200 MB) into .venv; minutes.

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
+    from xkg.serve.jobs.answers import JobAnswer
+    from xkg.serve.jobs.jobs import BuildModel, Jobs
+    from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer
     from xkg.serve.running.answer import RunAnswer
     from xkg.serve.running.runs import Runs
     from xkg.serve.search.filters import FilterFields
@@ -272,8 +275,60 @@ class KnowledgeGraph:
         fields = {"method": method, "starter": str(starter), "run": run, "metric": metric}
         return implement(self._settings, read_task(None, {**fields, **more}))
 
+    def build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
+        """Has a paper (a file, an arXiv id or address) and its repository (a folder or address) built, in a process of
+        its own; returns the job at once. With `llm="caller"`, or if the settings name no model that can be asked,
+        whoever holds this object answers the build's questions, with `questions` and `answer`. Asking for what is under
+        way returns the same job, asking for what ended goes on from there. Closing the graph ends the job.
+
+        Raises `InputError` for a paper or repository that is not there, and `ConfigError` for a model without
+        `llm.max_cost`."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        named = [str(path.absolute()) if (path := Path(name)).exists() else name for name in (paper, repository or "")]
+        row, _ = self._jobs.ask(named[0], named[1] or None, OPERATOR, llm)
+        return job_answer(self._jobs, row)
+
+    def job(self, job: int) -> "JobAnswer":
+        """How a job of `build` is doing, and its result at the end. Raises `UnknownIdError`."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        return job_answer(self._jobs, self._jobs.get(job, OPERATOR))
+
+    def questions(
+        self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
+    ) -> "QuestionsAnswer":
+        """At most `k` open questions of a job, each with the JSON schema of its answer; waits at most `wait_seconds`
+        for one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job
+        whose questions the server's model answers."""
+        from xkg.serve.jobs.authority import OPERATOR
+        from xkg.serve.jobs.open_questions import offered
+
+        return offered(self._jobs, job, OPERATOR, _number(k), known, wait_seconds)
+
+    def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
+        """Answers a question of a job. Raises `InputError` for an answer that the question's schema does not allow, and
+        for a question that is answered, and `UnknownIdError`."""
+        from xkg.serve.jobs.authority import OPERATOR
+        from xkg.serve.jobs.open_questions import taken
+
+        return taken(self._jobs, job, question, answer, OPERATOR)
+
+    @functools.cached_property
+    def _jobs(self) -> "Jobs":
+        from xkg.serve.jobs.jobs import Jobs
+
+        serve = self._settings.serve
+        build = serve.build.model_copy(update={"allowed": True})
+        settings = self._settings.model_copy(update={"serve": serve.model_copy(update={"build": build})})
+        return Jobs(settings, roots=[Path(Path.cwd().anchor)])
+
     def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""
+        if "_jobs" in self.__dict__:
+            self._jobs.close()
         self._service.close()
 
     def __enter__(self) -> Self:

@@ -70,6 +70,10 @@ class AsyncKnowledgeGraph:
     cypher = _coroutine(KnowledgeGraph.cypher)
     run = _coroutine(KnowledgeGraph.run)
     implement = _coroutine(KnowledgeGraph.implement)
+    build = _coroutine(KnowledgeGraph.build)
+    job = _coroutine(KnowledgeGraph.job)
+    questions = _coroutine(KnowledgeGraph.questions)
+    answer = _coroutine(KnowledgeGraph.answer)
 
     async def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""

@@ -158,7 +158,9 @@ class Price(_Section):
 
 
 class LlmSettings(_Section):
-    """The language model: any endpoint that speaks OpenAI's protocol, or `model` `none` for static analysis alone.
+    """The language model: any endpoint that speaks OpenAI's protocol; a program of this machine (`claude-code`,
+    `codex`, `gemini`, `opencode`, each perhaps with `:MODEL`; `command:…` for any other, which no file may name);
+    `caller` for the agent that asks for a job; or `none` for static analysis alone.
 
     `paper_model` reads papers, `code_model` writes code, `verifier_model` judges it, `stronger_model` is asked where an
     agent's usual model fails, and `expert_model` where all others do; a role without a model of its own takes `model`.
@@ -403,6 +405,17 @@ class _WorkingFolder(YamlConfigSettingsSource):
         if path.is_file() and owned_by_another(path.stat()):
             raise ConfigError(f"{path.absolute()} belongs to another user: work in another folder, or make it yours")
         super().__init__(settings_cls)
+        models = self.yaml_data.get("llm") if isinstance(self.yaml_data, dict) else None
+        commands = [
+            name
+            for name, value in (models.items() if isinstance(models, dict) else ())
+            if isinstance(value, str) and value.startswith("command:")
+        ]
+        if commands:
+            raise ConfigError(
+                f"setting 'llm.{commands[0]}': a file cannot name a command, since it may come with a repository; give "
+                "it with --llm, or in the environment"
+            )
         sandbox = self.yaml_data.get("sandbox") if isinstance(self.yaml_data, dict) else None
         if isinstance(sandbox, dict) and sandbox.get("runner") == "unsafe-subprocess":
             raise ConfigError(

@@ -19,6 +19,7 @@ from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer
+from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer
 from xkg.serve.running.answer import RunAnswer
 from xkg.serve.search.related import RelatedAnswer
 
@@ -90,7 +91,14 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     CodificationResult,
     implement.Applied,
 )
-_TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (answers.SchemaAnswer, answers.CypherAnswer, JobAnswer, JobsAnswer)
+_TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (
+    answers.SchemaAnswer,
+    answers.CypherAnswer,
+    JobAnswer,
+    JobsAnswer,
+    QuestionsAnswer,
+    TakenAnswer,
+)
 
 
 def json_fields() -> str:

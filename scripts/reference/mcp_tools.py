@@ -30,8 +30,8 @@ async def mcp() -> str:
             resources = (await client.list_resources()).resources
         service.close()
     intro = (
-        "What `xkg serve` offers. `build`, `implement`, `job_status` and `cancel_job` are there only where "
-        "[builds are allowed](../howto/agent-builds.md), `run_code` where [scripts are](../howto/run.md). "
+        "What `xkg serve` offers. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` are there "
+        "only where [builds are allowed](../howto/agent-builds.md), `run_code` where [scripts are](../howto/run.md). "
         "Fields of the answers: [JSON](json.md)."
     )
     listed = [

@@ -455,7 +455,7 @@ def test_an_endpoint_that_never_answers_is_given_up(desk: Desk) -> None:
 
 
 def test_an_answer_without_end_is_cut_off(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("xkg.llm.endpoint._MAX_BYTES", 1000)
+    monkeypatch.setattr("xkg.llm.chat_completions._MAX_BYTES", 1000)
     desk.script(Said("x" * 10_000))
     assert "answers without end" in fails(desk, ModelUnavailableError)
 

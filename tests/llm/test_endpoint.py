@@ -10,9 +10,10 @@ import pytest
 from tests.llm_endpoint import ScriptedEndpoint, status
 from xkg.config import LlmSettings
 from xkg.errors import ConfigError, ModelUnavailableError
+from xkg.llm.chat_completions import ChatCompletions
 from xkg.llm.client import LanguageModel
 from xkg.llm.credentials import access
-from xkg.llm.endpoint import Endpoint, Reply
+from xkg.llm.endpoint import Reply, Request
 
 KEY = "sk-never-to-be-seen-0123456789"
 MESSAGES = [{"role": "system", "content": "You."}, {"role": "user", "content": "Say."}]
@@ -27,9 +28,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def key_sent(endpoint: ScriptedEndpoint, settings: LlmSettings) -> str:
     endpoint.answers.append("{}")
-    reached = Endpoint(access(settings), seconds=20)
+    reached = ChatCompletions(access(settings), seconds=20)
     try:
-        reached.complete("m", MESSAGES, {"type": "object"})
+        reached.complete(Request("m", MESSAGES, {"type": "object"}))
     finally:
         reached.close()
     return endpoint.keys[-1]
@@ -112,10 +113,10 @@ def test_without_a_key_one_line_names_both_ways_on(tmp_path: Path) -> None:
 
 def test_a_closed_endpoint_is_asked_nothing() -> None:
     with ScriptedEndpoint(["{}"]) as endpoint:
-        reached = Endpoint(access(LlmSettings(base_url=endpoint.url)), seconds=20)
-        assert isinstance(reached.complete("m", MESSAGES, {}), Reply)
+        reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), seconds=20)
+        assert isinstance(reached.complete(Request("m", MESSAGES, {})), Reply)
         reached.close()
         reached.close()
         with pytest.raises(ModelUnavailableError, match="closed"):
-            reached.complete("m", MESSAGES, {})
+            reached.complete(Request("m", MESSAGES, {}))
     assert len(endpoint.requests) == 1

@@ -8,8 +8,9 @@ import pytest
 
 from tests.llm_endpoint import Answer, Handler, Said, ScriptedEndpoint, status
 from xkg.config import LlmSettings
+from xkg.llm.chat_completions import ChatCompletions
 from xkg.llm.credentials import access
-from xkg.llm.endpoint import Endpoint, Reply
+from xkg.llm.endpoint import Reply, Request
 
 MESSAGES = [{"role": "system", "content": "You."}, {"role": "user", "content": "Say."}]
 GOOD = '{"a": 1}'
@@ -24,9 +25,9 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def replies(script: Callable[[dict[str, Any]], Answer], **settings: Any) -> tuple[list[Reply], ScriptedEndpoint]:
     """The replies to two questions."""
     with ScriptedEndpoint(script) as endpoint:
-        reached = Endpoint(access(LlmSettings(base_url=endpoint.url)), seconds=20, patience=0.1, **settings)
+        reached = ChatCompletions(access(LlmSettings(base_url=endpoint.url)), seconds=20, patience=0.1, **settings)
         try:
-            asked = [reached.complete("m", MESSAGES, {"type": "object"}, temperature=0.5) for _ in range(2)]
+            asked = [reached.complete(Request("m", MESSAGES, {"type": "object"}, 0.5)) for _ in range(2)]
         finally:
             reached.close()
     return asked, endpoint

@@ -24,7 +24,7 @@ from xkg.serve.http.tokens import SCOPES, Tokens
 from xkg.serve.jobs.table import JobTable
 from xkg.serve.stdio import instructions
 
-TOOLS = {"build", "job_status", "cancel_job"}
+TOOLS = {"build", "questions", "answer", "job_status", "cancel_job"}
 SECONDS = 120
 SVGD = "title:a-short-account-of-stein-variational-gradient-descent"
 

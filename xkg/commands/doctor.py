@@ -68,6 +68,7 @@ def examine(settings: Settings) -> Report:
             _embedding(settings),
             _sentence_transformers(),
             _language_model(settings),
+            *_agent_programs(),
             _vectors(),
             _gpu(),
             _sandbox(settings),
@@ -138,10 +139,13 @@ def _sentence_transformers() -> Check:
 def _language_model(settings: Settings) -> Check:
     """Whether there is a model and a key. Nothing is asked, since that costs money."""
     from xkg.llm.credentials import access
+    from xkg.llm.endpoints import uses_server
 
     def look() -> str:
         if settings.llm.model == "none":
             return "none: builds are static analysis alone"
+        if not uses_server(settings.llm):
+            return f"{settings.llm.model}; not asked"
         where = access(settings.llm)
         return f"{settings.llm.model} at {where.at}, {'with a key' if where.key else 'without a key'}; not asked"
 
@@ -149,9 +153,26 @@ def _language_model(settings: Settings) -> Check:
         "language model",
         look,
         cost="`xkg build` works with `--llm none` alone: static analysis",
-        remedy="OPENAI_API_KEY, or llm.base_url and llm.model of another endpoint",
+        remedy="OPENAI_API_KEY, llm.base_url and llm.model of another endpoint, or a program below as --llm",
         optional=True,
     )
+
+
+def _agent_programs() -> Iterator[Check]:
+    """Which programs can be the language model. They are asked whether they have a login, and nothing else."""
+    from xkg.llm.programs.known import PROGRAMS, is_logged_in, path_of
+
+    for program in PROGRAMS.values():
+        path = path_of(program)
+        has_login = path is not None and is_logged_in(program, path)
+        yield Check(
+            name=program.title,
+            ok=has_login,
+            seen="not installed" if path is None else f"{path}, {'logged in' if has_login else 'not logged in'}",
+            cost=f"--llm {program.name}",
+            remedy=f"install it, then {program.log_in}" if path is None else program.log_in,
+            optional=True,
+        )
 
 
 def _pages() -> Check:

@@ -15,8 +15,9 @@ from weakref import WeakValueDictionary
 from xkg.clock import CLOCK, Clock
 from xkg.config import LlmSettings
 from xkg.errors import AnswerError, BudgetError, ConfigError, ModelUnavailableError, StoreError
-from xkg.llm.credentials import access
-from xkg.llm.endpoint import CLOSED, PATIENCE, Endpoint, Reply
+from xkg.llm.chat_completions import PATIENCE
+from xkg.llm.endpoint import CLOSED, Endpoint, Reply, Request
+from xkg.llm.endpoints import endpoints, reports_dollars
 from xkg.llm.ledger import CallLedger, Ledger, Question, answer_key
 from xkg.llm.parse_answer import UnusableError, answer_schema, read_answer
 from xkg.llm.prices import TYPICAL_OUTPUT, Prices, model_of, models_of, tokens
@@ -136,18 +137,9 @@ class LanguageModel:
         self._notify = notify
         self._prices = Prices(settings.prices)
         if settings.max_cost is not None or settings.max_total_cost is not None:
-            self._prices.require(models_of(settings))
-        where = access(settings, without_key)
-        self._at = where.at
+            self._prices.require({model for model in models_of(settings) if not reports_dollars(model)})
+        self._endpoints: Mapping[str, Endpoint] = endpoints(settings, folder, without_key, patience, clock)
         self._ledger = ledger or Ledger(folder, self._prices)
-        self._endpoint = Endpoint(
-            where,
-            seconds=settings.seconds,
-            patience=patience,
-            clock=clock,
-            parameters=settings.parameters,
-            headers=settings.headers,
-        )
         slots = threading.BoundedSemaphore(settings.concurrency)
         self._turn = turn or (lambda: slots)
         self._changed = threading.Condition()
@@ -231,7 +223,8 @@ class LanguageModel:
                 return
             self._closed = True
             self._changed.notify_all()
-        self._endpoint.close()
+        for endpoint in {id(each): each for each in self._endpoints.values()}.values():
+            endpoint.close()
         with self._changed:
             self._changed.wait_for(lambda: not self._under_way.total(), timeout=10)
         self._ledger.close()
@@ -285,7 +278,7 @@ class LanguageModel:
                     except UnusableError as error:
                         complaint = str(error)
                         if fresh and error.shapeless:
-                            self._endpoint.distrust(model)
+                            self._endpoints[model].distrust(model)
                     else:
                         objection = check(answer)
                         if objection is None:
@@ -340,10 +333,22 @@ class LanguageModel:
         temperature: float | None,
     ) -> Reply:
         self._require_up()
+        endpoint = self._endpoints[question.model]
         call = self._begin(question, messages)
         start = time.monotonic()
         try:
-            reply = self._endpoint.complete(question.model, messages, schema, temperature)
+            reply = endpoint.complete(
+                Request(
+                    question.model,
+                    messages,
+                    schema,
+                    temperature,
+                    key,
+                    stage=question.stage,
+                    prompt=question.prompt,
+                    about=question.about,
+                )
+            )
             stored = self._ledger.end(call, question, key, reply)
         except ModelUnavailableError as error:
             if self._closed:  # it may be billed: it stays open in the ledger
@@ -362,8 +367,8 @@ class LanguageModel:
             silent = self._silent
         if silent >= _MOST_SILENT:
             raise ModelUnavailableError(
-                f"{question.stage}: {self._at} gave no answer to {silent} calls running, in "
-                f"{self._settings.seconds:g} s each: check llm.base_url, or raise llm.seconds"
+                f"{question.stage}: {endpoint.at} gave no answer to {silent} calls running, in "
+                f"{self._settings.seconds:g} s each: {endpoint.remedy}"
             )
         return stored
 
@@ -396,6 +401,7 @@ class LanguageModel:
 
     def _report(self, question: Question, reply: Reply, *, cached: bool) -> None:
         counts = (0, 0, 0) if cached else (reply.input_tokens, reply.cached_tokens, reply.output_tokens)
+        dollars = self._prices.dollars(question.model, *counts) if reply.dollars is None else reply.dollars
         self._notify(
             Call(
                 paper=question.paper,
@@ -404,7 +410,7 @@ class LanguageModel:
                 model=question.model,
                 input_tokens=counts[0],
                 output_tokens=counts[2],
-                dollars=0.0 if cached else self._prices.dollars(question.model, *counts),
+                dollars=0.0 if cached else dollars,
                 seconds=0.0 if cached else reply.seconds,
                 cached=cached,
             )

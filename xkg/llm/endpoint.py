@@ -1,47 +1,40 @@
-"""Any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/chat."""
+"""What answers questions: a server (`chat_completions`), a program (`program_endpoint`) or the caller (`caller`)."""
 
-from __future__ import annotations
-
-import asyncio
-import concurrent.futures
-import json
 import re
-import threading
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, cast
-from urllib.parse import parse_qsl
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
 
-from xkg.clock import CLOCK, Clock
-from xkg.errors import MissingExtraError, ModelUnavailableError
-from xkg.llm.prices import tokens
-from xkg.llm.request import Accepted, Message, whole_of_stream
-from xkg.openai_server import Access, Patience, failure
-from xkg.text.unicode import encodable
-
-if TYPE_CHECKING:
-    import openai
+from xkg.llm.request import Message
 
 Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
-PATIENCE = 300.0
 CLOSED = "the language model was closed while it was asked: start again"
-_MAX_BYTES = 16 << 20
-_NO_COMPLETIONS = 3
-_CONNECT = 15.0
-_LOW_LIMIT = 8_192
-"""Tokens: an answer that was cut before has met the endpoint's own limit, which a request can raise."""
-_TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
-_FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
+TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
+"""What refusals of a question say that is longer than a model reads."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question to a model: the conversation so far, and the schema of its answer. `key` is a digest of what decides
+    the answer (`xkg.llm.ledger`); `stage`, `prompt` and `about` say to people what it is."""
+
+    model: str
+    messages: Sequence[Message]
+    schema: Mapping[str, Any]
+    temperature: float | None = None
+    key: bytes = b""
+    stage: str = ""
+    prompt: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)
 class Reply:
     """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late`: no answer within the
     time limit; `barred` by the endpoint, for its length or by a filter. `text` is the model's answer, or what
-    happened. Tokens are those that the endpoint reports, else estimates; `seconds` covers the pauses too."""
+    happened. Tokens are those that the endpoint reports, else estimates; `dollars` are what it reports, None where it
+    reports none; `seconds` covers the pauses too."""
 
     ending: Ending
     text: str
@@ -49,254 +42,22 @@ class Reply:
     cached_tokens: int = 0
     output_tokens: int = 0
     seconds: float = 0.0
+    dollars: float | None = None
 
 
-class _PassingError(Exception):
-    """A failure that a retry may not meet; `pause` is what the endpoint asks for, in seconds."""
+class Endpoint(Protocol):
+    """`at` names it in messages, and `remedy` says what to do if it gives no answers. Safe to use from several
+    threads."""
 
-    def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
-        super().__init__(line)
-        self.pause = pause
-        self.attempts = attempts
+    at: str
+    remedy: str
 
-
-class Endpoint:
-    """Asks models for chat completions. Safe to call from several threads.
-
-    A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
-    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. `parameters` are added
-    to each request, whose shape follows what a model accepts (`Accepted`).
-
-    Calls run in an event loop of their own thread, so that `close` ends those under way at once.
-    """
-
-    def __init__(
-        self,
-        where: Access,
-        *,
-        seconds: float,
-        patience: float = PATIENCE,
-        clock: Clock = CLOCK,
-        parameters: Mapping[str, Any] = MappingProxyType({}),
-        headers: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self._where = where
-        self._seconds = seconds
-        self._patience, self._clock = patience, clock
-        self._parameters, self._headers = parameters, headers
-        self._accepted: dict[str, Accepted] = {}
-        self._lock = threading.Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
-        self._client: openai.AsyncOpenAI | None = None
-        self._closed = False
-
-    def complete(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None = None
-    ) -> Reply:
-        """Raises `ModelUnavailableError` where the endpoint or the model cannot be had, or after `close`."""
-        with self._lock:
-            if self._closed:
-                raise ModelUnavailableError(CLOSED)
-            loop = self._started()
-            future = asyncio.run_coroutine_threadsafe(self._answer(model, messages, schema, temperature), loop)
-        try:
-            return future.result()
-        except concurrent.futures.CancelledError:
-            raise ModelUnavailableError(CLOSED) from None
-        except BaseException:
-            future.cancel()
-            raise
+    def complete(self, request: Request) -> Reply:
+        """The answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model cannot be had, or
+        after `close`."""
 
     def distrust(self, model: str) -> None:
-        """The model accepts `response_format` and ignores it: from now on it gets the schema in the prompt."""
-        self._accepted[model] = replace(self._accepted.get(model, Accepted()), schema=False)
+        """The model ignores the schema that it gets as a parameter: from now on it gets the schema in the prompt."""
 
     def close(self) -> None:
         """Ends calls under way: they raise `ModelUnavailableError`."""
-        with self._lock:
-            self._closed = True
-            loop, self._loop = self._loop, None
-        if loop is None or self._thread is None:
-            return
-        asyncio.run_coroutine_threadsafe(self._stop(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        self._thread.join()
-        loop.close()
-
-    async def _stop(self) -> None:
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-        if self._client is not None:
-            await self._client.close()
-
-    def _started(self) -> asyncio.AbstractEventLoop:
-        if self._loop is None:
-            try:
-                import openai
-            except ModuleNotFoundError as error:
-                raise ModelUnavailableError(str(MissingExtraError("llm", "asking a language model"))) from error
-
-            # Tries are counted here, not in the SDK.
-            address, _, query = self._where.base_url.partition("?")
-            self._client = openai.AsyncOpenAI(
-                api_key=self._where.sent_key,
-                base_url=address,
-                max_retries=0,
-                default_headers=dict(self._headers),
-                default_query=dict(parse_qsl(query)),
-            )
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._loop.run_forever, name="llm", daemon=True)
-            self._thread.start()
-        return self._loop
-
-    async def _answer(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
-    ) -> Reply:
-        start = time.monotonic()
-        patience, failures = Patience(self._patience, self._clock), 0
-        while True:
-            try:
-                reply = await self._complete(model, messages, schema, temperature)
-                return replace(reply, seconds=time.monotonic() - start)
-            except _PassingError as error:
-                failures += 1
-                pause = patience.pause(error.pause)
-                if pause is None or (error.attempts is not None and failures >= error.attempts):
-                    raise ModelUnavailableError(patience.give_up(str(error), error.pause)) from None
-            await self._clock.sleep_async(pause)
-
-    async def _complete(
-        self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
-    ) -> Reply:
-        """Asks in another shape while the endpoint refuses one, and remembers the shape that was accepted."""
-        import openai
-
-        accepted = self._accepted.get(model, Accepted())
-        first: Reply | None = None
-        while True:
-            try:
-                reply = await self._attempt(model, accepted.body(messages, schema, temperature, self._parameters))
-            except openai.APIStatusError as error:
-                other = accepted.after(error, temperature)
-                if other is None:
-                    return first or self._refusal(error, model)
-                accepted = other
-                continue
-            if reply.ending == "cut" and accepted.limit is None and reply.output_tokens < _LOW_LIMIT:
-                accepted, first = replace(accepted, limit="max_tokens"), reply
-                continue
-            self._accepted[model] = accepted
-            if first is None:
-                return reply
-            return replace(
-                reply,
-                input_tokens=first.input_tokens + reply.input_tokens,
-                cached_tokens=first.cached_tokens + reply.cached_tokens,
-                output_tokens=first.output_tokens + reply.output_tokens,
-            )
-
-    async def _attempt(self, model: str, request: Mapping[str, Any]) -> Reply:
-        """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
-        or fill the memory. Raises `APIStatusError` if it is refused."""
-        import httpx2
-        import openai
-
-        assert self._client is not None
-        sent = request["messages"]
-        limits = httpx2.Timeout(self._seconds, connect=min(_CONNECT, self._seconds))
-        body = bytearray()
-        try:
-            async with (
-                asyncio.timeout(self._seconds),
-                self._client.chat.completions.with_streaming_response.create(
-                    model=model,
-                    messages=cast(Any, sent),
-                    timeout=limits,
-                    extra_body={key: value for key, value in request.items() if key != "messages"},
-                ) as response,
-            ):
-                async for piece in response.iter_bytes():
-                    body += piece
-                    if len(body) > _MAX_BYTES:
-                        raise ModelUnavailableError(f"{self._where.at} answers without end: check llm.base_url")
-        except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
-            if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
-                raise self._failed(error, model) from None
-            # The prompt may be billed all the same.
-            return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
-        except openai.APIStatusError:
-            raise
-        except (openai.OpenAIError, httpx2.HTTPError, UnicodeError) as error:
-            raise self._failed(error, model) from None
-        return self._read(bytes(body), sent)
-
-    def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
-        """The completion in a body. Raises `_PassingError` where it holds none."""
-        try:
-            whole = whole_of_stream(body) if body.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(body)
-            choice = whole["choices"][0]
-            message = choice["message"]
-            # Some servers of open models take a whole answer for a thought.
-            text = _text(message.get("content")) or _text(message.get("reasoning_content") or message.get("reasoning"))
-            refusal = _text(message.get("refusal"))
-            finish = choice.get("finish_reason")
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            raise self._no_completion(body) from None
-        if finish == "error":
-            raise self._no_completion(body)
-        usage = whole.get("usage")
-        usage = usage if isinstance(usage, dict) else {}
-        details = usage.get("prompt_tokens_details")
-        cached = details.get("cached_tokens") if isinstance(details, dict) else 0
-        ending: Ending = "ok"
-        if refusal or finish == "content_filter":
-            ending, text = "refused", refusal or text
-        elif finish == "length":
-            ending = "cut"
-        return Reply(
-            ending,
-            encodable(text),
-            _count(usage.get("prompt_tokens"), sum(tokens(m["content"]) for m in sent)),
-            _count(cached, 0),
-            _count(usage.get("completion_tokens"), tokens(text)),
-        )
-
-    def _no_completion(self, body: bytes) -> Exception:
-        """Gateways report the errors of the servers behind them in a body of their own, with status 200."""
-        try:
-            error = json.loads(body)["error"]
-            words = self._where.words(error if isinstance(error, dict) else {"message": error})
-        except (ValueError, TypeError, KeyError, RecursionError):
-            words = ""
-        line = f"{self._where.at} answered with what is no chat completion{f' ({words})' if words else ''}"
-        return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
-
-    def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
-        """A refusal of this one question. Raises `_PassingError` for what a retry may not meet,
-        `ModelUnavailableError` for what affects every question."""
-        status, words = error.status_code, self._where.words(error.body)
-        because = f" ({words})" if words else ""
-        if status in (400, 413, 422) and (status == 413 or _TOO_LONG.search(f"{error.code} {words}")):
-            return Reply("barred", f"the question is too long for {model}{because}")
-        if status in (400, 403, 422) and _FILTERED.search(f"{error.code} {words}"):
-            return Reply("barred", f"the endpoint's filter holds it back{because}")
-        raise self._failed(error, model) from None
-
-    def _failed(self, error: Exception, model: str) -> Exception:
-        why = failure(error, self._where, model)
-        return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
-
-
-def _text(content: Any) -> str:
-    """A message's text; some endpoints give it in parts."""
-    if isinstance(content, list):
-        return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
-    return content if isinstance(content, str) else ""
-
-
-def _count(reported: Any, estimate: int) -> int:
-    return reported if type(reported) is int and reported >= 0 else estimate

@@ -166,7 +166,8 @@ class Ledger:
     def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply:
         """Enters the outcome of a call and stores its answer, in one transaction. Returns the answer stored under the
         key: that of another process, if it was faster."""
-        dollars = self._prices.dollars(question.model, reply.input_tokens, reply.cached_tokens, reply.output_tokens)
+        counts = (reply.input_tokens, reply.cached_tokens, reply.output_tokens)
+        dollars = self._prices.dollars(question.model, *counts) if reply.dollars is None else reply.dollars
 
         def enter(db: sqlite3.Connection) -> Reply:
             _enter(db, call, question, reply, dollars, _OUTCOMES[reply.ending], key)

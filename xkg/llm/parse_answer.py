@@ -2,14 +2,19 @@
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from xkg.text.unicode import printable_line
+
 A = TypeVar("A", bound=BaseModel)
 
 _LISTED_FAULTS = 6
+_LONGEST_FAULT = 200
+_LONGEST_ANSWER = 400_000
 _MAX_STARTS = 1000
 _THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>)", re.S)
 """What comes before the answer: a thought, whose opening tag may be missing, or the other channels of gpt-oss."""
@@ -49,6 +54,20 @@ def read_answer(text: str, kind: type[A]) -> A:
             if text_of_object is objects[-1]:
                 last = complaint
     raise last
+
+
+def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
+    """What a schema does not allow in an answer, in one line; None if nothing."""
+    from jsonschema import Draft202012Validator
+
+    faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))
+    if len(json.dumps(answer)) > _LONGEST_ANSWER:
+        return f"it has more than {_LONGEST_ANSWER:,} characters"
+    words = [
+        f"{_path(tuple(fault.absolute_path))}: {printable_line(fault.message)[-_LONGEST_FAULT:]}"
+        for fault in faults[:_LISTED_FAULTS]
+    ]
+    return "; ".join(words) or None
 
 
 def complaint_of(error: ValidationError) -> UnusableError:

@@ -59,7 +59,7 @@ class Accepted:
             shape = {"name": "answer", "schema": schema, "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": shape}
         else:
-            sent[-1]["content"] += f"\n\n{_FENCED}{json.dumps(schema)}"
+            sent[-1]["content"] = with_schema(sent[-1]["content"], schema)
         if self.limit is not None:
             body[self.limit] = ROOM
         if self.stream:
@@ -87,6 +87,11 @@ class Accepted:
         if self.schema and (refused or _SCHEMA_WORDS.search(words)):
             return replace(self, schema=False)
         return None
+
+
+def with_schema(question: str, schema: Mapping[str, Any]) -> str:
+    """A question for a model that takes no schema as a parameter."""
+    return f"{question}\n\n{_FENCED}{json.dumps(schema)}"
 
 
 def whole_of_stream(body: bytes) -> Any:

@@ -31,20 +31,30 @@ from xkg.serve.answers.types import (
 )
 from xkg.serve.context.context import ContextAnswer
 from xkg.serve.jobs.answers import JobAnswer, JobsAnswer, job_lines, jobs_lines
+from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer, questions_lines, taken_lines
 from xkg.serve.running.answer import RunAnswer
 from xkg.serve.search.related import Pair, RelatedAnswer
 from xkg.text.plural import plural
 
-AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | RunAnswer
+AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | QuestionsAnswer | TakenAnswer | RunAnswer
 
 
 class ServerLine(str):
     """A line of the server itself, which quotes nothing."""
 
 
+class AgentLine(ServerLine):
+    """A line of the server itself that is for models alone."""
+
+
+class AgentQuote(str):
+    """A quote that is for models alone."""
+
+
 def text(answer: AnyAnswer) -> str:
     """The answer for people, with the longest fields last."""
-    return visible("\n".join(_lines(_flattened(answer)))).rstrip() + "\n"
+    lines = [line for line in _lines(_flattened(answer)) if not isinstance(line, AgentLine | AgentQuote)]
+    return visible("\n".join(lines)).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
@@ -81,6 +91,10 @@ def _lines(answer: AnyAnswer) -> list[str]:
             return job_lines(answer)
         case JobsAnswer():
             return jobs_lines(answer)
+        case QuestionsAnswer():
+            return [ServerLine("\n".join(questions_lines(answer)))]
+        case TakenAnswer():
+            return [ServerLine(line) for line in taken_lines(answer)]
         case RunAnswer():
             return _run_lines(answer)
         case PaperAnswer():
@@ -118,11 +132,20 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
         lines += ["Probably not what you asked for:", *(f"- {row.name} {row.id}" for row in answer.nearest)]
     if answer.dropped:
         lines += ["Dropped:", *(f"- {row.name} {row.id}: {row.reason}" for row in answer.dropped)]
-    own = [*_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    searched = ServerLine(f"Searched: {answer.searched}.")
+    own = [*_verified(answer.verified), *_question(answer), searched, *_cut(answer.cut)]
     if answer.rows:
         return [*lines, *own]
     papers = answer.searched.partition(",")[0].replace("all ", "these ", 1)
     return [ServerLine(f"Nothing in {papers} does this."), *lines, *own]
+
+
+def _question(answer: SearchAnswer | ImplementationsAnswer) -> list[str]:
+    """The verifier's question for whoever reads the answer."""
+    if not answer.question:
+        return []
+    asked = AgentLine(f"You are the verifier. Judge the rows, which are the candidates above:\n\n{answer.question}\n")
+    return [AgentQuote(f"\n{answer.candidates}"), asked]
 
 
 def _code_of(row: SearchRow | FoundRow) -> str:
@@ -165,7 +188,8 @@ def _implementations_lines(answer: ImplementationsAnswer) -> list[str]:
         lines += ["", f"{code.name}  [{code.level}] {code.code}  ({code.language}; packages: {packages})"]
         lines.append(fenced(code.implementation, code.language))
     lines.append("")
-    return [*lines, *_verified(answer.verified), ServerLine(f"Searched: {answer.searched}."), *_cut(answer.cut)]
+    searched = ServerLine(f"Searched: {answer.searched}.")
+    return [*lines, *_verified(answer.verified), *_question(answer), searched, *_cut(answer.cut)]
 
 
 def _verified(outcome: str) -> list[str]:

@@ -42,4 +42,4 @@ def add_all(
 
         run.add(server, runs, by_token=by_token)
     add_resources(server, service)
-    add_prompts(server, service, planner)
+    add_prompts(server, service, planner, builds=building is not None and "build" in building.kinds)

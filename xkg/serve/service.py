@@ -84,7 +84,7 @@ class Service:
         verify: bool = False,
     ) -> "types.SearchAnswer":
         """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says where it did
-        not reply."""
+        not reply. If there is none, the answer has its question, for whoever reads it."""
         from xkg.serve.answers.measured import rows_with_measured
         from xkg.serve.search.filters import Filters
 
@@ -99,6 +99,12 @@ class Service:
         with self._snapshot() as snapshot:
             ablations = self.ablations(snapshot)
         questions = self._asking()
+        if why := questions.unavailable:
+            with self._snapshot() as snapshot:
+                answer = self._cached_search(snapshot, query, k, chosen)
+                question, candidates = verifier.for_reader(snapshot, answer.rows, answer.query)
+            told = {"verified": f"not verified: {why}", "question": question, "candidates": candidates}
+            return rows_with_measured(answer.model_copy(update=told), ablations)
         begun = verifier.begin(questions, self._snapshot, self._seek, query, k, chosen)
         answer = verifier.finish(questions, begun, time.monotonic() + questions.wait_seconds)
         return rows_with_measured(answer, ablations)

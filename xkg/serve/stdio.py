@@ -44,7 +44,8 @@ detail="full" has up to 8,000, a cursor continues a list, and a resource at uri 
 them."""
 
 _ASKED: "dict[Asked, str]" = {
-    "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done.",
+    "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done. "
+    "With llm=caller, or if the server has no language model, you answer its questions by questions and answer.",
     "implement": " A method can be implemented in starter code by an agent: implement answers with a job, too.",
     "run": " To try code before you copy it, run_code runs a few lines of yours over it.",
 }

@@ -274,7 +274,10 @@ def test_a_build_that_died_with_its_server_says_so(tmp_path: Path) -> None:
         ({"llm": LlmSettings(model="none"), "sandbox": SandboxSettings(runner="unsafe-subprocess")}, "unsafe"),
     ],
 )
-def test_what_has_no_bound_is_not_offered(tmp_path: Path, changed: dict[str, object], said: str) -> None:
+def test_what_has_no_bound_is_not_offered(
+    tmp_path: Path, changed: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with pytest.raises(ConfigError, match=said):
         Jobs(Settings(kg=tmp_path, **changed))  # type: ignore[arg-type]
     Jobs(Settings(kg=tmp_path, llm=LlmSettings(model="o4-mini", max_cost=1)))

@@ -132,6 +132,11 @@ def test_without_a_key_the_search_answers_and_says_so(graph: Path, monkeypatch: 
     assert answer.verified.startswith("not verified: no key for the language model")
     assert answer.rows == without.search(QUERY, 5).rows
     assert "not verified: no key" in text(answer)
+    for_agents = text_for_agents(answer)
+    assert "You are the last check before someone writes code" in for_agents, "who reads it is the verifier"
+    assert "You are the last check" not in text(answer), "people are asked nothing"
+    quoted = for_agents.partition("<<<end of data")[0]
+    assert all(f"Candidate {n}: {row.name}" in quoted for n, row in enumerate(answer.rows, 1))
     without.close()
     none = Service(Settings(kg=graph, llm=LlmSettings(model="none")))
     assert none.search(QUERY, 5, verify=True).verified == "not verified: no language model is set where xkg runs"

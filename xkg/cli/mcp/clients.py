@@ -141,6 +141,12 @@ def file_of(client: Client, scope: Scope, project: Path) -> Path:
             return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
 
 
+def skill_of(client: Client, scope: Scope, project: Path) -> Path:
+    """The file of the skill that explains builds: Claude Code has a folder of its own, others share one."""
+    root = project if scope == "project" else Path.home()
+    return root / (".claude" if client == "claude-code" else ".agents") / "skills" / "xkg-build" / "SKILL.md"
+
+
 def add_command(client: Client, wanted: Entry) -> str | None:
     """The client's own command that adds the entry for a user; None where there is none."""
     if client != "claude-code":

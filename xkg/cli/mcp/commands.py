@@ -49,6 +49,10 @@ def install(
     allow_run: Annotated[
         bool, typer.Option("--allow-run", help="Let the client run scripts over code (xkg serve --allow-run).")
     ] = False,
+    skill: Annotated[
+        bool,
+        typer.Option("--skill", help="Also a skill by which the agent answers the questions of builds; allows builds."),
+    ] = False,
     write: Annotated[bool, typer.Option("--write", help="Write it into the client's file, not to the screen.")] = False,
 ) -> None:
     """Print or write what a client needs to use this graph.
@@ -58,7 +62,11 @@ def install(
     from xkg.cli.mcp import clients, config
 
     settings = settings_of(context)
-    options = {"--allow-build": allow_build, "--allow-agents": allow_agents, "--allow-run": allow_run}
+    options = {
+        "--allow-build": allow_build or (skill and url is None),
+        "--allow-agents": allow_agents,
+        "--allow-run": allow_run,
+    }
     allowed = [option for option, is_given in options.items() if is_given]
     if url is not None and allowed:
         raise InputError(f"{allowed[0]} is for a server that the client starts: at --url, who runs it decides")
@@ -82,9 +90,22 @@ def install(
         path = clients.file_of(client, scope, folder)
         typer.echo(config.rendered(wanted, path.suffix), nl=False)
         typer.echo(f"for {path}; --write puts it there", err=True)
+    if skill:
+        _skill(clients.skill_of(client, scope, folder), folder if scope == "project" else None, write=write)
     notes = clients.advice(client, scope, server, name)
     for line in [*(_left_behind(settings) if url is None else []), *notes]:
         typer.echo(line, err=True)
+
+
+def _skill(path: Path, within: Path | None, *, write: bool) -> None:
+    from xkg.cli.mcp import config
+    from xkg.serve.mcp_prompts import SKILL
+
+    if not write:
+        typer.echo(SKILL, nl=False)
+        typer.echo(f"for {path}; --write puts it there", err=True)
+        return
+    typer.echo(f"{path}: {'made' if config.put_skill(path, SKILL, within) else 'is there already'}")
 
 
 _OUTCOMES = {

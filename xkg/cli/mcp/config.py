@@ -57,6 +57,22 @@ def put(path: Path, wanted: Entry, within: Path | None = None) -> tuple[Done, Pa
     return "created" if before is None else "replaced" if replaced else "added", backup
 
 
+def put_skill(path: Path, text: str, within: Path | None) -> bool:
+    """Writes a skill, which is xkg's own file; False if it is there already. Raises `InputError` for a link that leads
+    out of `within`, and if it cannot be written."""
+    target = path.resolve()
+    if within is not None and not target.is_relative_to(within.resolve()):
+        raise InputError(f"{path} is a link that leads out of {within}: remove it, then run this again")
+    if _read(path, target) == text.encode():
+        return False
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, text.encode())
+    except OSError as error:
+        raise InputError(f"{path} cannot be written ({error.strerror}): correct its rights") from error
+    return True
+
+
 def _read(path: Path, target: Path) -> bytes | None:
     try:
         if not target.exists():

@@ -66,10 +66,13 @@ def open_service(settings: Settings) -> "Iterator[Service]":
 
 
 def language_model(settings: Settings, notify: "Callable[[object], None]", without_key: str) -> "LanguageModel":
-    """The model in force; `without_key` says in the error what can be done without one."""
+    """The model in force; `without_key` says in the error what can be done without one, beside a program that is
+    installed."""
     from xkg.llm.client import LanguageModel
+    from xkg.llm.programs.known import suggestion
 
-    return LanguageModel(settings.llm, settings.kg, notify, without_key=without_key)
+    ways = "; ".join(filter(None, (suggestion(), without_key)))
+    return LanguageModel(settings.llm, settings.kg, notify, without_key=ways)
 
 
 def blacklist_guard(

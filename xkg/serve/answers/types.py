@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 SOURCE = frozenset(("implementation", "test"))
 """Fields of code, which is answered as it is stored."""
 
-BLOCKS = frozenset("abstract definition documentation code_overview schema_text context output written".split())
+BLOCKS = frozenset(
+    "abstract definition documentation code_overview schema_text context output written question candidates "
+    "instructions prompt".split()
+)
 """Fields of prose that may have several lines; every other text is one line."""
 
 PROSE = frozenset(
@@ -176,7 +179,8 @@ class SearchAnswer(Listing):
     """Rows best first, each more likely right than not. `nearest` names techniques that are probably not what was asked
     for. `searched` says what was searched, `cut` what was left out and how to see it, both one line.
     `verified` says by which model, or `not verified: <why>`; empty where it was not asked for. Verified rows stand in
-    the model's order, and `dropped` is what it refused."""
+    the model's order, and `dropped` is what it refused. If no model can be asked, `question` is the verifier's, for
+    whoever reads the answer, and `candidates` are the rows as it is asked about them."""
 
     paged: ClassVar[str] = "rows"
 
@@ -187,6 +191,8 @@ class SearchAnswer(Listing):
     cut: str
     cursor: str | None = None
     verified: str = ""
+    question: str = ""
+    candidates: str = ""
     dropped: tuple[DroppedRow, ...] = ()
 
 
@@ -242,13 +248,15 @@ class Implementation(Value):
 class ImplementationsAnswer(Quoting):
     """Code for a task, part by part. `task` is its beginning, `decomposed` says by what it was split; `verified`,
     `searched` and `cut` are as in `SearchAnswer`, for all parts. `implementations` are there, as far as they fit, where
-    all was asked for."""
+    all was asked for. `question` and `candidates` are as in `SearchAnswer`, part by part."""
 
     task: str
     decomposed: str
     parts: tuple[PartAnswer, ...]
     implementations: tuple[Implementation, ...] = ()
     verified: str
+    question: str = ""
+    candidates: str = ""
     searched: str
     cut: str
 

@@ -13,7 +13,7 @@ from xkg.serve.jobs.table import Kind
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-Action = Literal["ask", "see", "end"]
+Action = Literal["ask", "see", "end", "answer"]
 Asked = Kind | Literal["run"]
 """What a caller asks for: a kind of job, or the run of a script."""
 

@@ -6,13 +6,11 @@ use, the proxies, and the places of caches."""
 import os
 from collections.abc import Mapping
 
-from xkg.config import Settings
+from xkg.config import LlmSettings, Settings
+from xkg.llm.endpoints import uses_server
+from xkg.llm.prices import models_of
+from xkg.llm.programs.known import PLAIN_VARIABLES, program_of
 
-_NAMES = frozenset(
-    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR VIRTUAL_ENV LD_LIBRARY_PATH "
-    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
-    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
-)
 # UV_ and PIP_ name the package index and its credentials.
 _PREFIXES = ("LC_", "XDG_", "XKG_", "UV_", "PIP_", "HF_", "PYTHON", "OMP_", "MKL_", "OPENBLAS_", "CUDA_", "NVIDIA_")
 _LLM = frozenset(("XKG_LLM_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL"))
@@ -23,7 +21,7 @@ _STORE = frozenset(("NEO4J_USERNAME", "NEO4J_PASSWORD"))
 def job_environment(settings: Settings) -> Mapping[str, str]:
     """The variables of this process for a build under these settings."""
     services = frozenset[str]()
-    services |= _LLM if settings.llm.model != "none" else frozenset()
+    services |= _LLM if settings.llm.model != "none" and uses_server(settings.llm) else frozenset()
     services |= _EMBEDDING if settings.embedding.provider == "openai" else frozenset()
     services |= _STORE if settings.store.url is not None else frozenset()
     keys = _LLM | _EMBEDDING | _STORE
@@ -31,6 +29,13 @@ def job_environment(settings: Settings) -> Mapping[str, str]:
     def needed(name: str) -> bool:
         if name in keys:
             return name in services
-        return name in _NAMES or (name.startswith(_PREFIXES) and not name.startswith("XKG_SERVE__"))
+        beginnings = (*_PREFIXES, *_programs(settings.llm))
+        return name in PLAIN_VARIABLES or (name.startswith(beginnings) and not name.startswith("XKG_SERVE__"))
 
     return {name: value for name, value in os.environ.items() if needed(name.upper())}
+
+
+def _programs(settings: LlmSettings) -> tuple[str, ...]:
+    """The beginnings of the variables that programs which are models inherit."""
+    known = filter(None, map(program_of, sorted(models_of(settings))))
+    return tuple(beginning for program, _ in known for beginning in program.inherits)

@@ -17,11 +17,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-from xkg.config import Settings
-from xkg.errors import ConfigError, StoreError, UnknownIdError, XkgError
+from xkg.config import LlmSettings, Settings
+from xkg.errors import ConfigError, InputError, MissingKeyError, StoreError, UnknownIdError, XkgError
 from xkg.files import file_lock, private_file, private_folder, try_lock, write_whole
+from xkg.llm.caller import CALLER, JOB_VARIABLE
+from xkg.llm.credentials import access
+from xkg.llm.endpoints import uses_server
+from xkg.llm.open_questions import OpenQuestion, OpenQuestions
+from xkg.llm.parse_answer import objection
+from xkg.llm.prompt import Role
 from xkg.operating_system import KILL, signal_group, yield_processor
 from xkg.serve.jobs.authority import Action, Caller, may, require
 from xkg.serve.jobs.environment import job_environment
@@ -43,16 +49,34 @@ _NICE = 10
 _FIRST_TO_GO = "500"
 """When memory runs out, the kernel ends a build before a server (`oom_score_adj`, proc(5))."""
 
+BuildModel = Literal["server", "caller"]
+"""Who answers the questions of a build."""
+
 # -P: nothing is imported from the folder that the server was started in, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
 XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
+def by_caller(settings: Settings) -> bool:
+    """Whether callers answer the questions of their builds if they do not say who does: the model is `caller`, or it
+    wants a key that is not there, and no bound says that it was meant."""
+    llm = settings.llm
+    if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
+        return llm.model == CALLER
+    try:
+        access(llm)
+    except MissingKeyError:
+        return True
+    return False
+
+
 def check_bounds(settings: Settings) -> None:
     """Raises `ConfigError` where callers could spend without bound, or run code that nothing contains."""
-    if settings.serve.agents.allowed and settings.llm.model == "none":
-        raise ConfigError("agents for clients ask a language model, and llm.model is none: name one, such as o4-mini")
-    if settings.llm.model != "none" and settings.llm.max_cost is None:
+    if settings.serve.agents.allowed and settings.llm.model in ("none", CALLER):
+        raise ConfigError(
+            f"agents for clients ask a language model, and llm.model is {settings.llm.model}: name one, such as o4-mini"
+        )
+    if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
         raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")
@@ -72,6 +96,9 @@ class Jobs:
         self._roots = tuple(roots)
         self._folder = settings.kg.absolute() / FOLDER
         self._table = JobTable(self._folder)
+        self._questions = OpenQuestions(settings.kg)
+        # At most half of the calls at work wait.
+        self._waits = threading.BoundedSemaphore(max(1, settings.serve.http.concurrency // 2))
         self._turn = threading.Lock()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -98,10 +125,17 @@ class Jobs:
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
-    def ask(self, paper: str, repository: str | None, caller: Caller) -> tuple[Row, bool]:
-        """The caller's job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. Raises
-        `InputError` if the caller requested too many, and `StoreError` while the server ends."""
-        return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day)
+    def ask(
+        self, paper: str, repository: str | None, caller: Caller, model: BuildModel | None = None
+    ) -> tuple[Row, bool]:
+        """The caller's job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. `model`
+        says who answers its questions: by default as `by_caller` says. Raises `InputError` if the caller requested too
+        many or for a model that the server does not have, and `StoreError` while the server ends."""
+        callers = by_caller(self._settings)
+        if model == "server" and callers:
+            raise InputError('this server has no language model: leave out llm, or give llm="caller"')
+        llm = CALLER if model == CALLER or (model is None and callers) else ""
+        return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day, llm)
 
     def ask_agent(self, task: Mapping[str, object], method: str, caller: Caller) -> tuple[Row, bool]:
         """The caller's job that implements a method, and whether it is new. `task` has the fields of `xkg implement
@@ -111,13 +145,13 @@ class Jobs:
         return self._asked(method, str(task["starter"]), caller, "implement", text, per_day)
 
     def _asked(
-        self, paper: str, repository: str, caller: Caller, kind: Kind, task: str, per_day: int
+        self, paper: str, repository: str, caller: Caller, kind: Kind, task: str, per_day: int, llm: str = ""
     ) -> tuple[Row, bool]:
         require(caller, "ask", [kind])
         if self._closing.is_set():
             raise StoreError("the server is about to end: ask again when it is back")
         bounds = {"waiting": MOST_WAITING, "per_day": per_day}
-        job = self._table.add(paper, repository, caller.name, **bounds, kind=kind, task=task)
+        job = self._table.add(paper, repository, caller.name, **bounds, kind=kind, task=task, llm=llm)
         self._ensure()
         return job
 
@@ -140,6 +174,44 @@ class Jobs:
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
+        return row
+
+    def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
+        """The job and its questions that wait for an answer, those first that nobody has taken; waits for one at most
+        so long, and no longer than the job runs. Raises as `get`, and `InputError` for a job of the server's model."""
+        patient = self._waits.acquire(blocking=False)
+        try:
+            until = time.monotonic() + (wait_seconds if patient else 0.0)
+            while True:
+                row = self._asks(job, caller)
+                waiting = self._questions.waiting(job) if row.state in ("queued", "running") else []
+                if waiting or row.state not in ("queued", "running") or time.monotonic() >= until:
+                    return row, waiting
+                if self._closing.wait(_TICK_SECONDS):
+                    return row, waiting
+        finally:
+            if patient:
+                self._waits.release()
+
+    def give(self, job: int, questions: Sequence[OpenQuestion]) -> None:
+        """Enters that these questions were given to a caller."""
+        self._questions.give(job, [question.id for question in questions])
+
+    def answer(self, job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> tuple[Row, int]:
+        """Stores the answer to a question; returns the job, and how many of its questions wait. Raises as `questions`,
+        and `InputError` for an answer that the question's schema does not allow and for a question that is answered."""
+        row = self._asks(job, caller)
+        problem = objection(answer, self._questions.schema(job, question))
+        if problem is not None:
+            raise InputError(f"question {question} is not answered: {problem}; answer it again")
+        if not self._questions.answer(job, question, json.dumps(answer, ensure_ascii=False)):
+            raise InputError(f"question {question} is answered already: `questions` lists those that wait")
+        return row, len(self._questions.waiting(job))
+
+    def _asks(self, job: int, caller: Caller) -> Row:
+        row = self.get(job, caller, "answer")
+        if row.llm != CALLER:
+            raise InputError(f"job {job} asks the server's language model: job_status says how it is doing")
         return row
 
     def events(self, job: Row) -> list[dict[str, Any]]:
@@ -233,9 +305,12 @@ class Jobs:
         self._settle(row, state, why, build.code)
 
     def _started(self, row: Row) -> "_Build":
-        llm = self._settings.llm
+        settings = self._settings
+        if row.llm == CALLER:
+            settings = settings.model_copy(update={"llm": LlmSettings(model=CALLER)})
+        llm = settings.llm
         command = [*self._command, f"--kg={self._settings.kg.absolute()}"]
-        variables = dict(job_environment(self._settings))
+        variables = dict(job_environment(settings))
         excluded = self._settings.serve.exclude
         if row.kind == "build":
             command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
@@ -252,6 +327,10 @@ class Jobs:
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
+        if row.llm == CALLER:
+            variables[JOB_VARIABLE] = str(row.id)
+            # Also over models that the settings name for single roles.
+            variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
             if not try_lock(output.fileno()):  # a server started it, and died before it could store that
                 return _Build(self._output(row.id), None, None)

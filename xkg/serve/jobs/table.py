@@ -19,24 +19,25 @@ Kind = Literal["build", "implement"]
 RETAINED_JOBS = 200
 """Ended jobs that are stored, with their logs."""
 
-_VERSION = 2
+_VERSION = 3
 _SCHEMA = {
     "jobs": """CREATE TABLE IF NOT EXISTS jobs (
         id INTEGER PRIMARY KEY AUTOINCREMENT, paper TEXT NOT NULL, repository TEXT NOT NULL, asked_by TEXT NOT NULL,
         state TEXT NOT NULL, asked TEXT NOT NULL, started TEXT, ended TEXT, pid INTEGER,
         cancel INTEGER NOT NULL DEFAULT 0, result TEXT NOT NULL DEFAULT '', error TEXT NOT NULL DEFAULT '',
-        kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '')""",
+        kind TEXT NOT NULL DEFAULT 'build', task TEXT NOT NULL DEFAULT '', llm TEXT NOT NULL DEFAULT '')""",
 }
-_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task"
-_ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''")
-"""Columns that tables of version 1 lack."""
+_COLUMNS = "id, paper, repository, asked_by, state, asked, started, ended, pid, result, error, cancel, kind, task, llm"
+_ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''", "llm TEXT NOT NULL DEFAULT ''")
+"""Columns that tables of earlier versions lack."""
 
 
 @dataclass(frozen=True)
 class Row:
     """A stored job. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a job that
     was started; `cancel` is 1 where somebody wants it ended; `result` is what the command printed, as JSON. Of kind
-    `implement`, `task` is the task as JSON, `paper` a short name of the method and `repository` the starter code."""
+    `implement`, `task` is the task as JSON, `paper` a short name of the method and `repository` the starter code. `llm`
+    is `caller` if the caller answers the questions to a language model, '' for the server's model."""
 
     id: int
     paper: str
@@ -52,6 +53,7 @@ class Row:
     cancel: int
     kind: Kind = "build"
     task: str = ""
+    llm: str = ""
 
 
 class JobTable:
@@ -72,6 +74,7 @@ class JobTable:
         per_day: int,
         kind: Kind = "build",
         task: str = "",
+        llm: str = "",
     ) -> tuple[Row, bool]:
         """The new job, or the caller's own one under way for the same request; and whether it is new. Raises
         `InputError` if `waiting` jobs of the caller wait already, or it requested `per_day` of the kind within a
@@ -79,8 +82,8 @@ class JobTable:
         now = datetime.now(UTC)
         with self._changing() as db:
             live = "asked_by = ? AND state IN ('queued', 'running') AND NOT cancel"
-            same = f"{live} AND paper = ? AND repository = ? AND kind = ? AND task = ? ORDER BY id"
-            for row in self._rows(db, same, caller, paper, repository, kind, task):
+            same = f"{live} AND paper = ? AND repository = ? AND kind = ? AND task = ? AND llm = ? ORDER BY id"
+            for row in self._rows(db, same, caller, paper, repository, kind, task, llm):
                 return row, False
             if _count(db, "asked_by = ? AND state = 'queued'", caller) >= waiting:
                 raise InputError(f"{waiting} of your jobs wait already: ask again when job_status shows fewer")
@@ -92,9 +95,9 @@ class JobTable:
                     f"(serve.{setting}.per_day): ask again tomorrow"
                 )
             inserted = db.execute(
-                "INSERT INTO jobs (paper, repository, asked_by, state, asked, kind, task) "
-                "VALUES (?, ?, ?, 'queued', ?, ?, ?)",
-                (paper, repository, caller, _iso(now), kind, task),
+                "INSERT INTO jobs (paper, repository, asked_by, state, asked, kind, task, llm) "
+                "VALUES (?, ?, ?, 'queued', ?, ?, ?, ?)",
+                (paper, repository, caller, _iso(now), kind, task, llm),
             )
             return self._row(db, int(inserted.lastrowid or 0)), True
 

@@ -7,6 +7,7 @@ from typing import Annotated
 from mcp.server import MCPServer
 from pydantic import Field
 
+from xkg.llm.prices import tokens
 from xkg.model import Level
 from xkg.serve.answers import budget
 from xkg.serve.answers.budget import TOKENS, fitted
@@ -51,7 +52,7 @@ def add(server: MCPServer, service: Service) -> None:
         exclude: Exclude = [],  # noqa: B006
         verify: Annotated[
             bool,
-            Field(description="let a language model drop what does not serve and say how to apply the rest; seconds"),
+            Field(description="let a language model drop what does not serve and say how to apply the rest"),
         ] = False,
         cursor: Cursor = None,
         detail: Detail = "concise",
@@ -65,8 +66,8 @@ def add(server: MCPServer, service: Service) -> None:
         probably not it.
 
         With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
-        guidance (what to take over, what to change), dropped are others. verified says by which model, or why not: then
-        rows are those of the search."""
+        guidance, dropped are others. verified says by which model, or why not: then rows are those of the search, for
+        you to judge by question."""
         filters = Filters(tuple(papers), (first_year, last_year), level, packages, language, exclude, with_code)
         page = Page(cursor, "search_techniques", query, (*astuple(filters), verify))
         answer = service.search(query, k + page.seen, filters=filters, verify=verify)
@@ -83,18 +84,19 @@ def add(server: MCPServer, service: Service) -> None:
         exclude: Exclude = [],  # noqa: B006
         detail: Detail = "concise",
     ) -> ImplementationsAnswer:
-        """Splits a task into its steps, searches each, lets a language model drop what does not serve, and says how to
-        apply the rest: for a whole task, where search_techniques is for one step. It takes up to 40 seconds.
+        """Splits a task into its steps and does for each what search_techniques does with verify: for a whole task,
+        where that is for one step. It takes up to 40 seconds.
 
         parts have the step and rows, best first, with guidance how to apply them; again names rows of an earlier part
-        that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and the code
-        of the rows, as far as it fits. verified says by which model, or why not: then rows are those of searches, and
-        the last part has what a search for the whole task finds, with the parts of a method under their paper."""
+        that serve this one too; note says where nothing fits: write that part yourself. Full adds reasons and code.
+        verified is as in search_techniques; where nothing is verified, the last part has what a search for the whole
+        task finds, with the parts of a method under their paper."""
         filters = Filters(papers=tuple(papers), exclude=exclude, with_code=with_code)
         answer = service.find_implementations(task, k, filters=filters, full=detail == "full")
         shown = concise(answer, service.short_ids) if detail == "concise" else answer
         rows = sum(len(part.rows) for part in answer.parts)
-        return fitted(shown, detail, most=max(TOKENS[detail], ROW_TOKENS * rows + PART_TOKENS * len(answer.parts)))
+        most = max(TOKENS[detail], ROW_TOKENS * rows + PART_TOKENS * len(answer.parts))
+        return fitted(shown, detail, most=most + tokens(answer.question + answer.candidates))
 
     @tool("Related papers")
     def related_papers(
@@ -126,5 +128,5 @@ def _on_page(answer: SearchAnswer, k: int, page: Page, detail: budget.Detail, sh
         left = n < len(rows) or (rows and MORE_ROWS in answer.cut)
         return page.beyond([row.id for row in rows[:n]]) if left else None
 
-    most = max(TOKENS[detail], ROW_TOKENS * len(rows))
+    most = max(TOKENS[detail], ROW_TOKENS * len(rows)) + tokens(answer.question + answer.candidates)
     return fitted(concise(shown, short_ids) if detail == "concise" else shown, detail, more=more, most=most)

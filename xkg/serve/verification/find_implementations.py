@@ -45,7 +45,8 @@ def find_implementations(
     full: bool = False,
 ) -> ImplementationsAnswer:
     """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. Where no model
-    verifies them, also what a search for the whole task finds: its steps alone say less than the task.
+    verifies them, also what a search for the whole task finds: its steps alone say less than the task. If no model can
+    be asked, the answer has the verifier's question about its rows, for whoever reads it.
 
     Waits at most twice `serve.questions.wait_seconds` for the model, and leaves out what it has not answered by then.
     Raises what `seek` raises."""
@@ -76,6 +77,7 @@ def find_implementations(
             decomposed = BY_STRUCTURE
     parts = _parts(steps, answers, verified, full)
     most = max(len(part.rows) for part in parts)
+    question, candidates = _for_reader(opened, steps, answers, parts) if questions.unavailable else ("", "")
     rows = [row for place in range(most) for part in parts for row in part.rows[place : place + 1]]
     implementations, missing = _fitting(rows, code) if full else ((), [])
     cut = [f"{left_out} more parts: ask for them by themselves"] if left_out > 0 else []
@@ -89,9 +91,29 @@ def find_implementations(
         parts=parts,
         implementations=implementations,
         verified=verified,
+        question=question,
+        candidates=candidates,
         searched=answers[0].searched,
         cut="; ".join(cut),
     )
+
+
+def _for_reader(
+    opened: Callable[[], AbstractContextManager[Snapshot]],
+    steps: Sequence[str],
+    answers: Sequence[SearchAnswer],
+    parts: Sequence[PartAnswer],
+) -> tuple[str, str]:
+    """The verifier's question for whoever reads the answer, and the rows of the parts as it is asked about them."""
+    question, described = "", []
+    with opened() as snapshot:
+        for step, answer, part in zip(steps, answers, parts, strict=True):
+            shown = {row.id for row in part.rows}
+            rows = [row for row in answer.rows if row.id in shown]
+            asked, candidates = verifier.for_reader(snapshot, rows, step)
+            question = question or asked
+            described += [f"For part {part.number}:\n\n{candidates}"] if candidates else []
+    return question, "\n\n".join(described)
 
 
 def _parts(steps: Iterable[str], answers: Iterable[SearchAnswer], verified: str, full: bool) -> tuple[PartAnswer, ...]:

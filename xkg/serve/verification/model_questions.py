@@ -34,6 +34,13 @@ CLOSING_SECONDS = 10.0
 """How long closing waits for what follows from an answer, such as a search."""
 
 
+_NO_KEY = "no key for the language model is set where xkg runs"
+
+
+class NoModelError(ModelUnavailableError):
+    """The settings name no model that could be asked."""
+
+
 @dataclass(frozen=True)
 class Answered(Generic[A]):
     """An answer and the model that gave it."""
@@ -63,6 +70,19 @@ class Questions:
         self._waiting = 0
         self._closed = False
 
+    @property
+    def unavailable(self) -> str:
+        """Why no model can be asked, whatever the question; empty if one can."""
+        try:
+            self._model()
+        except MissingKeyError:
+            return _NO_KEY
+        except NoModelError as error:
+            return str(error)
+        except XkgError:
+            return ""
+        return ""
+
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
@@ -82,7 +102,7 @@ class Questions:
                     raise ModelUnavailableError(f"{self._most_open} questions are open already: ask again in a while")
                 self._under_way += 1
         except MissingKeyError:
-            answer.set_exception(ModelUnavailableError("no key for the language model is set where xkg runs"))
+            answer.set_exception(ModelUnavailableError(_NO_KEY))
             return answer
         except XkgError as error:
             answer.set_exception(error)
@@ -152,14 +172,15 @@ class Questions:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _model(self) -> "LanguageModel":
+        from xkg.llm.caller import CALLER
         from xkg.llm.client import LanguageModel
         from xkg.llm.endpoint import CLOSED
 
         with self._opening:
             if self._closed:
                 raise ModelUnavailableError(CLOSED)
-            if self._settings.model == "none":
-                raise ModelUnavailableError("no language model is set where xkg runs")
+            if self._settings.model in ("none", CALLER):
+                raise NoModelError("no language model is set where xkg runs")
             if self._opened is None:
                 self._opened = LanguageModel(self._settings, self._folder, self._note, patience=PATIENCE_SECONDS)
             return self._opened

@@ -124,6 +124,13 @@ def begin(
     return Verification(question, plain, k)
 
 
+def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
+    """The question about rows that were found for a step, for whoever reads them if no model can be asked: what to
+    judge, and the candidates, which are numbered as the rows are."""
+    candidates = _candidates(snapshot, rows)
+    return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
+
+
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
     """The retained rows, best first, with reason and guidance; or the answer of the search alone, and why it was not
     verified, where the model has not answered by `until`. Raises no error of the model."""

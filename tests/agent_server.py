@@ -1,0 +1,135 @@
+"""The services behind agent programs, on loopback: Anthropic's messages, OpenAI's responses and chat completions, and
+Gemini's generateContent, each as a stream of server-sent events."""
+
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any
+
+IN, CACHED, OUT = 1000, 400, 50
+"""Tokens of every answer."""
+
+
+class AgentServer:
+    """Gives the text that `answer` makes of a request's body; `requests` are the bodies."""
+
+    def __init__(self, answer: Callable[[Mapping[str, Any]], str]) -> None:
+        self.answer = answer
+        self.requests: list[dict[str, Any]] = []
+        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server.owner = self
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "AgentServer":
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    owner: AgentServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        path = self.path.partition("?")[0]
+        make = next((make for end, make in _PROTOCOLS.items() if path.endswith(end)), None)
+        if make is None:
+            self.send_error(404)
+            return
+        self.server.owner.requests.append(body)
+        events = make(body, self.server.owner.answer(body))
+        text = "".join(
+            f"event: {kind}\ndata: {json.dumps(e)}\n\n" if kind else f"data: {json.dumps(e)}\n\n" for kind, e in events
+        )
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-length", str(len(text.encode())))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+
+Events = Iterable[tuple[str, Mapping[str, Any]]]
+
+
+def _messages(body: Mapping[str, Any], answer: str) -> Events:
+    """https://docs.anthropic.com/en/api/messages-streaming, with the answer as a call of the one tool there is."""
+    usage = {"input_tokens": IN - CACHED, "cache_read_input_tokens": CACHED, "output_tokens": OUT}
+    block: dict[str, Any] = {"type": "tool_use", "id": "t", "name": body["tools"][0]["name"], "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": answer}
+    whole = {"id": "m", "type": "message", "role": "assistant", "model": body["model"], "content": [], "usage": usage}
+    ending = {"stop_reason": "tool_use", "stop_sequence": None}
+    for event in (
+        {"type": "message_start", "message": whole},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {"type": "content_block_delta", "index": 0, "delta": delta},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": ending, "usage": usage},
+        {"type": "message_stop"},
+    ):
+        yield str(event["type"]), event
+
+
+def _responses(body: Mapping[str, Any], answer: str) -> Events:
+    """https://platform.openai.com/docs/api-reference/responses-streaming."""
+    said = {"type": "output_text", "text": answer, "annotations": []}
+    item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [said]}
+    usage = {
+        "input_tokens": IN,
+        "input_tokens_details": {"cached_tokens": CACHED},
+        "output_tokens": OUT,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": IN + OUT,
+    }
+    whole = {"id": "r", "object": "response", "status": "completed", "model": body["model"], "output": [item]}
+    for event in (
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {**whole, "usage": usage}},
+    ):
+        yield str(event["type"]), event
+
+
+def _contents(_: Mapping[str, Any], answer: str) -> Events:
+    """https://ai.google.dev/api/generate-content."""
+    usage = {"promptTokenCount": IN, "candidatesTokenCount": OUT, "cachedContentTokenCount": CACHED}
+    content = {"role": "model", "parts": [{"text": answer}]}
+    yield "", {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}], "usageMetadata": usage}
+
+
+def _completions(body: Mapping[str, Any], answer: str) -> Events:
+    """https://platform.openai.com/docs/api-reference/chat-streaming."""
+    base = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
+    usage = {"prompt_tokens": IN, "completion_tokens": OUT, "prompt_tokens_details": {"cached_tokens": CACHED}}
+    delta = {"role": "assistant", "content": answer}
+    yield "", {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+    yield "", {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+
+
+_PROTOCOLS: Mapping[str, Callable[[Mapping[str, Any], str], Events]] = {
+    "/v1/messages": _messages,
+    "/v1/responses": _responses,
+    ":streamGenerateContent": _contents,
+    "/v1/chat/completions": _completions,
+}

@@ -1,0 +1,59 @@
+"""The caller of a job as an endpoint: its questions wait on disk until the caller answers them."""
+
+import os
+import threading
+from pathlib import Path
+
+from xkg.clock import CLOCK, Clock
+from xkg.errors import ModelUnavailableError
+from xkg.llm.endpoint import CLOSED, Reply, Request
+from xkg.llm.open_questions import OpenQuestions
+from xkg.llm.prices import tokens
+
+CALLER = "caller"
+"""The name of this model in settings."""
+JOB_VARIABLE = "XKG_JOB"
+"""The variable of the environment that holds the number of the job for which a process runs."""
+SILENT_SECONDS = 1800.0
+"""A job ends if its caller neither takes nor answers a question for so long; asked for again, it goes on."""
+
+_TICK_SECONDS = 0.2
+
+
+class CallerEndpoint:
+    """The constructor raises `ModelUnavailableError` in a process that runs for no job."""
+
+    def __init__(self, folder: Path, *, clock: Clock = CLOCK) -> None:
+        """`folder` is that of the graph."""
+        job = os.environ.get(JOB_VARIABLE, "")
+        if not job.isdecimal():
+            raise ModelUnavailableError(
+                "llm.model caller is for builds that an agent asks for, over MCP (`xkg serve --allow-build`, then the "
+                "tool build) or in Python (kg.build): here, name another --llm"
+            )
+        self.at = "the caller"
+        self.remedy = "ask for the job again"
+        self._job, self._clock = int(job), clock
+        self._questions = OpenQuestions(folder, clock)
+        self._closing = threading.Event()
+
+    def complete(self, request: Request) -> Reply:
+        begun = self._clock.now()
+        id = self._questions.post(self._job, request)
+        while (answer := self._questions.take(id)) is None:
+            silent = self._clock.now() - max(begun, self._questions.last_visit(self._job))
+            if silent > SILENT_SECONDS:
+                raise ModelUnavailableError(
+                    f"nobody took or answered a question for {SILENT_SECONDS / 60:.0f} minutes: ask for the job again "
+                    "to go on from there"
+                )
+            if self._closing.wait(_TICK_SECONDS):
+                raise ModelUnavailableError(CLOSED)
+        sent = sum(tokens(message["content"]) for message in request.messages)
+        return Reply("ok", answer, sent, 0, tokens(answer), self._clock.now() - begun, dollars=0.0)
+
+    def distrust(self, model: str) -> None:
+        """Nothing changes: an answer that its schema does not allow is never taken."""
+
+    def close(self) -> None:
+        self._closing.set()

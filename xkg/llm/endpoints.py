@@ -1,0 +1,51 @@
+"""The endpoint of each model that settings name: a server, a program of this machine, or the caller."""
+
+from pathlib import Path
+
+from xkg.clock import Clock
+from xkg.config import LlmSettings
+from xkg.llm.caller import CALLER, CallerEndpoint
+from xkg.llm.chat_completions import ChatCompletions
+from xkg.llm.credentials import access
+from xkg.llm.endpoint import Endpoint
+from xkg.llm.prices import models_of
+from xkg.llm.programs.known import program_of
+from xkg.llm.programs.program_endpoint import ProgramEndpoint
+
+
+def uses_server(settings: LlmSettings) -> bool:
+    """Whether a model of the settings is behind a server, which may want a key."""
+    models = models_of(settings) - {"none", CALLER}
+    return any(program_of(model) is None for model in models)
+
+
+def reports_dollars(model: str) -> bool:
+    """Whether answers say what they cost, so that a limit in dollars holds without a price."""
+    known = program_of(model)
+    return model == CALLER or (known is not None and known[0].reports_dollars)
+
+
+def endpoints(
+    settings: LlmSettings, folder: Path, without_key: str, patience: float, clock: Clock
+) -> dict[str, Endpoint]:
+    """By model. `folder` is that of the graph; `without_key` says what can be done without a key. Raises
+    `ModelUnavailableError` for a program that is not installed and a server that wants a key, and `ConfigError`."""
+    server: ChatCompletions | None = None
+    found: dict[str, Endpoint] = {}
+    for model in models_of(settings):
+        known = program_of(model)
+        if model == CALLER:
+            found[model] = CallerEndpoint(folder, clock=clock)
+        elif known is not None:
+            found[model] = ProgramEndpoint(*known, seconds=settings.seconds)
+        else:
+            server = server or ChatCompletions(
+                access(settings, without_key),
+                seconds=settings.seconds,
+                patience=patience,
+                clock=clock,
+                parameters=settings.parameters,
+                headers=settings.headers,
+            )
+            found[model] = server
+    return found

@@ -1,0 +1,76 @@
+"""Gemini CLI: https://geminicli.com/docs/cli/headless and https://geminicli.com/docs/reference/configuration."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xkg.llm.endpoint import Reply
+from xkg.llm.programs.program import Asked, Program, ProgramError, Ran, Start, count, failed, login_file
+
+_HOME = "GEMINI_CLI_HOME", ""
+_LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id", "user_id")
+_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA")
+_SETTINGS: Mapping[str, Any] = {
+    "tools": {"core": ["none"]},
+    "context": {"includeDirectoryTree": False},
+    "hooksConfig": {"enabled": False},
+    "skills": {"enabled": False},
+    "agents": {"enabled": False},
+    "general": {"enableAutoUpdate": False, "topicUpdateNarration": False},
+    "privacy": {"usageStatisticsEnabled": False},
+}
+_DENIED = '[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
+
+
+class Gemini(Program):
+    name = "gemini"
+    title = "Gemini CLI"
+    executable = "gemini"
+    inherits = ("GEMINI_CLI_HOME", "GEMINI_API_KEY", "GOOGLE_", "CLOUDSDK_")
+    log_in = "gemini, then /auth"
+    reports_dollars = False
+
+    def start(self, asked: Asked) -> Start:
+        """In a home folder of its own, which has the user's login and the way of logging in, and no GEMINI.md."""
+        home, own = asked.folder / "home", login_file(asked.variables, *_HOME) / ".gemini"
+        policy, system = asked.folder / "policy.toml", asked.folder / "system.md"
+        (home / ".gemini").mkdir(parents=True)
+        for name in _LOGIN:
+            if (own / name).exists():
+                (home / ".gemini" / name).symlink_to(own / name)
+        settings = {**_SETTINGS, "security": {"auth": _way_in(own)}}
+        (home / ".gemini" / "settings.json").write_text(json.dumps(settings), "utf-8")
+        policy.write_text(_DENIED, "utf-8")
+        system.write_text(asked.system, "utf-8")
+        arguments = ["--output-format=json", "--skip-trust", "--extensions=none", "--allowed-mcp-server-names=none"]
+        arguments += [f"--policy={policy}", *([f"--model={asked.model}"] if asked.model else [])]
+        variables = {"GEMINI_CLI_HOME": str(home), "GEMINI_SYSTEM_MD": str(system)}
+        return Start(arguments, asked.prompt_with_schema, variables)
+
+    def read(self, ran: Ran, asked: Asked) -> Reply:
+        printed = ran.output if "{" in ran.output else ran.errors
+        try:
+            result, _ = json.JSONDecoder().raw_decode(printed, printed.index("{"))
+            stats = [model["tokens"] for model in result["stats"]["models"].values()] if "stats" in result else []
+        except (ValueError, KeyError, AttributeError, TypeError):
+            raise ProgramError(ran.complaint) from None
+        if result.get("error"):
+            return failed(str(result["error"].get("message")), asked)
+        prompt, cached, written = (sum(count(tokens.get(key)) for tokens in stats) for key in _COUNTS)
+        return Reply("ok", str(result.get("response") or ""), prompt, cached, written)
+
+    def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
+        own = login_file(variables, *_HOME) / ".gemini"
+        return any(variables.get(key) for key in _KEYS) or any((own / name).exists() for name in _LOGIN[:3])
+
+
+_COUNTS = ("prompt", "cached", "candidates")
+
+
+def _way_in(own: Any) -> Mapping[str, Any]:
+    """How the user logs in, as the user's own settings have it."""
+    try:
+        auth = json.loads((own / "settings.json").read_text("utf-8"))["security"]["auth"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return auth if isinstance(auth, dict) else {}

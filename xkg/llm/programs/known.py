@@ -1,0 +1,82 @@
+"""The programs that settings can name, and whether they are here."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from xkg.llm.programs.claude_code import ClaudeCode
+from xkg.llm.programs.codex import Codex
+from xkg.llm.programs.command import Command
+from xkg.llm.programs.gemini import Gemini
+from xkg.llm.programs.opencode import OpenCode
+from xkg.llm.programs.program import Program
+
+PROGRAMS: Mapping[str, Program] = {each.name: each for each in (ClaudeCode(), Codex(), Gemini(), OpenCode())}
+
+PLAIN_VARIABLES = frozenset(
+    "PATH HOME USER LOGNAME LANG LANGUAGE TZ TMPDIR VIRTUAL_ENV LD_LIBRARY_PATH "
+    "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
+    "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
+)
+"""Variables of the environment that hold no key of xkg's. `LC_` and `XDG_` begin others."""
+_PLAIN_BEGINNINGS = ("LC_", "XDG_", "NODE_EXTRA_CA_CERTS")
+# Windows starts no program without these.
+_WINDOWS = frozenset("SYSTEMROOT PATHEXT COMSPEC APPDATA LOCALAPPDATA USERPROFILE TEMP TMP".split())
+_LOGIN_SECONDS = 20.0
+
+
+def program_of(model: str) -> tuple[Program, str] | None:
+    """The program that a model's name means, and the model that it is to take, empty for its own choice; None for the
+    name of a model behind an endpoint. Raises `ConfigError` for a command that cannot be split."""
+    name, _, rest = model.partition(":")
+    if name == Command.name:
+        return Command(rest), ""
+    program = PROGRAMS.get(name)
+    return None if program is None else (program, rest)
+
+
+def path_of(program: Program) -> str | None:
+    """The path of its executable; None if it is not installed. What lies in the working folder does not count."""
+    found = shutil.which(program.executable)
+    return found if found is not None and Path(found).is_absolute() else None
+
+
+def inherited(program: Program) -> dict[str, str]:
+    """The variables of this process that the program gets: its own, and those that hold no key."""
+    beginnings = (*_PLAIN_BEGINNINGS, *program.inherits)
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.upper() in PLAIN_VARIABLES | _WINDOWS or name.startswith(beginnings)
+    }
+
+
+def installed() -> Iterator[tuple[Program, str]]:
+    """The known programs that are installed, and their paths."""
+    for program in PROGRAMS.values():
+        path = path_of(program)
+        if path is not None:
+            yield program, path
+
+
+def is_logged_in(program: Program, path: str) -> bool:
+    """Whether the program says, or its files show, that it has a login. Asks no model."""
+    variables = inherited(program)
+    known = program.logged_in(variables)
+    if isinstance(known, bool):
+        return known
+    try:
+        asked = subprocess.run(
+            [path, *known], env=variables, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LOGIN_SECONDS,
+            cwd=Path(path).parent, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return asked.returncode == 0
+
+
+def suggestion() -> str:
+    """What a user without a key can do with the first program that is installed; empty if none is."""
+    return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")

@@ -1,0 +1,132 @@
+"""What a caller gets of a job whose questions it answers."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from xkg.llm.open_questions import OpenQuestion
+from xkg.llm.programs.program import conversation
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.types import Quoting
+from xkg.serve.jobs.authority import Caller
+from xkg.serve.jobs.table import Row, State
+from xkg.text.plural import plural
+from xkg.value import Value
+
+if TYPE_CHECKING:
+    from xkg.serve.jobs.jobs import Jobs
+
+CHARACTERS = 60_000
+"""Of the questions in one answer, of which the first is whole whatever its length: about 15,000 tokens."""
+
+# As `xkg.llm.prompt` marks the inputs of a question.
+_BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", re.S)
+_WORTH = 400
+"""Characters of data from which on it is not repeated."""
+
+
+class JobQuestion(Value):
+    """A question of a build. `instructions` say what to do, `prompt` holds the data and the question, `answer_schema`
+    is the JSON schema of the answer. Data that `prompt` leaves out stands in an earlier question, or was read before.
+    `given` says when a caller got this question, empty for never."""
+
+    question: str
+    stage: str
+    about: str
+    instructions: str
+    prompt: str
+    answer_schema: dict[str, Any]
+    given: str
+
+
+class QuestionsAnswer(Quoting):
+    """Questions of a job that wait for an answer. `waiting` counts all of them, `note` says what to do next."""
+
+    job: int
+    state: State
+    questions: tuple[JobQuestion, ...]
+    waiting: int
+    note: str
+
+
+class TakenAnswer(Value):
+    """An answer that was taken: it is stored, and the build goes on with it."""
+
+    job: int
+    question: str
+    state: State
+    waiting: int
+    note: str
+
+
+def offered(
+    jobs: "Jobs", job: int, caller: Caller, most: int, known: Collection[str], wait_seconds: float
+) -> QuestionsAnswer:
+    """At most so many questions of a job that wait, as many as fit. `known` are marks of data that need no repetition.
+    Raises as `Jobs.questions`."""
+    row, waiting = jobs.questions(job, caller, wait_seconds)
+    seen = set(known)
+    questions: list[JobQuestion] = []
+    room = CHARACTERS
+    for question in waiting[:most]:
+        marks = set(seen)
+        one = _shown(question, marks)
+        room -= len(one.prompt) + len(one.instructions)
+        if questions and room < 0:
+            break
+        questions.append(one)
+        seen = marks
+    jobs.give(job, waiting[: len(questions)])
+    return QuestionsAnswer(
+        job=row.id, state=row.state, questions=tuple(questions), waiting=len(waiting), note=_next(row, len(waiting))
+    )
+
+
+def taken(jobs: "Jobs", job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> TakenAnswer:
+    """Raises as `Jobs.answer`."""
+    row, waiting = jobs.answer(job, question, answer, caller)
+    return TakenAnswer(job=row.id, question=question, state=row.state, waiting=waiting, note=_next(row, waiting))
+
+
+def questions_lines(answer: QuestionsAnswer) -> list[str]:
+    lines = [f"job {answer.job}: {answer.state}, {plural(answer.waiting, 'question')} waiting"]
+    for question in answer.questions:
+        about = f", {json.dumps(question.about, ensure_ascii=False)}" if question.about else ""
+        given = f" ({question.given})" if question.given else ""
+        lines += ["", f"## question {question.question}: {question.stage}{about}{given}", "", question.instructions, ""]
+        lines += [question.prompt, "", f"answer_schema: {json.dumps(question.answer_schema, ensure_ascii=False)}"]
+    return [*lines, "", answer.note]
+
+
+def taken_lines(answer: TakenAnswer) -> list[str]:
+    return [f"job {answer.job}: the answer to {answer.question} is stored", answer.note]
+
+
+def _next(row: Row, waiting: int) -> str:
+    if row.state not in ("queued", "running"):
+        return f"The job is {row.state}: job_status has its result; ask build again to go on with one that did not end."
+    if waiting:
+        return "Answer each question by `answer`, then ask `questions` for the next ones."
+    return "No question waits now: ask `questions` again, it waits for the next one."
+
+
+def _shown(question: OpenQuestion, seen: set[str]) -> JobQuestion:
+    instructions, prompt = conversation(question.messages)
+
+    def once(block: re.Match[str]) -> str:
+        name, mark, data = block.groups()
+        if len(data) < _WORTH or mark not in seen:
+            seen.add(mark)
+            return block[0]
+        return f"<<<{name} {mark}>>>\n(as you have it: not repeated)\n<<<end {name} {mark}>>>"
+
+    return JobQuestion(
+        question=question.id,
+        stage=question.stage,
+        about=one_line(question.about)[:200],
+        instructions=instructions,
+        prompt=_BLOCK.sub(once, prompt),
+        answer_schema=dict(question.schema),
+        given="" if question.given_ago is None else f"given to a caller {question.given_ago:.0f} s ago",
+    )
