@@ -73,7 +73,8 @@ class Counts:
         schemas = sum(of["schema"] for of in self.blocks.values())
         lines.append(
             f"{sum(self.calls.values())} calls, {self.sent // 4:,} tokens in ({(self.sent - schemas) // 4:,} without "
-            f"schemas), {self.repeated // 4:,} of them repeated, {(self.sent - self.repeated) // 4:,} new; "
+            f"schemas), {self.repeated // 4:,} of them repeated, {(self.sent - self.repeated) // 4:,} new "
+            f"({(self.sent - self.repeated) // 4 + self.repeated // 40:,} with what is repeated at a tenth); "
             f"{self.answered // 4:,} out; {self.unanswered} without an answer"
         )
         return "\n".join(lines)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
-from xkg.build.guided.reading.outline import rendered
+from xkg.build.guided.reading.paper_text import rendered
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.document import Document
 from xkg.build.paper.latex.tex.macros import expand, unprinted

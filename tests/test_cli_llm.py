@@ -94,7 +94,7 @@ def desk(
 def test_a_build_from_paper_and_repository_to_tested_code(desk: Desk) -> None:
     built = desk.build()
     assert built.code == 0
-    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; 0.03 dollars" in built.out
+    assert "3 techniques shown, 1 hidden (xkg show says why); code: 3 faithful; 0.02 dollars" in built.out
     assert "note:" not in built.err
     assert "code           3/3    Damped peak filter" in built.err
     paper = desk.shown()
@@ -213,7 +213,7 @@ def test_a_dry_run_asks_nothing_and_needs_no_key(desk: Desk, monkeypatch: pytest
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     desk.build()
     left = desk.build("--dry-run")
-    assert "nothing is left to ask; 0.03 dollars were spent" in left.out
+    assert "nothing is left to ask; 0.02 dollars were spent" in left.out
 
 
 def test_a_dry_run_counts_what_is_left(desk: Desk) -> None:

@@ -191,14 +191,16 @@ class Question:
 def question(body: Mapping[str, Any]) -> Question:
     """The question of a request."""
     messages = body["messages"]
-    name = next(name for system, name in _systems().items() if messages[0]["content"].startswith(system))
+    fixed = f"{messages[0]['content']}\n{messages[1]['content']}"
+    name = next(name for words, name in _endings().items() if words in fixed)
     found = re.findall(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", messages[1]["content"], re.S)
     return Question(name, {key: text for key, _, text in found}, messages[-1]["content"] if len(messages) > 2 else None)
 
 
 @cache
-def _systems() -> Mapping[str, str]:
-    return {prompt(path.stem).system: path.stem for path in PROMPTS.glob("*.md")}
+def _endings() -> Mapping[str, str]:
+    """The last line of each prompt."""
+    return {prompt(path.stem).user.splitlines()[-1]: path.stem for path in PROMPTS.glob("*.md")}
 
 
 Scripted = Callable[[Question], Answer | None]
@@ -292,16 +294,8 @@ def components(asked: Question) -> dict[str, Any]:
     }
 
 
-def nothing_missing(asked: Question) -> dict[str, Any]:
-    numbers = [
-        int(n) for n in re.findall(r"^(\d+)\. ", "\n".join(asked.inputs.get(k, "") for k in ("passages", "code")), re.M)
-    ]
-    usual = {"verdict": "none", "of": 0, "name": "", "text": ""}
-    return {"items": [{"candidate": n, **usual} for n in numbers]}
-
-
 def definitions(asked: Question) -> dict[str, Any]:
-    passages = asked.inputs["passages"]
+    paper = asked.inputs["paper"]
     numbered = re.findall(r"^(\d+)\. ([^;(\n]+)", asked.inputs["techniques"], re.M)
     better = (
         "A level $s$ starts at the first count, and each count $x$ moves it, $s = s + r (x - s)$, with the rate "
@@ -309,7 +303,7 @@ def definitions(asked: Question) -> dict[str, Any]:
     )
     return {
         "definitions": [
-            {"technique": int(n), "text": better, "passages": [_passage(passages, "The level starts")]}
+            {"technique": int(n), "text": better, "passages": [_passage(paper, "The level starts")]}
             if name.strip() == "Exponential damping"
             else {"technique": int(n), "text": "", "passages": []}
             for n, name in numbered
@@ -434,7 +428,6 @@ def _revision(_: Question) -> dict[str, Any]:
 _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "extract": components,
     "enrich": definitions,
-    "sweep": nothing_missing,
     "overview": overview,
     "ground": places,
     "modularize": code,
@@ -442,4 +435,5 @@ _USUAL: Mapping[str, Callable[[Question], Answer]] = {
     "strengthen": _sharper,
     "fidelity": _verdict,
     "revise": _revision,
+    "recheck": lambda _: verdict(),
 }

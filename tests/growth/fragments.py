@@ -294,6 +294,5 @@ FRAGMENTS: dict[str, list[Pump]] = {
     "shown": _all(_PROSE, _PLAIN),
     "question": _all(_PROSE, _PLAIN),
     "run output": _all(_PROSE, _PLAIN),
-    "draft": _all(_PROSE, _PLAIN),
     "symbols": _all((*_PROSE, *_LATEX_BODY), _PLAIN),
 }  # fmt: skip

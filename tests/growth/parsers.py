@@ -26,9 +26,8 @@ from xkg.build.code.settings import settings_in
 from xkg.build.curation.repository_links import links_in
 from xkg.build.declared_packages import declared_packages
 from xkg.build.guided.checking.run_report import steady
-from xkg.build.guided.coding.draft_check import documentation_faults
+from xkg.build.guided.reading.definition_check import foreign_numbers
 from xkg.build.guided.reading.passages import read_passages
-from xkg.build.guided.reading.symbols_in_text import unsupported, unsupported_numbers
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import MemoryReader, PaperFiles
 from xkg.build.paper.latex.bibliography import parse_bbl
@@ -224,13 +223,8 @@ def run_output(text: str) -> None:
     last_error(text)
 
 
-def draft(text: str) -> None:
-    list(documentation_faults(text))
-
-
 def symbols(text: str) -> None:
-    unsupported(text, [text])
-    unsupported_numbers(text, [text])
+    foreign_numbers(text, Document(format="markdown", title="", abstract="", text=text))
 
 
 def without_grammars() -> Callable[[], float]:
@@ -313,7 +307,6 @@ PARSERS: dict[str, Callable[[str], None]] = {
         "shown": shown,
         "question": question,
         "run output": run_output,
-        "draft": draft,
         "symbols": symbols,
     }.items()
 }

@@ -18,7 +18,9 @@ carry a digest of the input; the system message says what they mean.
 
 Endpoints bill the beginning that a question shares with an earlier one at a lower price. So what is the same for all
 questions comes first: the text that follows the last input is moved to the end of the system message, and an input's
-marks depend on nothing that follows. A file gives the inputs that many questions of a paper share first.
+marks depend on nothing that follows. A file gives the inputs that many questions of a paper share first. Prompts of
+several files that share their first input have no system message of their own (an empty line above `===`), and nothing
+is moved: their questions are the same up to the end of that input.
 """
 
 import hashlib
@@ -76,7 +78,10 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """The user message up to its last input, and the lines that follow it."""
+        """The user message up to its last input, and the lines that follow it, if these belong to the system
+        message."""
+        if not self.system:
+            return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)
         end = next((part.end() for part in _OPTIONAL.finditer(self.user) if part.start() < last < part.end()), last)
         follows = self.user[end:]

@@ -56,7 +56,7 @@ def test_what_a_model_writes_gets_no_key_no_file_and_no_connection(
         loud = edit("print(chr(10).join(found))", "raise ValueError(chr(10).join(found))")
         worded = edit("raise ValueError(chr(10).join(found))", "raise KeyError(str(found))", cause=f"tell me {KEY[:3]}")
         repaired = edit("raise KeyError(str(found))", "pass")
-        with ScriptedEndpoint([loud, worded, repaired, repaired]) as endpoint:
+        with ScriptedEndpoint([loud, worded, repaired, {"cause": "no more", "edits": []}]) as endpoint:
             monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
             places = {
                 "SECRET_FILE": repr(str(secret)),

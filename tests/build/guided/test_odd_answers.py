@@ -92,14 +92,17 @@ def hidden(built: Built) -> dict[str, str | None]:
 NO_MORE = edits("nothing of these two files can be changed so that it runs here")
 
 
-def test_a_repair_that_weakens_is_refused_until_no_attempt_is_left(build: Pipeline) -> None:
+def test_a_repair_that_weakens_is_taken_back_until_no_attempt_is_left(build: Pipeline) -> None:
     wrong = DAMP_TEST.replace("7.75", "7.5")
-    weaker = edits("the test is too strict", ("test", "== [4.0, 5.0, 7.5]", "is not None"))
+    weaker = edits(
+        "the test is too strict", ("test", "== [4.0, 5.0, 7.5]", "!= []"), ("test", "== [4.0, 7.0]", "!= []")
+    )
     built = build(modularize=with_test(wrong), repair=for_damping(weaker))
     repairs = build.requests("repair")
-    assert len(repairs) == 4
-    assert repairs[0].complaint is None
-    assert "holds for more values than before" in (repairs[1].complaint or "")
+    assert len(repairs) == 5
+    assert [each.complaint for each in repairs[:2]] == [None, None]
+    assert "the body of damp left out" in repairs[1].inputs["tried"]
+    assert "this was run already" in (repairs[2].complaint or "")
     evidence = last(built, DAMPING)
     assert (evidence.level, evidence.repairs) == (Level.IMPORTED, 0)
     assert "no usable answer after 4 attempts" in (evidence.reason or "")

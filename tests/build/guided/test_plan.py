@@ -45,7 +45,8 @@ def test_before_any_build_every_stage_is_counted(build: Builder) -> None:
     assert stages["check"].calls > stages["modularize"].calls >= 2
     assert all(stage.input_tokens > 300 and stage.output_tokens > 0 for stage in stages.values())
     for stage in stages.values():
-        assert stage.dollars == pytest.approx(Prices({}).dollars("o4-mini", stage.input_tokens, 0, stage.output_tokens))
+        dollars = Prices({}).dollars("o4-mini", stage.input_tokens, 0, stage.output_tokens)
+        assert stage.dollars == pytest.approx(dollars, rel=1e-4)  # tokens are whole
     written = build.world.paper.read_text()
     assert stages["extract"].input_tokens > len(written) / 8
 
@@ -104,7 +105,7 @@ def test_without_a_repository_only_the_paper_is_read(build: Builder) -> None:
     assert list(planned(build, repository=False)) == ["extract", "enrich"]
     build(repository=False)
     assert planned(build, repository=False) == {}
-    assert list(planned(build)) == BEFORE[2:]
+    assert list(planned(build)) == BEFORE[1:]  # what is missing is looked for in the code, too
 
 
 def test_an_unknown_price_is_reported_only_where_it_is_unknown(build: Builder) -> None:

@@ -35,7 +35,7 @@ from xkg.llm.prompt import Prompt
 from xkg.model import Level, PaperBundle
 from xkg.sandbox.runner import Job, Outcome, Runner
 
-STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "sweep", "code", "prune"]
+STAGES = ["parse", "fetch", "symbols", "extract", "enrich", "overview", "ground", "code", "prune"]
 
 
 class Model:
@@ -145,7 +145,7 @@ def test_every_stage_in_its_order_to_faithful_code(build: Builder) -> None:
     }
     (damping,) = (t for t in bundle.techniques if t.id == DAMPING)
     assert "$r = 0.25$" in damping.definition  # enriched
-    assert set(build.requests) == set(script()) - {"sweep"}
+    assert set(build.requests) == set(script())
     summaries = {report.name: report.summary for report in built.stages}
     assert summaries["code"] == "3 faithful; 2 of 3 ran at once, 3 repairs"
     assert summaries["ground"] == "3 of 4 techniques located"
@@ -164,7 +164,7 @@ def test_a_second_build_asks_nothing_and_is_equal(build: Builder) -> None:
 
 def test_without_a_repository_definitions_are_all(build: Builder) -> None:
     built = build(repository=False)
-    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "sweep", "prune"]
+    assert [report.name for report in built.stages] == ["parse", "extract", "enrich", "prune"]
     assert (built.bundle.code, hidden(built.bundle), built.bundle.paper.state) == ((), {}, "complete")
     assert build.requests == ["extract", "enrich"]  # these say all of it
     assert built.notes == ("no repository was given (--repo): techniques have no code",)
@@ -289,6 +289,7 @@ STOPS = {
     "strengthen": "code",
     "fidelity": "code",
     "revise": "code",
+    "recheck": "code",
 }
 
 

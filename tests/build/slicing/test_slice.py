@@ -17,7 +17,7 @@ from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import Checkout, File, fetch_repository
 from xkg.build.slicing.slice import slice_symbols
 from xkg.errors import UnknownIdError
-from xkg.model import Repository
+from xkg.model import LineRange, Repository
 
 TANGLED = Path(__file__).parents[2] / "data" / "repos" / "tangled"
 
@@ -216,6 +216,34 @@ def test_packages_are_third_party_imports_wherever_they_stand() -> None:
         "def f():\n    import scipy.stats as s\n    from os import path\n    return numpy.linalg, yaml, s, path\n"
     }
     assert sliced(files, "m.py::f").packages == ("numpy", "scipy", "yaml")
+
+
+def test_of_a_block_of_imports_only_what_is_used_comes_along() -> None:
+    files = {
+        "lib/__init__.py": "",
+        "lib/core.py": "class Base:\n    size = 3\n\ndef uniform(a, b):\n    return a + b\n",
+        "m.py": "try:\n    from lib.core import Base, uniform\n    import scipy\nexcept ImportError:\n"
+        "    from numpy.random import uniform\n\ndef start():\n    return uniform(-1, 2)\n\n"
+        "def both():\n    return Base.size + start()\n",
+    }
+    result = sliced(files, "m.py::start")
+    assert "Base" not in result.source
+    assert "scipy" not in result.packages
+    assert run(result.source)["start"]() == 1
+    assert run(sliced(files, "m.py::both").source)["both"]() == 4
+
+
+def test_the_other_half_of_a_step_that_writes_an_attribute_comes_along() -> None:
+    files = {
+        "m.py": "class Search:\n    def run(self, good):\n        x = 1\n        if good:\n            self.step *= 2\n"
+        "        self.log = x\n        print(self.log)\n        if not good:\n            self.step *= 0.5\n"
+        "        return x\n"
+    }
+    codebase = codebase_of(files)
+    method = f"{codebase.repository.id}:m.py::Search.run"
+    found = slice_symbols(codebase, [method], lines={method: [LineRange(start_line=5, end_line=5)]}).source
+    assert "self.step *= 0.5" in found
+    assert "if not good:" in found
 
 
 def test_a_name_that_nothing_defines_is_missing() -> None:

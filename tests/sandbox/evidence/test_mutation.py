@@ -3,7 +3,7 @@ import ast
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xkg.sandbox.evidence.mutation import body_lines, mutants, plain_newlines, stubs
+from xkg.sandbox.evidence.mutation import body_lines, mutants, plain_newlines, statements_run, stubs
 
 MODULE = '''"""Thermostat."""
 import math
@@ -191,3 +191,21 @@ def last():
         compile(changed, "changed", "exec")
         assert changed.count("\n") == source.count("\n"), change
         assert changed.splitlines()[18:20] == ["def last():", "    return 1"] or change.line >= 19
+
+
+def test_what_a_loop_ends_with_anyway_is_not_left_out() -> None:
+    source = (
+        "def f(xs):\n    for x in xs:\n        if x < 3:\n            print(x)\n        elif x > 9:\n"
+        "            continue\n"
+        "    for x in xs:\n        if x > 9:\n            continue\n        xs.pop()\n"
+    )
+    left_out = [c.line for c in mutants(source, set(range(1, 11)), "seed") if c.what == "continue left out"]
+    assert left_out == [9]
+
+
+def test_a_statement_over_several_lines_was_run_if_one_of_them_was() -> None:
+    source = (
+        "def f(x):\n    assert (\n        x\n        > 0\n    )\n    if (\n        x\n    ):\n        return 1\n"
+        "    return 2\n"
+    )
+    assert statements_run(source, {3, 7, 10}) == {2, 3, 6, 7, 10}

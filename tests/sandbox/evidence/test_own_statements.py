@@ -81,3 +81,9 @@ def test_only_what_does_nothing_but_call_a_component_is_a_call_of_it() -> None:
     )
     assert component_calls(module, [component]) == {1, 2, 3, 4}
     assert component_calls("def (", [component]) == component_calls(module, ["def ("]) == frozenset()
+
+
+def test_a_method_of_what_a_component_s_class_gives_is_a_call_of_it() -> None:
+    component = "class Search:\n    def run(self, n):\n        return n\n"
+    module = "search = Search(3)\nbest = search.run(4)\nother = best.run(5)\n"
+    assert component_calls(module, [component]) == {1, 2}

@@ -7,6 +7,13 @@ _FORMULA = (
 )
 _MASKED = re.compile(_FORMULA, re.DOTALL)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|resp|approx|w\.r\.t|i\.i\.d|etc|et al|Eq|Fig|Sec|No)|\b[A-Z])\.$")
+# "$\mu$ and $\Sigma$ are the mean and the covariance": told with the statement before it.
+_SYMBOL = r"(?:\$[^$]{1,80}\$|[A-Za-z\u0370-\u03ff]\w?)"
+_EXPLAINS = re.compile(
+    rf"(?:where |here,? |with )?{_SYMBOL}(?:(?:,| and|, and) {_SYMBOL}){{0,6}} "
+    r"(?:is|are|denotes?|means?) (?:the|an?|its|their)\b",
+    re.IGNORECASE,
+)
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
 # What is shorter is told with the statement before it.
 _LEAST = 25
@@ -27,7 +34,7 @@ def statements_of(definition: str) -> tuple[str, ...]:
     found.append(text[start:].strip())
     joined: list[str] = []
     for each in found:
-        if joined and len(each) < _LEAST:
+        if joined and (len(each) < _LEAST or _EXPLAINS.match(each)):
             joined[-1] = f"{joined[-1]} {each}".strip()
         elif each:
             joined.append(each)
@@ -37,14 +44,3 @@ def statements_of(definition: str) -> tuple[str, ...]:
 def numbered(definition: str) -> str:
     """The statements of a definition, one a line, as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))
-
-
-def unanswered(numbers: list[int], definition: str) -> str | None:
-    """What is wrong with an answer about the statements with these numbers, in words for the model; None where each
-    statement has its answer."""
-    there = range(1, len(statements_of(definition)) + 1)
-    if lacking := [str(n) for n in there if n not in numbers]:
-        return f"statements: nothing is said of {', '.join(lacking)}; answer for each statement of the definition"
-    if unknown := [str(n) for n in dict.fromkeys(numbers) if n not in there]:
-        return f"statements: the definition has no statement {', '.join(unknown)}"
-    return None

@@ -46,8 +46,9 @@ class Draft(Value):
     repaired since. `by_definition` maps functions and classes that the author wrote from the definition alone, since
     the source lines have nothing of the kind, to the numbers of its statements. `partly` are the ids of located
     symbols, and of symbols that they use, of which the excerpt may lack lines, `gaps` those that it lacks, by path.
-    `second_places` are the ids of symbols whose lines were added to the excerpt since the model found in them what a
-    check had missed."""
+    `lacking` are the numbers of statements that the author found in none of the source lines. `second_places` maps
+    statements to the ids of symbols whose lines were added to the excerpt, since a review found them done there, and
+    `found_elsewhere` says so."""
 
     technique: str
     name: str
@@ -69,7 +70,9 @@ class Draft(Value):
     by_definition: Mapping[str, tuple[int, ...]] = {}
     partly: tuple[str, ...] = ()
     gaps: Mapping[str, tuple[LineRange, ...]] = {}
-    second_places: tuple[str, ...] = ()
+    lacking: tuple[int, ...] = ()
+    second_places: Mapping[str, tuple[str, ...]] = {}
+    found_elsewhere: str = ""
 
     @property
     def scope(self) -> Scope:

@@ -29,7 +29,7 @@ A = TypeVar("A", bound=AnswerType)
 # Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer; the
 # techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
 # technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
-_OUTPUT = {"extract": 2000, "enrich": 1300, "sweep": 1200, "overview": 600, "ground": 400, "modularize": 2300}
+_OUTPUT = {"extract": 2000, "enrich": 1800, "overview": 600, "ground": 400, "modularize": 2300}
 # Of the answers that write code 15 of 48 could not be used, and were asked for again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
@@ -64,15 +64,12 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
         build.techniques = extract(opened.document, opened.identity).techniques
         estimator.expect(len(build.techniques), expected_techniques(len(build.techniques), opened.document))
     build.enrich()
-    if opened.codebase is None or not build.techniques:
-        build.sweep()
     if opened.codebase is not None and build.techniques:
         build.ground(opened.codebase)
         if estimator.planned_calls.get("ground"):
             places = ground(build.techniques, opened.codebase, context.embedder, opened.document)
             build.located = {t.id: [p.symbol for p in found] for t in build.techniques if (found := places.of(t.id))}
             estimator.expect_code(len(build.techniques))
-        build.sweep()
         build.code(opened.codebase)
     return estimator.planned()
 

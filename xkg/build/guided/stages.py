@@ -7,16 +7,17 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, CodeNodes, Contents, OpenedPaper, Stopped
 from xkg.build.grounding.ground import Grounding
 from xkg.build.grounding.statement_search import StatementSearch
-from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques
+from xkg.build.guided.coding.technique import Coded, CodingContext, Model, code_techniques, found_for_others
 from xkg.build.guided.coding.trial import Trials
 from xkg.build.guided.coding.write import ALWAYS
 from xkg.build.guided.draft import prompt
-from xkg.build.guided.reading.added_places import merged, with_places
+from xkg.build.guided.reading.added_places import with_places
 from xkg.build.guided.reading.enrich import Enriched, enrich_with_model
 from xkg.build.guided.reading.extract import extract_with_model
 from xkg.build.guided.reading.ground import GuidedGrounding, ground_with_model
+from xkg.build.guided.reading.missing import in_preorder
 from xkg.build.guided.reading.overview import overview, static_overview
-from xkg.build.guided.reading.sweep import Sweep, in_preorder, sweep_with_model
+from xkg.build.guided.reading.public_code import unreached
 from xkg.build.package_versions import unavailable_packages
 from xkg.build.slicing.slice import slice_symbols
 from xkg.build.stage_cache import levels
@@ -53,7 +54,6 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
         work.enrich()
         if opened.codebase is not None and work.techniques:
             work.ground(opened.codebase)
-        work.sweep()
         if opened.codebase is not None and work.techniques:
             work.code(opened.codebase)
     except LanguageModelError as error:
@@ -80,13 +80,12 @@ class GuidedBuild:
         self._lines: Mapping[str, Mapping[str, Sequence[LineRange]]] = {}
         self._incomplete: list[str] = []
         self._stopped: Stopped | None = None
-        self._outside: Sequence[Technique] = ()
-        self._nothing_in: Sequence[str] = ()
+        self._enriched = Enriched(techniques=())
         self.techniques: Sequence[Technique] = ()
         self.located: dict[str, Sequence[str]] = {}
 
     def extract(self) -> None:
-        document, window = self._opened.document, self._context.settings.llm.window
+        document, window = self._opened.document, self._window
         self._extraction = self._cache.stage(
             "extract",
             {**self._paper_key(), **self._prompts_key("extract"), "window": window},
@@ -97,14 +96,16 @@ class GuidedBuild:
         self.techniques = self._extraction.techniques
 
     def enrich(self) -> None:
-        self._stage = "enrich"
-        enriched = self._cache.stage(
+        self._stage, codebase = "enrich", self._opened.codebase
+        self._enriched = enriched = self._cache.stage(
             "enrich",
             {
                 **self._paper_key(),
                 **self._prompts_key("extract", "enrich"),
                 "techniques": [t.model_dump(mode="json") for t in self.techniques],
                 "embedding": self._context.settings.embedding.vectors,
+                "window": self._window,
+                "repository": codebase.repository.id if codebase is not None else None,
             },
             Enriched,
             lambda: enrich_with_model(
@@ -112,10 +113,10 @@ class GuidedBuild:
                 self._opened.document,
                 self._context.embedder,
                 self._ask,
-                self._jobs,
-                self._context.settings.llm.window,
+                self._window,
+                codebase,
             ),
-            lambda e: f"{len(e.techniques) - len(e.failed)} of {len(e.techniques)} definitions",
+            lambda e: _describe_enrichment(e, len(self.techniques)),
             keep=lambda e: not e.failed,
         )
         self.techniques = enriched.techniques
@@ -135,9 +136,7 @@ class GuidedBuild:
         except AnswerError as error:
             self._overview = static_overview(codebase)
             self._incomplete.append(str(error))
-        self._ground(codebase, self.techniques)
-
-    def _ground(self, codebase: Codebase, techniques: Sequence[Technique]) -> None:
+        techniques = self.techniques
         grounded = self._cache.stage(
             "ground",
             {
@@ -159,48 +158,20 @@ class GuidedBuild:
             lambda g: describe_grounding(g.grounding, len(techniques)),
             keep=lambda g: not g.failed,
         )
-        self._grounding = merged([self._grounding, grounded.grounding], self.techniques)
+        self._grounding = grounded.grounding
+        self._place(self._enriched.places)
         self._record_failures(grounded.failed)
-        self._why, self._lines = {**self._why, **grounded.why}, {**self._lines, **grounded.lines}
-        self._locate()
+        self._why, self._lines = grounded.why, grounded.lines
         nowhere = (t.id for t in techniques if t.id not in self.located and t.id in grounded.why)
         self._reasons |= {t: f"{NOT_AMONG_THE_NEAREST}: {grounded.why[t]}" for t in nowhere}
-        self._reasons |= {technique: f"not located: {why}" for technique, why in grounded.failed.items()}
+        self._reasons |= {t: f"not located: {why}" for t, why in grounded.failed.items() if t not in self.located}
 
-    def _locate(self) -> None:
-        places = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
-        self.located = {technique: symbols for technique, symbols in places.items() if symbols}
+    def _place(self, places: Mapping[str, Sequence[str]]) -> None:
+        """Enters where else techniques are."""
+        self._grounding = with_places(self._grounding, self.techniques, places)
+        of = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
+        self.located = {technique: symbols for technique, symbols in of.items() if symbols}
         self._reasons = {t: why for t, why in self._reasons.items() if t not in self.located}
-
-    def sweep(self) -> None:
-        """What the paper and its repository have beside the techniques; new ones are located."""
-        self._stage, codebase = "sweep", self._opened.codebase
-        try:
-            swept = self._cache.stage(
-                "sweep",
-                {
-                    **self._paper_key(),
-                    **self._prompts_key("sweep"),
-                    "techniques": [t.model_dump(mode="json") for t in self.techniques],
-                    "repository": codebase.repository.id if codebase is not None else None,
-                    "located": {technique: list(symbols) for technique, symbols in self.located.items()},
-                },
-                Sweep,
-                lambda: sweep_with_model(self.techniques, self._opened.document, self._ask, codebase, self.located),
-                _describe_sweep,
-            )
-        except AnswerError as error:
-            self._incomplete.append(str(error))
-            return
-        known = {t.id for t in self.techniques}
-        self.techniques, self._outside, self._nothing_in = swept.techniques, swept.outside, swept.nothing_in
-        if codebase is None:
-            return
-        self._grounding = with_places(self._grounding, self.techniques, swept.places)
-        self._locate()
-        new = [t for t in self.techniques if t.id not in known and t.id not in self.located]
-        if new:
-            self._ground(codebase, new)
 
     def code(self, codebase: Codebase) -> None:
         self._stage = "code"
@@ -224,7 +195,13 @@ class GuidedBuild:
         def work() -> tuple[dict[str, Coded], LanguageModelError | None]:
             report = functools.partial(self._cache.progress, "code")
             begun = functools.partial(self._cache.begun, "code")
-            return code_techniques(self.techniques, self.located, coding, report, begun)
+            coded, error = code_techniques(self.techniques, self.located, coding, report, begun)
+            found = found_for_others(self.techniques, self.located, coded.values())
+            if found and error is None:
+                self._place(found)
+                more, error = code_techniques(self.techniques, found, coding, report, begun)
+                coded |= more
+            return coded, error
 
         coded, error = self._cache.timed("code", work, lambda result: (_summary(result[0].values()), False))
         code = tuple(c.code for c in coded.values() if c.code)
@@ -246,11 +223,11 @@ class GuidedBuild:
         self._incomplete.append(str(self._stopped))
 
     def contents(self) -> Contents:
-        if self._stopped is not None and self._stage in ("enrich", "ground", "sweep"):
+        if self._stopped is not None and self._stage in ("enrich", "ground"):
             why = f"its code was not looked for yet: the build stopped in stage {self._stage}"
             self._reasons = {t.id: why for t in self.techniques}
         techniques = tuple(t.model_copy(update={"hidden": self._reasons.get(t.id)}) for t in self.techniques)
-        techniques = in_preorder([*techniques, *self._outside])
+        techniques = in_preorder([*techniques, *self._enriched.outside])
         return Contents(
             self._extraction.model_copy(update={"techniques": techniques}),
             self._grounding,
@@ -258,12 +235,21 @@ class GuidedBuild:
             self._overview,
             tuple(self._incomplete),
             self._stopped,
-            self._nothing_in,
+            self._nothing_in(),
         )
+
+    def _nothing_in(self) -> tuple[str, ...]:
+        codebase = self._opened.codebase
+        located = [symbol for symbols in self.located.values() for symbol in symbols]
+        return unreached(codebase, self._enriched.nothing_in, located) if codebase is not None else ()
 
     @property
     def _jobs(self) -> int:
         return self._context.settings.llm.concurrency
+
+    @property
+    def _window(self) -> int:
+        return self._context.settings.llm.window
 
     def _paper_key(self) -> dict[str, object]:
         document = self._opened.document
@@ -295,10 +281,12 @@ class GuidedBuild:
         )
 
 
-def _describe_sweep(sweep: Sweep) -> str:
-    asked = f"{sweep.passages} passages and {sweep.code} functions asked about"
-    left = f", {len(sweep.outside)} left out with a reason" if sweep.outside else ""
-    return f"{asked}, {len(sweep.techniques)} techniques, {sweep.parts} completed{left}"
+def _describe_enrichment(enriched: Enriched, asked: int) -> str:
+    more = len(enriched.techniques) - asked
+    found = f", {more} techniques that were missing" if more else ""
+    completed = f", {enriched.parts} completed" if enriched.parts else ""
+    outside = f", {len(enriched.outside)} left out with a reason" if enriched.outside else ""
+    return f"{asked - len(enriched.failed)} of {asked} definitions{found}{completed}{outside}"
 
 
 def _summary(coded: Collection[Coded]) -> str:

@@ -4,7 +4,7 @@ import ast
 import heapq
 import itertools
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -63,10 +63,19 @@ class Dependence:
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
     classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is. `ready`
-    are definitions, `ready_members` definitions inside statements, that are not included though they are used."""
+    are definitions, `ready_members` definitions inside statements, that are not included though they are used; those in
+    files that are `outlined` count as beyond the limit."""
 
-    def __init__(self, program: Program, max_lines: int, *, whole_classes: bool = False) -> None:
+    def __init__(
+        self,
+        program: Program,
+        max_lines: int,
+        *,
+        whole_classes: bool = False,
+        outlined: Callable[[str], bool] = lambda _: False,
+    ) -> None:
         self.program = program
+        self._outlined = outlined
         self.lines_left = max_lines
         self.whole_classes = whole_classes
         self.included: dict[Place, list[Reference]] = {}
@@ -80,6 +89,8 @@ class Dependence:
         self.cut: dict[Definition, None] = {}
         self.ready: set[Definition] = set()
         self.ready_members: dict[Place, set[ast.stmt]] = {}
+        # Of blocks of imports, the names that are needed of each.
+        self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
@@ -108,14 +119,19 @@ class Dependence:
             self._distance[seed] = _FAR if rank else 0
             if roots:
                 self.parts[seed] = self._new_parts(seed, roots)
+            self._needed_names[seed] = set(self.statement(seed).binds)
             self._include(seed, None, seed=True)
         while True:
             while self._queue:
                 distance, _, definition, position = heapq.heappop(self._queue)
                 if definition in self.ready:
                     continue
+                if self._outlined(definition.path) and definition.path not in {seed.path for seed in seeds}:
+                    self.cut[definition] = None
+                    continue
                 for place in self._bindings(definition, position):
                     self._distance.setdefault(place, distance)
+                    self._need_name(place, position, definition.name)
                     if not self._include(place, position, strong=definition in self._strong):
                         self.cut[definition] = None
             grown = self._retain_reached() or self._include_set_ups()
@@ -123,6 +139,26 @@ class Dependence:
                 return
 
     # --- statements ---
+
+    def _need_name(self, place: Place, position: int | None, name: str) -> None:
+        """Enters a name that is needed of a statement; a block of imports is followed anew for it."""
+        names = self._needed_names.setdefault(place, set())
+        if name not in names:
+            names.add(name)
+            if place in self.included and self._is_import_block(place):
+                self._retain(place)
+                self._followed.discard((place, position))
+
+    def _is_import_block(self, place: Place) -> bool:
+        """Whether a statement is a condition or attempt around imports, most often of another version of a package."""
+        statement = self.statement(place)
+        return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
+
+    def _is_needed(self, place: Place, bound: str) -> bool:
+        """Whether a name that a statement binds is needed: of a block of imports, only what is used."""
+        if not self._is_import_block(place) or bound in self._needed_names.get(place, ()):
+            return True
+        return any(use.name == bound for use in self.statement(place).uses)
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
         """Includes a statement; returns False where the limit excludes it."""
@@ -217,8 +253,9 @@ class Dependence:
         starred = self.program.rebound_stars(place.path).get(place.index, {})
         near = self._distance.get(place, 0)
         for bound in statement.binds | statement.globals_written | starred.keys():
-            if self.program.lookup(place.path, bound) == Definition(place.path, bound):
-                self._need(Definition(place.path, bound), position, place.path, strong=False, distance=near)
+            own = Definition(place.path, bound)
+            if self._is_needed(place, bound) and self.program.lookup(place.path, bound) == own:
+                self._need(own, position, place.path, strong=False, distance=near)
 
     def _need(self, target: Target, position: int | None, path: str, *, strong: bool = True, distance: int = 1) -> None:
         if isinstance(target, Definition):
@@ -374,6 +411,9 @@ class Dependence:
                     inside = self.program.resolve(place.path, imported_module(node), "*")
                     starred = self.program.rebound_stars(place.path).get(place.index, {})
                     names.append(alias if inside is None else tuple(starred.items()))
+                    continue
+                if scope.kind == "module" and not self._is_needed(place, bound_name(alias)):
+                    names.append(())
                     continue
                 target = self._canonical(self.program.imported(place.path, node, alias))
                 names.append(self._planned(place, scope, bound_name(alias), target, alias))

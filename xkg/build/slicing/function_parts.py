@@ -103,12 +103,24 @@ def chain_root(node: ast.expr) -> ast.expr:
 
 
 def statements_on(function: Function, lines: Sequence[range]) -> list[ast.stmt]:
-    """The statements of a function, and the headings of compound ones, that have lines in one of these ranges."""
+    """The statements of a function, and the headings of compound ones, that have lines in one of these ranges. With
+    them come those that update an attribute (`self.bound *= 2`) which these set: the other half of the same step."""
 
     def is_on(node: ast.stmt) -> bool:
         return any(first_line(node) < each.stop and each.start <= heading_end(node) for each in lines)
 
-    return [node for node in FunctionParts(function).statements if is_on(node) and not _is_docstring(node, function)]
+    every = [node for node in FunctionParts(function).statements if not _is_docstring(node, function)]
+    written = {name for node in every if is_on(node) for name in _attributes_written(node)}
+    return [
+        node
+        for node in every
+        if is_on(node) or (isinstance(node, ast.AugAssign) and not written.isdisjoint(_attributes_written(node)))
+    ]
+
+
+def _attributes_written(node: ast.stmt) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    return {ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)}
 
 
 def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:

@@ -8,7 +8,7 @@ imports from the repository disappear, the others are merged at the top. Nothing
 
 import ast
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -72,20 +72,22 @@ def slice_symbols(
     whole_classes: bool = False,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
     ready: Collection[str] = (),
+    outlined: Callable[[str], bool] = lambda _: False,
 ) -> Slice:
     """One self-contained module for these symbols. Of a class only the methods and attributes that are reached are in
     it, with the signatures of the rest as comments, unless it is a requested symbol itself, or `whole_classes`; of a
     function around a requested one what that depends on. The most distant dependencies are cut where it would be longer
     than `max_lines`; the statements of the symbols themselves never are. Of a function or module that `lines` has by
     its id, only the statements on these lines and what they depend on are in it. What is only used of functions and
-    methods that are `ready` elsewhere is left out. Raises `UnknownIdError` for an id that the codebase does not have.
+    methods that are `ready` elsewhere is left out, and what is in files that are `outlined` is cut. Raises
+    `UnknownIdError` for an id that the codebase does not have.
     """
     known = codebase.symbols()
     for identity in (*symbol_ids, *ready):
         if identity not in known:
             raise UnknownIdError(f"no symbol {identity!r} in {codebase.repository.id}; give one that parsing found")
     try:
-        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes)
+        slicer = _Slicer(codebase, _program(_Identity(codebase)), max_lines, whole_classes, outlined)
         return slicer.slice(symbol_ids, lines, ready)
     except RecursionError:
         return Slice(source="", refused="the source is nested more deeply than this Python can follow")
@@ -110,10 +112,17 @@ def _program(key: _Identity) -> Program:
 
 
 class _Slicer:
-    def __init__(self, codebase: Codebase, program: Program, max_lines: int, whole_classes: bool) -> None:
+    def __init__(
+        self,
+        codebase: Codebase,
+        program: Program,
+        max_lines: int,
+        whole_classes: bool,
+        outlined: Callable[[str], bool],
+    ) -> None:
         self.codebase = codebase
         self.program = program
-        self.need = Dependence(program, max_lines, whole_classes=whole_classes)
+        self.need = Dependence(program, max_lines, whole_classes=whole_classes, outlined=outlined)
         self.sources: dict[str, Source] = {}
         self.flat: dict[Target, str] = {}
 

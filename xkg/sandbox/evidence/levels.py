@@ -22,7 +22,7 @@ from xkg.sandbox.evidence.harness_runs import (
     Stopped,
     why_failed,
 )
-from xkg.sandbox.evidence.mutation import Change, body_lines, mutants, plain_newlines, stubs
+from xkg.sandbox.evidence.mutation import Change, body_lines, mutants, plain_newlines, statements_run, stubs
 from xkg.sandbox.evidence.own_statements import own_lines
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.evidence.run_slots import RunSlots
@@ -154,7 +154,8 @@ def _tested(
     lines = own if followed is None else followed
     if followed is not None:
         can_be_run = body_lines(code.implementation) & own
-        covered, uncovered = tuple(sorted(lines & can_be_run)), tuple(sorted(can_be_run - lines))
+        begun = statements_run(code.implementation, lines)
+        covered, uncovered = tuple(sorted(begun & can_be_run)), tuple(sorted(can_be_run - begun))
         evidence = evidence.model_copy(update={"covered_lines": covered, "uncovered_lines": uncovered})
 
     patience = limits.model_copy(update={"seconds": min(limits.seconds, 2 + 3 * run.outcome.seconds)})

@@ -115,6 +115,19 @@ def body_lines(source: str) -> set[int]:
     return lines
 
 
+def statements_run(source: str, lines: Set[int]) -> set[int]:
+    """The lines that were run, and the first lines of the statements that they are in: of an assertion over several
+    lines, Python reports a later one. For a module that parses."""
+    found = set(lines)
+    for node in ast.walk(_Text(source).tree):
+        if isinstance(node, ast.stmt):
+            inner = [s.lineno for s in ast.iter_child_nodes(node) if isinstance(s, ast.stmt)]
+            last = min(inner) - 1 if inner else node.end_lineno or node.lineno
+            if not lines.isdisjoint(range(node.lineno, last + 1)):
+                found.add(node.lineno)
+    return found
+
+
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
     """The mutants of a module that parses on `lines`, each once, in an order that `seed` determines:
     spread over the lines, so that any prefix is a fair sample."""
@@ -178,6 +191,7 @@ class _Sites(ast.NodeVisitor):
         self._text = text
         self._lines = (1, 1)
         self._bound: set[str] = set()
+        self._last: set[ast.stmt] = set()  # after which a loop's body has nothing to do
         self._constructing = False
         self._functions = {s.name for s in text.tree.body if isinstance(s, _Function)}
 
@@ -279,11 +293,9 @@ class _Sites(ast.NodeVisitor):
             self._negate(node.test)
             self.generic_visit(node)
 
-    def visit_While(self, node: ast.While | ast.IfExp) -> None:
+    def visit_IfExp(self, node: ast.IfExp) -> None:
         self._negate(node.test)
         self.generic_visit(node)
-
-    visit_IfExp = visit_While
 
     def _negate(self, test: ast.expr) -> None:
         if not isinstance(test, (ast.Compare, ast.BoolOp, ast.Constant)) and not _is_not(test):
@@ -323,10 +335,30 @@ class _Sites(ast.NodeVisitor):
         self._bound |= stored
         self.generic_visit(node)
 
-    def visit_Break(self, node: ast.Break | ast.Continue) -> None:
+    def visit_Break(self, node: ast.Break) -> None:
         self._drop(node)
 
-    visit_Continue = visit_Break
+    def visit_For(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
+        self._last |= set(_last(node.body))
+        if isinstance(node, ast.While):
+            self._negate(node.test)
+        self.generic_visit(node)
+
+    visit_AsyncFor = visit_For
+    visit_While = visit_For
+
+    def visit_Continue(self, node: ast.Continue) -> None:
+        if node not in self._last:
+            self._drop(node)
+
+
+def _last(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that a block may end with."""
+    if body:
+        yield body[-1]
+        if isinstance(body[-1], ast.If):
+            yield from _last(body[-1].body)
+            yield from _last(body[-1].orelse)
 
 
 def _public(body: Iterable[ast.stmt], owner: str = "") -> Iterator[tuple[str, _Function]]:

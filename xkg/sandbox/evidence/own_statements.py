@@ -7,7 +7,7 @@ the module's own level are compared without what follows `__`.
 
 import ast
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
@@ -31,21 +31,40 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
     """The first lines of the statements of a module that do nothing but call a function or class of one of
-    `components`: names, attributes and constants go in, and names hold what comes out. What does not parse has none."""
+    `components`, or a method of what such a class gives: names, attributes and constants go in, and
+    names hold what comes out. What does not parse has none."""
     theirs = {name for component in components for name in _defined(component)}
     try:
         tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError):
         return frozenset()
+    objects = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _calls(node.value, theirs)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
     return frozenset(
         node.lineno
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr)
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and _plain(node.value.func.id) in theirs
+        and node.value is not None
+        and (_calls(node.value, theirs) or _calls_method(node.value, objects))
         and all(isinstance(inner, _PLAIN_ARGUMENTS) for inner in ast.walk(node) if inner is not node.value)
     )
+
+
+def _calls(node: ast.expr, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and _plain(node.func.id) in names
+
+
+def _calls_method(node: ast.expr, objects: Collection[str]) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+            return name in objects
+        case _:
+            return False
 
 
 def _defined(component: str) -> frozenset[str]:

@@ -99,14 +99,41 @@ def test_a_bug_is_repaired_and_the_first_run_stays() -> None:
     assert "def ess" in inputs["sources"]
 
 
-def test_a_repair_that_cheats_is_refused_with_a_reason_and_repeated() -> None:
+def test_a_test_that_was_weakened_on_the_way_is_as_it_was_once_the_code_is_mended() -> None:
     cheat = edit("assert weights([1.0, 3.0]) == [0.25, 0.75]", "assert weights([1.0, 3.0]) is not None", "test")
     ask = FakeModel({"repair": [cheat, edit("v * total", "v / total")]})
     done = debug(broken("v / total", "v * total"), DEFINITION, quickly, ask)
-    assert (done.draft, done.repairs, done.refused, done.rounds) == (GOOD, 1, 1, 1)
-    complaint = ask.requests[0][3]
-    assert complaint is not None
-    assert "weights([1.0, 3.0]) == [0.25, 0.75]" in complaint
+    assert (done.draft, done.repairs, done.rounds) == (GOOD, 2, 2)
+
+
+@pytest.mark.parametrize(
+    "weaker",
+    [
+        "assert weights([1.0, 3.0]) is not None",
+        "assert weights([1.0, 3.0]) == [0.25, 0.75] or True",
+        "assert weights([1.0, 3.0]) == weights([1.0, 3.0])",
+        "if False:\n    assert weights([1.0, 3.0]) == [0.25, 0.75]",
+        "w = weights([1.0, 3.0])\nassert w == w",
+        "assert sum(abs(w) for w in weights([1.0, 3.0])) < 1e9",
+        "assert len(weights([1.0, 3.0])) == 2",
+    ],
+)
+def test_a_weaker_test_is_taken_back(weaker: str) -> None:
+    exact = "assert weights([1.0, 3.0]) == [0.25, 0.75]"
+    head = "from implementation import weights\n\n"
+    good = GOOD.model_copy(update={"implementation": MODULE.partition("\n\n\n")[0] + "\n", "test": f"{head}{exact}\n"})
+    start = good.model_copy(update={"test": good.test.replace("0.75]", "0.7]")})
+    answers = [edit(exact.replace("0.75]", "0.7]"), weaker, "test"), edit("0.7]", "0.75]", "test")]
+    done = debug(start, DEFINITION, quickly, FakeModel({"repair": answers}))
+    assert (done.draft, done.refused, done.passed) == (good, 1, True)
+
+
+def test_where_the_code_was_wrong_the_test_stays_as_it_was() -> None:
+    both = edit("v * total", "v / total")
+    exact = "assert weights([1.0, 3.0]) == [0.25, 0.75]"
+    both["edits"] += edit(exact, "assert weights([1.0, 3.0])[0] > 0", "test")["edits"]
+    done = debug(broken("v / total", "v * total"), DEFINITION, quickly, FakeModel({"repair": [both]}))
+    assert (done.draft, done.passed) == (GOOD, True)
 
 
 def test_a_wrong_expected_value_is_corrected() -> None:
@@ -194,8 +221,16 @@ def test_no_answer_keeps_the_best_draft_and_says_so() -> None:
     assert done.repairs == 1
 
 
+SWALLOWED = """\
+    try:
+        total = sum(values)
+    except Exception:
+        total = 4.0
+"""
+
+
 def test_only_refused_repairs_are_counted_and_the_draft_stays() -> None:
-    ask = FakeModel({"repair": lambda _: edit("return [v * total for v in values]", "return [0.25, 0.75]")})
+    ask = FakeModel({"repair": lambda _: edit("    total = sum(values)", SWALLOWED)})
     start = broken("v / total", "v * total")
     done = debug(start, DEFINITION, quickly, ask)
     assert (done.draft, done.refused, done.repairs) == (start, 4, 0)

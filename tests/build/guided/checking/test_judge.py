@@ -10,7 +10,7 @@ from tests.build.guided.fake_model import FakeModel
 from tests.build.guided.quick_runner import quickly
 from xkg.build.guided.checking.debug import Debugged, debug
 from xkg.build.guided.checking.edits import Edit, applied
-from xkg.build.guided.checking.fidelity import judge_fidelity
+from xkg.build.guided.checking.fidelity import review
 from xkg.build.guided.checking.judge import Checked, check
 from xkg.build.guided.checking.strengthen import only_defaults, strengthen, unnoticed
 from xkg.build.guided.draft import Draft, UsedComponent
@@ -136,7 +136,7 @@ def test_sharpening_may_not_touch_the_code_nor_drop_an_assertion() -> None:
     assert done.level is Level.FAITHFUL
     complaints = [complaint or "" for name, *_, complaint in ask.requests if name == "strengthen"]
     assert "only the test may change" in complaints[0]
-    assert "isinstance" in complaints[1]
+    assert "keep every one" in complaints[1]
     assert done.refused == 1
 
 
@@ -170,26 +170,17 @@ def test_a_foreign_formula_is_revised_and_judged_again() -> None:
             {"file": "test", "search": "1.0 / 0.4375", "replace": "1.6"},
         ],
     }
-    ask = FakeModel({"fidelity": [FOREIGN, FAITHFUL], "revise": [answer]})
+    ask = FakeModel({"fidelity": [FOREIGN], "revise": [answer], "recheck": [FAITHFUL]})
     done = checked(cubed(), ask)
     assert (done.draft, done.level) == (GOOD, Level.FAITHFUL)
-    assert requested_prompts(ask) == ["fidelity", "revise", "fidelity"]
+    assert requested_prompts(ask) == ["fidelity", "revise", "recheck"]
     assert "foreign: effective_size cubes" in ask.requests[1][2]["findings"]
+    again = ask.requests[2][2]
+    assert "foreign: effective_size cubes" in again["found"]
+    assert "-    return 1.0 / sum(w**3" in again["difference"]
+    assert "+    return 1.0 / sum(w**2" in again["difference"]
+    assert "sources" not in again
     assert done.evidence[-1].repairs == 1
-
-
-def test_what_was_declared_before_a_revision_is_marked_so_when_it_is_judged_again() -> None:
-    edits = [
-        {"file": "implementation", "search": "w**3", "replace": "w**2"},
-        {"file": "test", "search": "== 4.0", "replace": "== 2.0"},
-        {"file": "test", "search": "1.0 / 0.4375", "replace": "1.6"},
-    ]
-    declared = ("[2] not in the lines, written from the definition: effective_size", "[3] left out: the threshold")
-    ask = FakeModel({"fidelity": [FOREIGN, FAITHFUL], "revise": [{"cause": "cubes", "edits": edits}]})
-    checked(cubed().model_copy(update={"declared": declared}), ask)
-    first, again = ask.requests[0][2], ask.requests[2][2]
-    assert first["declared"] == "\n".join(declared)
-    assert again["declared"] == "\n".join(f"{each} (said before the module was repaired)" for each in declared)
 
 
 def test_what_is_gone_with_a_repair_is_no_longer_written_from_the_definition() -> None:
@@ -239,7 +230,7 @@ def test_a_revision_that_breaks_the_code_is_dropped() -> None:
 def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
     start = GOOD.model_copy(update={"excerpt": LINES.replace("1.0 / sum(x ** 2 for x in n)", "n")})
     worse = MODULE.replace("    return [v / total", "    count = len(values) ** 3 - 1\n    return [v / total")
-    done = checked(start, FakeModel({"revise": [edit("", worse)]}))
+    done = checked(start, FakeModel({"fidelity": [FAITHFUL], "revise": [edit("", worse)], "recheck": [FAITHFUL]}))
     assert done.draft == start
     own, other = share(MODULE, start.excerpt), share(worse, start.excerpt)
     assert other < own < 0.7
@@ -250,16 +241,16 @@ def test_a_revision_of_smaller_share_is_dropped_with_its_share() -> None:
 
 def test_a_share_just_below_the_threshold_does_not_read_as_if_it_reached_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.build.guided.checking.judge.share", lambda *_: 0.697)
-    done = checked(GOOD, FakeModel({"revise": [{"cause": "nothing", "edits": []}]}))
+    done = checked(GOOD, FakeModel({"fidelity": [FAITHFUL], "revise": [{"cause": "nothing", "edits": []}]}))
     assert (done.evidence[-1].reason or "").startswith("not faithful: 69.7% of")
 
 
-def test_too_little_in_the_sources_is_revised_without_a_verdict_before() -> None:
-    ask = FakeModel({"revise": [{"cause": "it is another method", "edits": []}]})
+def test_too_little_in_the_sources_is_revised_though_the_review_finds_no_fault() -> None:
+    ask = FakeModel({"fidelity": [FAITHFUL], "revise": [{"cause": "it is another method", "edits": []}]})
     start = GOOD.model_copy(update={"excerpt": OTHER_LINES})
     done = checked(start, ask)
-    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise"])
-    assert "- line 4: return [v / total for v in values]" in ask.requests[0][2]["findings"]
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
+    assert "- line 4: return [v / total for v in values]" in ask.requests[1][2]["findings"]
     assert "of its statements have a counterpart" in (done.evidence[-1].reason or "")
 
 
@@ -281,15 +272,16 @@ def test_unrelated_code_is_reported_and_not_repaired() -> None:
     assert "unrelated, this computes an entropy" in (done.evidence[-1].reason or "")
 
 
-@pytest.mark.parametrize("stage", ["strengthen", "fidelity", "revise", "fidelity again"])
+@pytest.mark.parametrize("stage", ["strengthen", "fidelity", "revise", "recheck"])
 def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
     error = AnswerError("check: no answer that can be used")
     script: dict[str, dict[str, Any]] = {
         "strengthen": {"strengthen": [error]},
         "fidelity": {"fidelity": [error]},
         "revise": {"fidelity": [FOREIGN], "revise": [error]},
-        "fidelity again": {
-            "fidelity": [FOREIGN, error],
+        "recheck": {
+            "fidelity": [FOREIGN],
+            "recheck": [error],
             "revise": [edit("total = sum(values)", "total = sum(values)\n    count = len(values)")],
         },
     }
@@ -298,7 +290,7 @@ def test_no_answer_loses_nothing_that_was_reached(stage: str) -> None:
     assert done.failed == "check: no answer that can be used"
     assert done.level is (Level.EXECUTED if stage == "strengthen" else Level.TESTED)
     assert done.draft == start
-    if stage != "revise" and stage != "fidelity again":
+    if stage not in ("revise", "recheck"):
         assert "no answer" in (done.evidence[-1].reason or "")
 
 
@@ -326,14 +318,8 @@ def test_an_endpoint_that_is_down_is_for_the_caller() -> None:
 def test_a_fault_without_a_remark_is_sent_back() -> None:
     silent = {"compared": "", "statements": [], "faults": [{"kind": "missing", "remark": " "}]}
     ask = FakeModel({"fidelity": [silent, FAITHFUL]})
-    proof = quickly(GOOD)
-    assert judge_fidelity(GOOD, DEFINITION, proof, 0.9, ask).faults == ()
+    assert review(GOOD, 0.9, ask)[0].faults == ()
     assert "has no remark" in (ask.requests[0][3] or "")
-
-
-def test_a_low_share_costs_no_question() -> None:
-    fidelity = judge_fidelity(GOOD, DEFINITION, quickly(GOOD), 0.69, FakeModel({}))
-    assert (fidelity.share, fidelity.faults) == (0.69, None)
 
 
 def test_the_outcome_survives_the_disk() -> None:
@@ -344,7 +330,7 @@ def test_the_outcome_survives_the_disk() -> None:
 def test_a_review_hears_of_statements_without_counterpart_both_ways() -> None:
     dropped = GOOD.model_copy(update={"excerpt": GOOD.excerpt + "    n = np.exp(-n / s) * n\n"})
     ask = FakeModel({"fidelity": [FAITHFUL]})
-    judge_fidelity(dropped, DEFINITION, quickly(GOOD), 0.9, ask)
+    review(dropped, 0.9, ask)
     inputs = ask.requests[0][2]
     assert inputs["left_out"] == "- n = np.exp(-n / s) * n"
     assert inputs["unmatched"] == ""
@@ -407,21 +393,22 @@ def test_a_composite_is_compared_by_its_own_statements_with_its_own_lines() -> N
 def test_a_composite_that_leaves_out_a_component_it_names_is_not_faithful(
     unexplained: tuple[str, ...], definition: str, faults: int
 ) -> None:
-    draft = GOOD.model_copy(update={"uncalled": ("Effective sample size",), "unexplained": unexplained})
+    names = {"uncalled": ("Effective sample size",), "unexplained": unexplained, "definition": definition}
+    draft = GOOD.model_copy(update=names)
     ask = FakeModel({"fidelity": lambda _: FAITHFUL})
-    found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, ask)
+    found, _ = review(draft, 0.9, ask)
     assert found.faults is not None
     assert [fault.kind for fault in found.faults] == ["missing"] * faults
     assert ask.requests[0][2]["uncalled"] == "- Effective sample size"
     left_out = {"kind": "missing", "remark": "the effective sample size is not computed"}
     says_so = {"compared": "", "statements": [], "faults": [left_out]}
-    found = judge_fidelity(draft, definition, quickly(GOOD), 0.9, FakeModel({"fidelity": [says_so]}))
+    found, _ = review(draft, 0.9, FakeModel({"fidelity": [says_so]}))
     assert len(found.faults or ()) == 1
 
 
 def test_the_check_and_the_revision_see_configuration_and_other_places() -> None:
     beside = "# --- config.yaml:3\nclip: 1.0\n"
-    answers = {"fidelity": [FOREIGN, FAITHFUL], "revise": [{"cause": "none", "edits": []}]}
+    answers = {"fidelity": [FOREIGN], "revise": [{"cause": "none", "edits": []}]}
     ask = FakeModel(answers)
     checked(GOOD.model_copy(update={"beside": beside}), ask)
     assert [inputs["beside"] for _, _, inputs, _ in ask.requests] == [beside, beside]
@@ -454,21 +441,11 @@ def test_where_paper_and_repository_part_is_stored_and_is_no_fault() -> None:
     assert inputs["declared"] == "[2] no factor"
 
 
-@pytest.mark.parametrize(
-    ("statements", "complaint"),
-    [
-        ([], "nothing is said of 1, 2"),
-        ([{"statement": 1, "verdict": "same", "remark": ""}], "nothing is said of 2"),
-        ([{"statement": n, "verdict": "absent", "remark": " "} for n in (1, 2)], "without a remark"),
-        ([{"statement": n, "verdict": "fault", "remark": "x"} for n in (1, 2)], "no fault is listed"),
-    ],
-)
-def test_a_comparison_that_leaves_a_statement_out_is_sent_back(statements: list[Any], complaint: str) -> None:
+def test_a_statement_that_is_not_answered_costs_no_second_question() -> None:
     draft = GOOD.model_copy(update={"definition": TWO_STATEMENTS})
-    ask = FakeModel({"fidelity": [{**PARTED, "statements": statements}, PARTED]})
-    found = judge_fidelity(draft, DEFINITION, quickly(GOOD), 0.9, ask)
-    assert found.statements == 2
-    assert complaint in (ask.requests[0][3] or "")
+    ask = FakeModel({"fidelity": [{**PARTED, "statements": PARTED["statements"][:1]}]})
+    assert checked(draft, ask).level is Level.FAITHFUL
+    assert ask.requests[0][3] is None
 
 
 WEIGHTED = """\
@@ -563,13 +540,13 @@ def test_declaring_all_of_it_gains_nothing() -> None:
     draft = SMALL.model_copy(update={"by_definition": {"is_small": (2,), "effective_size": (1,)}})
     ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("added")]})
     done = checked(draft.model_copy(update={"excerpt": OTHER_LINES}), ask)
-    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise", "fidelity"])
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
 
 
-def test_code_below_the_share_is_compared_with_its_definition_at_the_end() -> None:
+def test_code_below_the_share_is_compared_with_its_definition_once() -> None:
     ask = FakeModel({"revise": [{"cause": "none", "edits": []}], "fidelity": [compared("absent")]})
     done = checked(SMALL, ask)
-    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["revise", "fidelity"])
+    assert (done.level, requested_prompts(ask)) == (Level.TESTED, ["fidelity", "revise"])
     fidelity = done.evidence[-1].fidelity
     assert fidelity is not None
     assert (fidelity.statements, [departure.kind for departure in fidelity.departures]) == (2, ["absent"])

@@ -104,6 +104,20 @@ def test_code_that_reads_none_has_none() -> None:
     assert read("agent.py::unread") == ""
 
 
+def test_of_scripts_with_the_same_names_the_one_that_reads_counts() -> None:
+    script = (
+        "import argparse\nfrom lib import {0}\np = argparse.ArgumentParser()\np.add_argument('--limit', default={1})\n"
+    )
+    files = {
+        "lib.py": "def cifar(args):\n    return args.limit\n\ndef fashion(args):\n    return args.limit\n",
+        "run_cifar.py": script.format("cifar", 50) + "def main(args):\n    return cifar(args) + args.limit\n",
+        "run_fashion.py": script.format("fashion", 20) + "def main(args):\n    return fashion(args) + args.limit\n",
+    }
+    for name, limit in (("fashion", 20), ("cifar", 50)):
+        found = configuration(codebase_of(files), [f"local:made@0123456789:run_{name}.py::main"])
+        assert found == f"run_{name}.py\n  4: limit = {limit}"
+
+
 def test_it_is_short() -> None:
     reads = "\n".join(f"    total += cfg.value_{i}" for i in range(300))
     codebase = codebase_of({"long.py": f"def long(cfg):\n    total = 0\n{reads}\n    return total\n"})

@@ -167,3 +167,17 @@ def test_lines_that_are_left_out_of_a_place_are_known() -> None:
     found = material(codebase, [identity], {identity: [LineRange(start_line=5, end_line=5)]})
     assert found.partly == (identity,)
     assert [(at.start_line, at.end_line) for at in found.gaps["a.py"]] == [(2, 4), (6, 202)]
+
+
+def test_of_vendored_packages_there_are_outlines() -> None:
+    files = {
+        "gp/setup.py": "import setuptools\n",
+        "gp/__init__.py": "",
+        "gp/kernel.py": "def covar(x):\n    return x * x\n",
+        "model.py": "from gp.kernel import covar\n\ndef fit(x):\n    return covar(x) + 1\n",
+    }
+    top = "local:made@0123456789:"
+    found = material(codebase_of(files), [f"{top}model.py::fit"])
+    assert "x * x" not in found.code
+    assert "# def covar(x)" in found.code
+    assert "x * x" in material(codebase_of(files), [f"{top}gp/kernel.py::covar"]).code

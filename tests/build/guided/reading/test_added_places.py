@@ -1,7 +1,7 @@
 """Places that are found after the first."""
 
 from xkg.build.grounding.ground import Grounding
-from xkg.build.guided.reading.added_places import merged, with_places
+from xkg.build.guided.reading.added_places import with_places
 from xkg.model import Location, Technique
 
 A, B = Technique(id="p#a", name="A"), Technique(id="p#b", name="B")
@@ -18,11 +18,3 @@ def test_added_places_come_last_and_are_at_most_five_in_all() -> None:
     assert after.of(A.id)[3].score < 0.9
     assert [place.symbol for place in after.of(B.id)] == ["n1"]
     assert after.primaries == {A.id: "s1", B.id: "n1"}
-
-
-def test_locations_are_in_the_order_of_the_techniques() -> None:
-    first = Grounding(locations=(Location(technique=B.id, symbol="x", score=0.9, rank=1),), primaries={B.id: "x"})
-    second = Grounding(locations=(Location(technique=A.id, symbol="y", score=0.9, rank=1),), primaries={A.id: "y"})
-    both = merged([first, second], [A, B])
-    assert [place.technique for place in both.locations] == [A.id, B.id]
-    assert merged([first], [A]).locations == ()

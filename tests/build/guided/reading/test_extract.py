@@ -137,7 +137,7 @@ def test_a_parent_may_be_named_by_its_alias_and_parts_are_techniques(document: D
         ([component("Page Coalescing", definition="It works as in Section 3.")], "'Section 3'"),
         ([component("Page Coalescing", definition=r"It minimises Eq. (4).")], "'Eq. (4)'"),
         ([component("Page Coalescing (PC)"), component("Page Coalescing")], "twice"),
-        ([component("Page Coalescing", definition="It writes blocks of 16 MB.")], "16 in the definition"),
+        ([component("Page Coalescing", definition="It writes blocks of 1.6 MB.")], "1.6 in the definition"),
         ([component("Page Coalescing", passages=[])], "names no passage"),
         ([component("Page Coalescing", passages=[0, 4000])], "names no passage"),
         ([component(f"Cache Number {n} of Many") for n in range(60)], "too many"),

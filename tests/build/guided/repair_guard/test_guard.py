@@ -1,5 +1,6 @@
 # ruff: noqa: E501
-"""The guard against repairs that make a test pass without mending anything, and what it has to let through."""
+"""The guard against repairs that get around the test, and what it has to let through. What a weaker test costs is
+proven by its mutants (`tests/build/guided/checking/test_debug.py`)."""
 
 import ast
 
@@ -109,51 +110,17 @@ def changed(*edits: tuple[str, str], draft: Draft = DRAFT) -> Draft:
 
 
 # fmt: off
-WEAKENED = {
+GOT_AROUND = {
     "dropped": [(f"    {CLOSE}\n", "")],
     "commented out": [(CLOSE, f"# {CLOSE}")],
     "printed instead": [(ZERO, "print(discrepancy(x, x) == 0.0)")],
     "made a docstring": [(ZERO, f'"""{ZERO}"""')],
-    "looser tolerance": [("atol=1e-5)", "atol=1e-1)")],
-    "looser relative tolerance": [("atol=1e-5)", "rtol=0.5, atol=1e-5)")],
-    "tolerance in a variable": [("    x = np.array([[0.0], [1.0]])\n", "    TOL = 0.3\n    x = np.array([[0.0], [1.0]])\n"), ("atol=1e-5)", "atol=TOL)")],
-    "looser distance": [("< 1e-6", "< 1.0")],
-    "closeness with a wide net": [(ZERO, "assert np.isclose(discrepancy(x, x), 0.0, atol=10)")],
-    "rounded away": [(ZERO, "assert round(discrepancy(x, x), 0) == 0.0")],
-    "not None": [(ZERO, "assert discrepancy(x, x) is not None")],
-    "isinstance": [(ZERO, "assert isinstance(discrepancy(x, x), float)")],
     "True": [(ZERO, "assert True")],
     "a text": [(ZERO, 'assert "discrepancy(x, x) == 0.0"')],
-    "a tuple that is always true": [(ZERO, 'assert (discrepancy(x, x) == 0.0, "zero")')],
-    "or True": [(ZERO, f"{ZERO} or True")],
-    "or instead of and": [(BOTH, "assert k.min() > 0 or k.max() <= 1.0")],
-    "one more alternative": [(ZERO, f"{ZERO} or discrepancy(x, x) == 1.0")],
-    "one of several": [(ZERO, "assert discrepancy(x, x) in (0.0, 1.0, 2.0)")],
-    "inequality": [(ZERO, "assert discrepancy(x, x) >= 0.0")],
-    "not equal to something": [(ZERO, "assert discrepancy(x, x) != 17.0")],
-    "equal to itself": [(ZERO, "d = discrepancy(x, x)\n    assert d == d")],
-    "expected value from the function under test": [(ZERO, "expected = discrepancy(x, x)\n    assert discrepancy(x, x) == expected")],
-    "expected matrix from the function under test": [("[[1.0, 0.13533], [0.60653, 0.60653]]", "kernel(x, y)")],
-    "any instead of all": [(CLOSE, "assert np.isclose(k, [[1.0, 0.13533], [0.60653, 0.60653]], atol=1e-5).any()")],
-    "shape by number of axes": [(SHAPE, "assert k.ndim == 2")],
-    "values by shape": [(CLOSE, "assert k.shape[0] == 2")],
-    "a wider bound": [("< 0.5", "< 500.0")],
-    "half of a conjunction": [(BOTH, "assert k.max() <= 1.0")],
-    "under if False": [(f"    {ZERO}\n", f"    if False:\n        {ZERO}\n")],
-    "under a condition": [(f"    {ZERO}\n", f"    if discrepancy(x, x) == 0.0:\n        {ZERO}\n")],
-    "under a name check": [('__name__ == "__main__"', '__name__ == "test"')],
-    "after return": [(f"    {CLOSE}\n", f"    return\n    {CLOSE}\n")],
-    "in a loop over nothing": [(f"    {ZERO}\n", f"    for _ in []:\n        {ZERO}\n")],
-    "in while False": [(f"    {ZERO}\n", f"    while 0:\n        {ZERO}\n")],
-    "in a function that nobody calls": [(f"    {ZERO}\n", f"    def later():\n        {ZERO}\n")],
-    "its caller is gone": [("    check_smoothing()\n", "")],
-    "in a generator": [("    smoother = Smoother(keep=0.75)\n", "    yield\n    smoother = Smoother(keep=0.75)\n")],
-    "redefined helper": [("\n\ndef main():", "\n\ndef check_smoothing():\n    pass\n\n\ndef main():")],
     "in try and except": [(f"    {ZERO}\n", f"    try:\n        {ZERO}\n    except AssertionError:\n        pass\n")],
     "in try with a message": [(f"    {ZERO}\n", f"    try:\n        {ZERO}\n    except Exception as e:\n        print(e)\n")],
     "main in try": [('":\n    main()', '":\n    try:\n        main()\n    except BaseException:\n        pass')],
     "suppressed": [("import numpy as np\nfrom implementation", "import contextlib\nimport numpy as np\nfrom implementation"), (f"    {ZERO}\n", f"    with contextlib.suppress(AssertionError):\n        {ZERO}\n")],
-    "expected to fail": [("import numpy as np\nfrom implementation", "import pytest\nimport numpy as np\nfrom implementation"), (f"    {ZERO}\n", f"    with pytest.raises(AssertionError):\n        {ZERO}\n")],
     "finally return": [(f"    {CLOSE}\n", f"    try:\n        {CLOSE}\n    finally:\n        return\n")],
     "exits early": [("import numpy as np\nfrom implementation", "import sys\nimport numpy as np\nfrom implementation"), (f"    {CLOSE}\n", f"    sys.exit(0)\n    {CLOSE}\n")],
     "exits hard": [("import numpy as np\nfrom implementation", "from os import _exit as done\nimport numpy as np\nfrom implementation"), (f"    {CLOSE}\n", f"    {CLOSE}\n    done(0)\n")],
@@ -165,50 +132,23 @@ WEAKENED = {
     "patches the module": [("\n\ndef check_smoothing():", "\nimport implementation\nimplementation.discrepancy = lambda x, y: 0.0\n\n\ndef check_smoothing():")],
     "mocks": [("\n\ndef check_smoothing():", "\nfrom unittest.mock import MagicMock\nk = MagicMock()\n\n\ndef check_smoothing():")],
     "skips": [("\n\ndef check_smoothing():", "\nimport pytest\n\n@pytest.mark.skip\ndef check_smoothing():")],
-    "no longer looks at the result": [(ZERO, "assert x[0, 0] == 0.0")],
-    "result replaced by the expected": [("k = kernel(x, y)", "k = np.array([[1.0, 0.13533], [0.60653, 0.60653]])")],
     "turns warnings off": [("\n\ndef check_smoothing():", "\nimport warnings\nwarnings.filterwarnings('ignore')\n\n\ndef check_smoothing():")],
-    "a summary instead of the values": [(CLOSE, "m = np.array([[1.0, 0.13533], [0.60653, 0.60653]])\n    assert np.allclose(k.mean(), m.mean(), atol=1e-5)")],
-    "a part instead of all": [(CLOSE, "m = np.array([[1.0, 0.13533], [0.60653, 0.60653]])\n    assert np.allclose(k[:1], m[:1], atol=1e-5)")],
-    "rounded by the library": [("np.allclose(k, [[1.0", "np.allclose(np.round(k, 1), [[1.0")],
-    "expected under another name": [(ZERO, "first = discrepancy(x, x)\n    second = first\n    wanted = discrepancy(x, x)\n    assert second == wanted")],
     "in a thread": [("    check_smoothing()\n", "    import threading\n    threading.Thread(target=check_smoothing).start()\n")],
-    "in a lazy map": [("    check_smoothing()\n", "    map(lambda _: check_smoothing(), [1])\n")],
-    "only named": [("    check_smoothing()\n", "    check_smoothing\n")],
-    "skipped by the data": [(f"    {ZERO}\n", f"    if len(x) > 5:\n        {ZERO}\n")],
-    "pairs of the same": [(CLOSE, "for got, wanted in zip(k.ravel(), kernel(x, y).ravel()):\n        assert abs(got - wanted) < 1e-5")],
-    "expected values filled by the code": [(CLOSE, "expected = np.zeros((2, 2))\n    for i in range(2):\n        expected[i] = kernel(x[i : i + 1], y)\n    assert np.allclose(k, expected, atol=1e-5)")],
     "no test left": [(TEST[TEST.index("def check") :], "")],
     "does not parse": [(ZERO, "assert discrepancy(x, x ==")],
     # --- in the implementation
-    "stub": [(f"    distance = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)\n    {EXP}\n", "    pass\n")],
-    "stub that raises": [(f"    distance = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)\n    {EXP}\n", "    raise NotImplementedError\n")],
-    "returns its input": [(f"    distance = ((x[:, None, :] - y[None, :, :]) ** 2).sum(axis=-1)\n    {EXP}\n", "    return x\n")],
-    "returns a constant": [(RETURN, "return 0.0")],
-    "returns filled arrays": [(EXP, "return np.ones((2, 2))")],
-    "returns the expected matrix": [(EXP, "return np.array([[1.0, 0.13533], [0.60653, 0.60653]])")],
-    "returns early": [("    within = kernel", "    return 0.0\n    within = kernel")],
-    "computes and throws away": [(RETURN, "result = within - 2 * across\n    return 0")],
-    "looks the answer up": [(RETURN, "return {1: 0.0}.get(len(x), within - 2 * across)")],
-    "knows the test's input": [("    within = kernel", "    if x[1, 0] == 1.0:\n        return 0.1725\n    within = kernel")],
-    "corrects by what the test expects": [(EXP, "result = np.exp(-distance / (2 * width**2))\n    result[0, 1] = 0.13533\n    return result")],
     "swallows": [(f"    {RETURN}", f"    try:\n        {RETURN}\n    except Exception:\n        return 0.0")],
     "bare except": [(f"    {EXP}", f"    try:\n        {EXP}\n    except:\n        return np.zeros(1)")],
     "swallows one kind": [(f"    {RETURN}", f"    try:\n        {RETURN}\n    except ValueError:\n        pass")],
     "public function gone": [(MODULE[MODULE.index("def discrepancy") : MODULE.index("class Smoother")], "")],
-    "method hollowed": [("        if self.value is None:\n            self.value = new\n        else:\n            self.value = self.keep * self.value + (1 - self.keep) * new\n        return self.value", "        self.value = new\n        return new")],
-    "rebound to a lambda": [("\n\nclass Smoother:", "\n\ndiscrepancy = lambda x, y, width=None: 0.0\n\n\nclass Smoother:")],
     "second definition": [("\n\nclass Smoother:", "\n\ndef discrepancy(x, y, width=None):\n    return 0.0\n\n\nclass Smoother:")],
-    "method replaced outside": [("        return total / len(values)\n", "        return total / len(values)\n\n\nSmoother.update = lambda self, new: new\n")],
     "asks who runs it": [(RETURN, 'return 0.0 if __name__ == "__main__" else within - 2 * across')],
     "looks for the test": [("import numpy as np\nfrom scipy", "import sys\nimport numpy as np\nfrom scipy"), (RETURN, "return 0.0 if 'test' in sys.modules else within - 2 * across")],
     "looks at its caller": [("import numpy as np\nfrom scipy", "import inspect\nimport numpy as np\nfrom scipy"), (RETURN, "return 0.0 if len(inspect.stack()) > 2 else within - 2 * across")],
     "equal to everything": [("\n\nclass Smoother:", "\n\nclass Anything(float):\n    def __eq__(self, other):\n        return True\n\n\nclass Smoother:"), (RETURN, "return Anything(within - 2 * across)")],
     "ends the process": [("import numpy as np\nfrom scipy", "import os\nimport numpy as np\nfrom scipy"), (RETURN, "os._exit(0)")],
     "patches the library": [("\n\ndef kernel(", "\nnp.allclose = lambda *a, **k: True\n\n\ndef kernel(")],
-    "hidden behind a decorator": [("def discrepancy(x, y, width=None):", "def _zero(function):\n    return lambda *a, **k: 0.0\n\n\n@_zero\ndef discrepancy(x, y, width=None):")],
     "runs code from text": [(RETURN, "return eval('0.0')")],
-    "under if False in the code": [("    within = kernel(x, x, width).mean() + kernel(y, y, width).mean()\n    across = kernel(x, y, width).mean()\n    return within - 2 * across", "    if False:\n        within = kernel(x, x, width).mean()\n    return float(0)")],
 }
 
 HONEST = {
@@ -256,52 +196,14 @@ HONEST = {
 # fmt: on
 
 
-@pytest.mark.parametrize("name", WEAKENED)
-def test_a_repair_that_makes_the_test_prove_less_is_refused(name: str) -> None:
-    assert complaint(DRAFT, changed(*WEAKENED[name])) is not None
+@pytest.mark.parametrize("name", GOT_AROUND)
+def test_a_repair_that_gets_around_the_test_is_refused(name: str) -> None:
+    assert complaint(DRAFT, changed(*GOT_AROUND[name])) is not None
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_repair_is_let_through(name: str) -> None:
     assert complaint(DRAFT, changed(*HONEST[name])) is None
-
-
-def test_there_are_enough_of_both() -> None:
-    assert len(WEAKENED) >= 40
-    assert len(HONEST) >= 20
-
-
-def test_a_complaint_names_the_assertion_and_what_is_wrong_with_it() -> None:
-    reason = complaint(DRAFT, changed(("atol=1e-5)", "atol=0.1)")))
-    assert reason is not None
-    assert "allclose" in reason
-    assert "tolerance is looser" in reason
-
-
-HELPED = TEST.replace(
-    "def check_smoothing():", "def same(got, wanted):\n    assert abs(got - wanted) < 1e-6\n\n\ndef check_smoothing():"
-).replace(ZERO, "same(discrepancy(x, x), 0.0)")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("    same(discrepancy(x, x), 0.0)\n", ""),
-        ("same(discrepancy(x, x), 0.0)", "same(discrepancy(x, x), discrepancy(x, x))"),
-        ("same(discrepancy(x, x), 0.0)", "same(0.0, 0.0)"),
-        ("- wanted) < 1e-6", "- wanted) < 1e6"),
-        (
-            "def same(got, wanted):\n    assert abs(got - wanted) < 1e-6",
-            "def same(got, wanted, within=9.0):\n    assert abs(got - wanted) < within",
-        ),
-        ("    assert abs(got - wanted) < 1e-6\n", "    return\n    assert abs(got - wanted) < 1e-6\n"),
-    ],
-)
-def test_functions_of_the_test_that_assert_are_assertions(old: str, new: str) -> None:
-    helped = DRAFT.model_copy(update={"test": HELPED})
-    assert complaint(helped, helped) is None
-    assert complaint(helped, changed((old, new), draft=helped)) is not None
-    assert complaint(helped, changed((", 0.0)\n", ", -0.125)\n"), draft=helped)) is None
 
 
 def test_a_broken_test_may_be_repaired_but_keeps_its_assertions() -> None:
@@ -323,70 +225,11 @@ def test_what_was_there_before_is_no_fault_of_the_repair() -> None:
     assert complaint(sloppy, changed(("dtype=np.float64", "dtype=float"), draft=sloppy)) is None
 
 
-def test_foreign_logic_may_be_removed_on_request_but_no_public_result_faked() -> None:
-    fat = changed(
-        (
-            "    across = kernel",
-            "".join(f"    x = x + np.cos(x) * {i} - np.sin(y) / {i + 1}\n" for i in range(12)) + "    across = kernel",
-        )
-    )
-    assert complaint(fat, DRAFT) is not None
-    assert complaint(fat, DRAFT, may_remove=True) is None
-    assert complaint(fat, changed((RETURN, "return 0.0")), may_remove=True) is not None
-
-
-def test_a_function_without_counterpart_may_go_with_the_assertions_about_it_alone() -> None:
-    source = "def draw(n):\n    w = np.random.multinomial(n, np.full(n, 1 / n))\n    return w\n"
-    extra = "\ndef differences(refit, weights):\n    return [refit(w) - refit(np.ones(len(w))) for w in weights]\n"
-    about = "assert np.sum(w) == 4\n"
-    more = "d = differences(sum, [[3, 0], [1, 2]])\nassert d[0] == 1.0\n"
-    test = f"import numpy as np\nfrom implementation import draw, differences\nw = draw(4)\n{about}{more}"
-    before = DRAFT.model_copy(update={"implementation": f"import numpy as np\n\n{source}{extra}", "test": test})
-    before = before.model_copy(update={"excerpt": source})
-    less = before.model_copy(
-        update={
-            "implementation": before.implementation.replace(extra, ""),
-            "test": test.replace(more, "").replace(", differences", ""),
-        }
-    )
-    assert complaint(before, less, may_remove=True) is None
-    assert "differences is gone" in str(complaint(before, less))
-    blunt = less.model_copy(update={"test": less.test.replace(about, "assert w is not None\n")})
-    assert "np.sum(w) == 4" in str(complaint(before, blunt, may_remove=True))
-    # What the sources have stays, and so do the assertions that look at both.
-    source_gone = before.model_copy(update={"excerpt": source + extra})
-    assert "d[0] == 1.0" in str(complaint(source_gone, less, may_remove=True))
-    both = before.model_copy(update={"test": test + "assert d[0] == np.sum(w) - 3\n"})
-    assert "np.sum(w) - 3" in str(complaint(both, less, may_remove=True))
-
-
-def test_a_function_may_shrink_to_what_the_sources_have() -> None:
-    left = "    across = kernel(x, y, width).mean()\n    return within - 2 * across\n"
-    own = "".join(f"    x = x + np.cos(x) * {i} - np.sin(y) / {i + 1}\n" for i in range(60))
-    source = "def mmd(a, b, s, c):\n    d = kernel(a, b, s).mean()\n    return c - 2 * d\n"
-    head = "def difference(x, y, width, within):\n"
-    test = "from implementation import difference\nassert difference(1.0, 2.0, 3.0, 4.0) == 0.125\n"
-    fat = DRAFT.model_copy(update={"implementation": head + own + left, "test": test, "excerpt": source})
-    lean = fat.model_copy(update={"implementation": head + left})
-    assert "lost most" in str(complaint(fat, lean))
-    assert complaint(fat, lean, may_remove=True) is None
-    elsewhere = fat.model_copy(update={"excerpt": "def f(a):\n    return np.log(a) ** 3\n"})
-    assert "lost most" in str(complaint(elsewhere, lean, may_remove=True))
-
-
-def test_what_an_untouched_assertion_expects_may_be_drawn_before() -> None:
-    test = (
-        "import numpy as np\nfrom implementation import kernel\nr = np.random.RandomState(1)\n"
-        "k = kernel(1, 2)\nfor i in range(40):\n    x = 1.5 * r.randn(2)\n    assert np.allclose(k[i], x)\n"
-    )
-    before = DRAFT.model_copy(update={"test": test})
-    drawn = "drawn = [1.5 * r.randn(2) for _ in range(40)]\nfor i in range(40):\n    x = drawn[i]\n"
-    ahead = test.replace("for i in range(40):\n    x = 1.5 * r.randn(2)\n", drawn)
-    assert complaint(before, before.model_copy(update={"test": ahead})) is None
-    whole = test.replace("k[i], x", "k, x")
-    summary = whole.replace("kernel(1, 2)", "kernel(1, 2).mean()").replace("1.5 * r.randn(2)", "r.randn(2).mean()")
-    wide = before.model_copy(update={"test": whole})
-    assert "a part or a summary" in str(complaint(wide, wide.model_copy(update={"test": summary})))
+def test_public_functions_may_go_on_request() -> None:
+    less = changed((MODULE[MODULE.index("class Smoother") :], ""), ("    check_smoothing()\n", ""))
+    less = less.model_copy(update={"test": less.test.replace("Smoother, ", "")})
+    assert "Smoother is gone" in str(complaint(DRAFT, less))
+    assert complaint(DRAFT, less, may_remove=True) is None
 
 
 LINES = st.sampled_from(

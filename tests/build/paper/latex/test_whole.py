@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 
 from tests.build.paper.latex.whole import PRINTED, papers
-from xkg.build.guided.reading.outline import rendered
+from xkg.build.guided.reading.paper_text import rendered
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.read import parse_paper
 
@@ -17,7 +17,7 @@ def passages_of(source: str) -> str:
         path = Path(folder) / "p.tex"
         path.write_text(source, encoding="utf-8")
         passages = read_passages(parse_paper(path))
-    return rendered(passages, {p.number: set(range(len(p.pieces))) for p in passages.listed})
+    return rendered(passages, {p.number for p in passages.listed})
 
 
 @given(papers())

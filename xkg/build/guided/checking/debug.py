@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.edits import EditError, Repair, applied
 from xkg.build.guided.checking.run_report import report, steady
 from xkg.build.guided.checking.shown_module import shown_module
@@ -84,9 +83,12 @@ def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int 
         state = state.model_copy(update={"rounds": state.rounds + 1})
         if not answer.edits:
             return state.model_copy(update={"stopped": f"cannot be repaired: {steady(answer.cause)}"})
-        repaired = applied(state.draft, answer.edits)
-        after = trial(repaired)
+        repaired, after = with_old_test(applied(state.draft, answer.edits), draft, trial)
         tried[repaired.implementation, repaired.test] = _failure(after)
+        if repaired.test != state.draft.test and after.cause is Cause.PROVES_NOTHING:
+            notes.append(f"- {answer.cause} (taken back: {_failure(after)}; assert as much as before)")
+            state = state.model_copy(update={"refused": state.refused + 1})
+            continue
         if _is_worse(after, state.proof):
             notes.append(f"- {answer.cause} (taken back, since it then failed with: {_failure(after)})")
             continue
@@ -110,10 +112,10 @@ def ask_for_repair(
     """The state with the answers that the guard refused counted, and the answer to the prompt of this name, whose edits
     fit the draft and pass the guard; without one, None and `failed`. `tried` maps code and test of earlier runs to
     their failure; with `test_alone` only the test may change; `may_remove` as in `complaint`."""
-    draft, refused, asked_to_mend = state.draft, 0, False
+    draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:
-        nonlocal refused, asked_to_mend
+        nonlocal refused
         if test_alone and any(edit.file != "test" for edit in answer.edits):
             return "only the test may change; give edits of the file test alone"
         if not answer.edits:
@@ -127,9 +129,6 @@ def ask_for_repair(
             return f"this was run already and failed with: {known}; change something else"
         fault = complaint(draft, changed, may_remove=may_remove)
         refused += fault is not None
-        if fault is None and not asked_to_mend:
-            fault = _outdated_documentation(draft, changed)
-            asked_to_mend = fault is not None
         return fault
 
     files = {"implementation": shown_module(draft) if test_alone else draft.implementation, "test": draft.test}
@@ -141,16 +140,14 @@ def ask_for_repair(
     return state.model_copy(update={"failed": failed, "refused": state.refused + refused}), answer
 
 
-def _outdated_documentation(before: Draft, after: Draft) -> str | None:
-    """What is wrong with a change that takes away names which the documentation has; None where it takes none."""
-    known = unknown_names(before.documentation, before.implementation, before.origins)
-    names = [n for n in unknown_names(after.documentation, after.implementation, after.origins) if n not in known]
-    if not names:
-        return None
-    return (
-        f"the documentation has {', '.join(names)}, which the module then no longer has: keep it, or add edits of the "
-        f'file "documentation", which says: {after.documentation}'
-    )
+def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
+    """The repaired draft and its proof; with the test of before all repairs, if that passes, too: then the code alone
+    was wrong."""
+    if repaired.test != before.test and repaired.implementation != before.implementation:
+        same_test = repaired.model_copy(update={"test": before.test})
+        if (proof := trial(same_test)).cause in PASSED:
+            return same_test, proof
+    return repaired, trial(repaired)
 
 
 def _is_worse(after: Proof, before: Proof) -> bool:

@@ -1,19 +1,20 @@
-"""The model's part of fidelity, after the static share: does the implementation follow definition and source lines, and
-do these two agree? Where paper and repository part, that is a departure: no fault of the code, and never unsaid."""
+"""The model's review of a module: does it follow definition and source lines, and do these two agree? Where paper and
+repository part, that is a departure: no fault of the code, and never unsaid."""
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
+from xkg.build.grounding.repository_lines import FoundLines
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import room_for
 from xkg.build.guided.checking.shown_module import shown_module
-from xkg.build.guided.definition_statements import numbered, statements_of, unanswered
+from xkg.build.guided.definition_statements import numbered, statements_of
 from xkg.build.guided.draft import Draft, prompt
-from xkg.build.similarity.fidelity import is_enough, omitted, unmatched, written_by_definition
+from xkg.build.similarity.fidelity import omitted, unmatched, written_by_definition
 from xkg.llm.client import AnswerType, Ask
-from xkg.model import Departure, Fault, Fidelity, Level
-from xkg.sandbox.evidence.levels import Proof
+from xkg.model import Departure, Fault, Fidelity
 
 # Comments describe answers here: a docstring would be sent with every question, whose prompt says the same.
 
@@ -21,8 +22,7 @@ _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
 _STATEMENT = 100
 _LONGEST_REMARK = 400
-# How often an answer is sent back for statements of the definition that it says nothing of.
-_REMINDERS = 2
+_CONTEXT = 6  # lines around a change
 
 
 class FaultFound(AnswerType):
@@ -30,11 +30,12 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# How definition, source lines and module agree in a statement of the definition, or in a part of one.
+# How definition, source lines and module agree in a statement of the definition; `lines` are numbers of other lines.
 class Compared(AnswerType):
     statement: int
-    verdict: Literal["same", "differs", "added", "absent", "fault", "none"]
+    verdict: Literal["same", "differs", "added", "absent", "elsewhere", "fault", "none"]
     remark: str
+    lines: tuple[int, ...] = ()
 
 
 # The comparison by the statements of the definition, then the faults; none where the module is faithful.
@@ -44,17 +45,11 @@ class Verdict(AnswerType):
     faults: tuple[FaultFound, ...]
 
 
-def judge_fidelity(
-    draft: Draft, definition: str, proof: Proof, share: float, ask: Ask, *, whatever_share: bool = False
-) -> Fidelity:
-    """The share, with the faults that the model finds. The model is asked only about a draft with a proven test and,
-    without `whatever_share`, a sufficient share; otherwise `faults` is None. Raises as `ask` does."""
-    outside = written_by_definition(draft.implementation, draft.excerpt, draft.scope) if draft.by_definition else 0.0
-    if proof.evidence.level.rank < Level.TESTED.rank or not (whatever_share or is_enough(share, outside)):
-        return Fidelity(share=share)
-    statements = statements_of(draft.definition)
+def review(draft: Draft, share: float, ask: Ask, others: Sequence[FoundLines] = ()) -> tuple[Fidelity, Verdict]:
+    """The fidelity of a draft with this share, from one question, and the answer. `others` are further lines of the
+    repository, in which it is looked for what the source lines lack. Raises as `ask` does."""
     inputs = {
-        "definition": f"{draft.name}:\n{numbered(draft.definition)}" if statements else definition,
+        "definition": f"{draft.name}:\n{numbered(draft.definition)}",
         "declared": "\n".join(draft.declared),
         "implementation": shown_module(draft),
         "uncalled": "\n".join(f"- {name}" for name in (*draft.uncalled, *draft.absent)),
@@ -63,26 +58,47 @@ def judge_fidelity(
         "configuration": draft.configuration,
         "sources": compared_sources(draft),
         "beside": draft.beside,
+        "others": "\n\n".join(f"[{n}] {each.place}\n{each.text}" for n, each in enumerate(others, start=1)),
     }
-    reminders = 0
+    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=_fault_of)
+    departures = _departures(answer.statements, draft, others)
+    return _fidelity(draft, share, answer, departures), answer
 
-    def check(answer: Verdict) -> str | None:
-        nonlocal reminders
-        objection = _fault_of(answer)
-        if objection is None and reminders < _REMINDERS:
-            objection = _statement_fault(answer, draft.definition)
-            reminders += objection is not None
-        return objection
 
-    answer = ask(prompt("fidelity"), Verdict, inputs, about=draft.name, check=check)
+def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
+    """The fidelity of a revised draft, from a question that has only what has changed. Raises as `ask` does."""
+    statements = statements_of(draft.definition)
+    numbers = {statement: n for n, statement in enumerate(statements, start=1)}
+    found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
+    found += [f"- statement {numbers.get(d.statement, '?')}, {d.kind}: {d.remark}" for d in fidelity.departures]
+    inputs = {
+        "definition": f"{draft.name}:\n{numbered(draft.definition)}",
+        "found": "\n".join(found),
+        "difference": _difference(before.implementation, draft.implementation),
+        "unmatched": listed_unmatched(draft),
+    }
+    answer = ask(prompt("recheck"), Verdict, inputs, about=draft.name, check=_fault_of)
+    judged = {each.statement for each in answer.statements}
+    kept = [d for d in fidelity.departures if numbers.get(d.statement) not in judged]
+    return _fidelity(draft, share, answer, [*kept, *_departures(answer.statements, draft, ())])
+
+
+def _fidelity(draft: Draft, share: float, answer: Verdict, departures: Iterable[Departure]) -> Fidelity:
     faults = tuple(Fault(kind=fault.kind, remark=" ".join(fault.remark.split())) for fault in answer.faults)
+    order = {statement: n for n, statement in enumerate(statements_of(draft.definition))}
+    found = tuple(sorted(departures, key=lambda each: order.get(each.statement, 0)))
     return Fidelity(
         share=share,
-        by_definition=_accepted(draft, answer),
-        faults=(*faults, *_left_out_components(draft, definition, faults)),
-        statements=len(statements) if answer.statements else None,
-        departures=tuple(_departures(answer, statements)),
+        by_definition=_accepted(draft, found),
+        faults=(*faults, *_left_out_components(draft, faults)),
+        statements=len(order) if answer.statements else None,
+        departures=found,
     )
+
+
+def _difference(before: str, after: str) -> str:
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=_CONTEXT, lineterm="")
+    return "\n".join(list(lines)[2:])
 
 
 def compared_sources(draft: Draft) -> str:
@@ -91,40 +107,39 @@ def compared_sources(draft: Draft) -> str:
     return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module, draft.beside)
 
 
-def _accepted(draft: Draft, answer: Verdict) -> float:
-    """The share of statements that the definition asks for and the lines lack, as far as the comparison agrees with the
+def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
+    """The share of statements that the definition asks for and the lines lack, as far as the review agrees with the
     module's author: each statement of the definition that they were written for has the verdict "added"."""
-    added = {each.statement for each in answer.statements if each.verdict == "added"}
+    statements = statements_of(draft.definition)
+    by_hand = {each.statement for each in departures if each.kind == "added"}
+    added = {n for n, text in enumerate(statements, start=1) if text in by_hand}
     agreed = {name: numbers for name, numbers in draft.by_definition.items() if added.issuperset(numbers)}
     scope = draft.model_copy(update={"by_definition": agreed}).scope
     return written_by_definition(draft.implementation, draft.excerpt, scope) if agreed else 0.0
 
 
-def _departures(answer: Verdict, statements: Sequence[str]) -> Iterator[Departure]:
-    """Where paper and repository part, in the order of the definition."""
-    for each in sorted(answer.statements, key=lambda each: each.statement):
+def _departures(compared: Sequence[Compared], draft: Draft, others: Sequence[FoundLines]) -> Iterator[Departure]:
+    """Where paper and repository part."""
+    statements = statements_of(draft.definition)
+    for each in compared:
         kind = each.verdict
-        if (kind == "differs" or kind == "absent" or kind == "added") and 0 < each.statement <= len(statements):
-            yield Departure(kind=kind, statement=statements[each.statement - 1], remark=" ".join(each.remark.split()))
+        if kind == "same" or kind == "fault" or kind == "none" or not 0 < each.statement <= len(statements):
+            continue
+        places = ", ".join(others[n - 1].place for n in each.lines if 0 < n <= len(others))
+        remark = " ".join(each.remark.split())
+        yield Departure(
+            kind="absent" if kind == "elsewhere" and not places else kind,
+            statement=statements[each.statement - 1],
+            remark=f"{remark} ({places})" if places else remark,
+            searched=bool(others) and (bool(places) or each.statement in draft.lacking),
+        )
 
 
-def _statement_fault(answer: Verdict, definition: str) -> str | None:
-    """What is wrong with the comparison by statements, in words for the model; None where nothing is."""
-    if gap := unanswered([each.statement for each in answer.statements], definition):
-        return gap
-    for each in answer.statements:
-        if each.verdict in ("differs", "added", "absent") and not each.remark.strip():
-            return f"statements: {each.statement} is {each.verdict!r} without a remark; say in one line what and where"
-    if any(each.verdict == "fault" for each in answer.statements) and not answer.faults:
-        return "a statement has the verdict 'fault', and no fault is listed; list it, or change the verdict"
-    return None
-
-
-def _left_out_components(draft: Draft, definition: str, found: tuple[Fault, ...]) -> list[Fault]:
+def _left_out_components(draft: Draft, found: tuple[Fault, ...]) -> list[Fault]:
     """A fault for each component that the definition names and the module leaves out unexplained, where the model finds
     none: the same technique may take it as an argument, but not where the repository's lines call it."""
     remarks = " ".join(fault.remark for fault in found)
-    names = [name for name in named(draft.unexplained, definition) if not named([name], remarks)]
+    names = [name for name in named(draft.unexplained, draft.definition) if not named([name], remarks)]
     return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 

@@ -1,15 +1,12 @@
 """Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
 
-from collections.abc import Sequence
-
 from xkg.build.guided.checking.compared_lines import compared_lines
-from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for
+from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for, with_old_test
 from xkg.build.guided.checking.edits import applied
-from xkg.build.guided.checking.elsewhere import Elsewhere, Search
-from xkg.build.guided.checking.fidelity import judge_fidelity, listed_unmatched
+from xkg.build.guided.checking.elsewhere import Search, other_lines, with_lines_found
+from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_of_change
 from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
-from xkg.build.guided.definition_statements import statements_of
 from xkg.build.guided.draft import Draft
 from xkg.build.similarity.fidelity import FAITHFUL_SHARE, is_enough, is_met, share
 from xkg.build.similarity.statements import statements
@@ -48,37 +45,28 @@ def check(
     search: Search | None = None,
     rounds: int = ROUNDS,
 ) -> Checked:
-    """Checks a draft. A test that proves too little is strengthened once; the proven code is compared with its sources,
-    and revised once if it is not faithful. What its sources are said not to do is looked for with `search` in the rest
-    of the repository. Proven code is compared with its definition at the end at the latest, however small its share.
-    `rounds` limits all repairs together, including those in `debugged`.
+    """Checks a draft. A test that proves too little is strengthened once; proven code is reviewed, and revised once if
+    it is not faithful. The review looks with `search` in the rest of the repository for what the source lines lack, and
+    a second one sees only what the revision changed. `rounds` limits all repairs together, including those in
+    `debugged`.
 
     Without a usable answer of the model, the level so far stays. Raises `ModelUnavailableError` and `BudgetError` as
     `ask` does, and what `trial` raises."""
     state, unused = debugged, ""
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
-    elsewhere = Elsewhere(search, ask)
-    fidelity, failed = _judge(state, definition, ask)
-    corrected = elsewhere.corrected(state, fidelity)
-    state, fidelity = corrected.state, corrected.fidelity
-    if fidelity is not None and failed is None and _is_repairable(state, fidelity, corrected.untrue):
-        after = revise(state, definition, fidelity, trial, ask, untrue=corrected.untrue, rounds=rounds)
+    state, fidelity, failed = _review(state, ask, search)
+    if fidelity is not None and failed is None and _is_repairable(state, fidelity):
+        after = revise(state, definition, fidelity, trial, ask, rounds=rounds)
         if _is_same_code(after.draft, state.draft):
             state = after
         else:
-            again, failed = _judge(after, definition, ask)
-            revised = elsewhere.corrected(after, again)
-            after, again = revised.state, revised.fidelity
-            best = _rank(after, again, revised.untrue) > _rank(state, fidelity, corrected.untrue)
+            again, failed = _review_again(state, fidelity, after, ask)
+            best = _rank(after, again) > _rank(state, fidelity)
             counts = {"rounds": after.rounds, "refused": after.refused, "failed": after.failed}
             unused = "" if best else _why_unused(after, again)
             state = after if best else state.model_copy(update=counts)
             fidelity = again if best else fidelity
-    if failed is None and fidelity is not None and _is_uncompared(state, fidelity):
-        fidelity, failed = _judge(state, definition, ask, whatever_share=True)
-        corrected = elsewhere.corrected(state, fidelity)
-        state, fidelity = corrected.state, corrected.fidelity
     return _checked(state, fidelity, state.failed or failed, unused)
 
 
@@ -101,19 +89,17 @@ def revise(
     trial: Trial,
     ask: Ask,
     *,
-    untrue: Sequence[str] = (),
     rounds: int = ROUNDS,
 ) -> Debugged:
-    """The draft revised once by the findings and by what its documentation says wrongly (`untrue`), then debugged with
-    the remaining `rounds`; it may be no better. Without a usable answer of the model, the draft is unchanged and
-    `failed` is set."""
+    """The draft revised once by the findings, then debugged with the remaining `rounds`; it may be no better. Without a
+    usable answer of the model, the draft is unchanged and `failed` is set."""
     draft = state.draft
     lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
     removes = foreign or not is_enough(fidelity.share, fidelity.by_definition)
     inputs = {
         "definition": definition,
-        "findings": _describe_findings(draft, fidelity, untrue),
+        "findings": _describe_findings(draft, fidelity),
         "configuration": draft.configuration,
         "sources": room_for(lines, draft.implementation, draft.test, draft.beside),
         "beside": draft.beside,
@@ -123,51 +109,61 @@ def revise(
     state, answer = ask_for_repair(state, "revise", inputs, ask, may_remove=removes)
     if answer is None or not answer.edits:
         return state
-    return with_counts(state, debug(applied(draft, answer.edits), definition, trial, ask, rounds=rounds - state.rounds))
+    changed, _ = with_old_test(applied(draft, answer.edits), draft, trial)
+    return with_counts(state, debug(changed, definition, trial, ask, rounds=rounds - state.rounds))
 
 
-def _is_uncompared(state: Debugged, fidelity: Fidelity) -> bool:
-    """Whether proven code was not compared with the statements of its definition, for its share."""
-    proven = state.proof.evidence.level.rank >= Level.TESTED.rank
-    return proven and fidelity.faults is None and bool(statements_of(state.draft.definition))
+def _share(draft: Draft) -> float:
+    return share(draft.implementation, draft.excerpt, draft.scope)
 
 
-def _judge(
-    state: Debugged, definition: str, ask: Ask, *, whatever_share: bool = False
-) -> tuple[Fidelity | None, str | None]:
-    """Fidelity, and the reason why the model's part is missing. None where there are no source lines."""
+def _is_proven(state: Debugged) -> bool:
+    return state.proof.evidence.level.rank >= Level.TESTED.rank
+
+
+def _review(state: Debugged, ask: Ask, search: Search | None) -> tuple[Debugged, Fidelity | None, str | None]:
+    """The draft with further lines that do what its source lines lack, its fidelity, and the reason why the model's
+    part is missing. No fidelity where there are no source lines; a share alone of what is not proven."""
     draft = state.draft
     if not statements(draft.own_excerpt or draft.excerpt):
-        return None, None
-    shared = share(draft.implementation, draft.excerpt, draft.scope)
+        return state, None, None
+    if not _is_proven(state):
+        return state, Fidelity(share=_share(draft)), None
+    others = other_lines(draft, search)
     try:
-        return judge_fidelity(draft, definition, state.proof, shared, ask, whatever_share=whatever_share), None
+        fidelity, answer = review(draft, _share(draft), ask, others)
     except AnswerError as error:
-        return Fidelity(share=shared), str(error)
+        return state, Fidelity(share=_share(draft)), str(error)
+    draft = with_lines_found(draft, answer.statements, others)
+    fidelity = fidelity.model_copy(update={"share": max(fidelity.share, _share(draft))})
+    return state.model_copy(update={"draft": draft}), fidelity, None
 
 
-def _is_repairable(state: Debugged, fidelity: Fidelity, untrue: Sequence[str]) -> bool:
-    proven = state.proof.evidence.level.rank >= Level.TESTED.rank
-    return proven and (bool(untrue) or not is_met(fidelity)) and fidelity.unrelated is None
+def _review_again(
+    before: Debugged, fidelity: Fidelity, after: Debugged, ask: Ask
+) -> tuple[Fidelity | None, str | None]:
+    if not _is_proven(after):
+        return Fidelity(share=_share(after.draft)), None
+    try:
+        return review_of_change(before.draft, fidelity, after.draft, _share(after.draft), ask), None
+    except AnswerError as error:
+        return Fidelity(share=_share(after.draft)), str(error)
 
 
-def _rank(
-    state: Debugged, fidelity: Fidelity | None, untrue: Sequence[str]
-) -> tuple[bool, int, bool, int, int, float, float]:
-    if fidelity is None:
-        return False, proof_rank(state.proof)[0], False, -99, -99, 0.0, proof_rank(state.proof)[1]
+def _is_repairable(state: Debugged, fidelity: Fidelity) -> bool:
+    return _is_proven(state) and not is_met(fidelity) and fidelity.unrelated is None
+
+
+def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
     level, score = proof_rank(state.proof)
-    proven = level >= Level.TESTED.rank
+    if fidelity is None:
+        return False, level, False, -99, 0.0, score
     faults = -99 if fidelity.faults is None else -len(fidelity.faults)
-    related = fidelity.unrelated is None
-    return proven and is_met(fidelity), level, related, -len(untrue), faults, fidelity.share, score
+    return _is_proven(state) and is_met(fidelity), level, fidelity.unrelated is None, faults, fidelity.share, score
 
 
-def _describe_findings(draft: Draft, fidelity: Fidelity, untrue: Sequence[str]) -> str:
+def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
-    findings += [
-        f"- documentation, where it says otherwise, and code that does not do as these lines: {each}" for each in untrue
-    ]
     if not is_enough(fidelity.share, fidelity.by_definition):
         findings += [
             f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"

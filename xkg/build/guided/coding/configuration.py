@@ -47,6 +47,7 @@ Path = tuple[str, ...]
 @dataclass(frozen=True)
 class _Read:
     path: Path
+    file: str  # where it is read
     by: str = ""  # the parameter that a caller passes it as
 
 
@@ -63,7 +64,12 @@ def configuration(codebase: Codebase, symbols: Sequence[str]) -> str:
     found: dict[str, list[str]] = {}
     size = 0
     rows = [(setting, "", others) for setting, others in bound]
-    rows += [(setting, read.by, others) for read in reads for setting, others in _values(read.path, by_leaf)]
+    near = _importers(codebase, symbols)
+    rows += [
+        (setting, read.by, others)
+        for read in reads
+        for setting, others in _values(read.path, by_leaf, (frozenset({read.file}), near))
+    ]
     for setting, by, others in rows:
         line = f"{setting.line or '?'}: {setting.name} = {setting.value}"
         line += f"  (passed as {by})" if by else ""
@@ -91,8 +97,18 @@ def _plain(name: str) -> str:
     return name.replace("-", "_").casefold()
 
 
-def _values(path: Path, by_leaf: Mapping[str, Sequence[Setting]]) -> Iterator[tuple[Setting, list[str]]]:
-    """The setting that a path most likely means, with other values of the same name elsewhere."""
+def _importers(codebase: Codebase, symbols: Sequence[str]) -> frozenset[str]:
+    """The files that import one of the symbols' modules."""
+    known = codebase.symbols()
+    paths = {known[s].symbol.path for s in symbols if s in known}
+    return frozenset(m.path for m in codebase.modules if any(i.target in paths for i in m.imports))
+
+
+def _values(
+    path: Path, by_leaf: Mapping[str, Sequence[Setting]], near: Sequence[frozenset[str]]
+) -> Iterator[tuple[Setting, list[str]]]:
+    """The setting that a path most likely means, with other values of the same name elsewhere. Of
+    scripts, those of the first of the `near` groups of files that set it."""
     wanted = [_plain(part) for part in path]
     candidates = by_leaf.get(wanted[-1], ())
     if not candidates:
@@ -106,7 +122,9 @@ def _values(path: Path, by_leaf: Mapping[str, Sequence[Setting]]) -> Iterator[tu
         return count
 
     best = max(shared(setting) for setting in candidates)
-    yield _likeliest([s for s in candidates if shared(s) == best])
+    found = [s for s in candidates if shared(s) == best]
+    own = next((own for files in near if (own := [s for s in found if s.path in files])), None)
+    yield _likeliest([s for s in found if own is None or s in own or not s.path.endswith(".py")])
 
 
 def _likeliest(settings: Sequence[Setting]) -> tuple[Setting, list[str]]:
@@ -153,7 +171,7 @@ def _own_reads(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
         tree = parse_ast(textwrap.dedent(codebase.source(symbol)))
         if tree is None:
             continue
-        yield from map(_Read, reads_in(tree))
+        yield from (_Read(path, symbol.path) for path in reads_in(tree))
         owner = known.get(identity.rpartition(".")[0]) if symbol.kind == "method" else None
         whole = parse_ast(textwrap.dedent(codebase.source(owner.symbol))) if owner is not None else None
         used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _last(node.value) == "self"}
@@ -161,7 +179,7 @@ def _own_reads(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
             if isinstance(node, ast.Assign) and any(
                 isinstance(t, ast.Attribute) and _last(t.value) == "self" and t.attr in used for t in node.targets
             ):
-                yield from map(_Read, reads_in(node.value))
+                yield from (_Read(path, symbol.path) for path in reads_in(node.value))
 
 
 def reads_in(tree: ast.AST) -> Iterator[Path]:
@@ -213,19 +231,19 @@ def _path(node: ast.expr) -> Path | None:
 
 def _passed(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
     """What callers of the symbols' functions pass from configurations, one by one or as a whole section (`**cfg`)."""
-    for call, parameters in _calls(codebase, symbols):
+    for call, file, parameters in _calls(codebase, symbols):
         for keyword in call.keywords:
             path = _path(keyword.value)
             if keyword.arg and path:
-                yield _Read(path, keyword.arg if keyword.arg != path[-1] else "")
+                yield _Read(path, file, keyword.arg if keyword.arg != path[-1] else "")
             elif keyword.arg is None and (path or _is_holder(keyword.value)):
                 section = _section(codebase.settings, path or (), parameters)
-                yield from (_Read(tuple(name.split("."))) for name in section)
-        yield from (_Read(path) for value in call.args if (path := _path(value)))
+                yield from (_Read(tuple(name.split(".")), file) for name in section)
+        yield from (_Read(path, file) for value in call.args if (path := _path(value)))
 
 
-def _calls(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[ast.Call, frozenset[str]]]:
-    """Calls of the symbols' functions and classes, with the names of their parameters."""
+def _calls(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[ast.Call, str, frozenset[str]]]:
+    """Calls of the symbols' functions and classes, with their files and the names of the parameters."""
     known = codebase.symbols()
     left = _MOST_CALLS
     for identity in symbols[:3]:
@@ -245,7 +263,7 @@ def _calls(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[ast.Cal
             for node in ast.walk(tree) if tree is not None else ():
                 if isinstance(node, ast.Call) and _last(node.func) == name and left:
                     left -= 1
-                    yield node, parameters
+                    yield node, module.path, parameters
 
 
 def _is_holder(node: ast.expr) -> bool:

@@ -1,7 +1,6 @@
-"""Static checks of a written module, its test and its documentation, with messages for the model that wrote them."""
+"""Static checks of a written module and its test, with messages for the model that wrote them."""
 
 import ast
-import re
 import sys
 from collections.abc import Collection, Iterator
 
@@ -32,7 +31,6 @@ _FILE_CALLS = frozenset(
     )
     for name in names
 )
-_FEWEST_SENTENCES = 3
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
@@ -80,12 +78,6 @@ def script_faults(test: str, implementation: str, allowed: Collection[str]) -> I
     never = [node.name for node in _never_called(tree) if any(_asserts(inner) for inner in ast.walk(node))]
     if never:
         yield f"test: {', '.join(never[:5])} is defined and never called; the script must call its functions itself"
-
-
-def documentation_faults(documentation: str) -> Iterator[str]:
-    ended = re.split(r"[.!?](?=\s|$)", documentation)[:-1]
-    if sum(bool(re.search(r"[^\s.!?]", sentence)) for sentence in ended) < _FEWEST_SENTENCES:
-        yield "documentation: write 5 to 10 sentences: what it computes, inputs and outputs, how to call it, parameters"
 
 
 def _imports(where: str, tree: ast.Module, allowed: Collection[str]) -> Iterator[str]:

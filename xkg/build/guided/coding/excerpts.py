@@ -16,13 +16,18 @@ _REPEAT_FACTOR = 0.5
 # Limits the weight of shared words, so that what a line computes counts, too.
 _MOST_SHARED = 2.0
 _CALL = re.compile(r"[\w\])]\(")
-_OPERATOR = re.compile(r"[\w)\]]\s*(?:\*\*|[-+*/@%])=?\s*[\w(\[]")
+_OPERATOR = re.compile(
+    r"[\w)\]]\s*(?:\*\*|[-+*/@%])=?\s*[\w(\[]|\.(?:mul|add|sub|div|matmul|mm|bmm|dot|pow|clamp|where)_?\("
+)
 _FORMULA = re.compile(r"\b(?:exp|log|sum|mean|sqrt|norm|solve|einsum|softmax|argmax|argmin|min|max|loss)\b|_loss\b")
 _VALUE = re.compile(r"\s*(?:return|yield)\b|[^=!<>(]*[^=!<>]=(?!=)")
 _ASIDE = re.compile(r"\s*(?:(?:import|from|assert|raise|try|except|pass|global|del)\b|//|#)")
 # An assignment of a parameter to an attribute, and a return of names only.
 _TRIVIAL = re.compile(r"\s*self\.(\w+)\s*=\s*\1\s*$|\s*return\b[\w\s,.()]*$")
 _SYMBOL = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
+_DEVICE = re.compile(
+    r"\b(?:DataParallel|DistributedDataParallel|device_count|set_device|num_gpus?|local_rank)\b|\.cuda\("
+)
 _TALK = re.compile(r"\s*(?:print|log|logger|logging|warnings|wandb|writer|tqdm)\b[.(]|\s*\w*parser\.add_argument")
 _DOCSTRINGS = re.compile(r'^[ \t]*[rRuU]?("""|\'\'\')[\s\S]*?\1', re.MULTILINE)
 _HEADER_END = re.compile(r"(?::|\{)\s*+(?:(?:#|//)(?s:.*))?$")
@@ -103,7 +108,7 @@ def _shape(line: str) -> float:
     """The weight of a line independent of its subject: highest for computation, lowest for imports and assertions."""
     if _INNER.match(line) or line.lstrip().startswith("["):
         return 1.5
-    if _ASIDE.match(line):
+    if _ASIDE.match(line) or _DEVICE.search(line):
         return -1.5
     if _TRIVIAL.match(line):
         return -0.5

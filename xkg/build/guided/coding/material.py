@@ -11,6 +11,7 @@ from types import MappingProxyType
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.coding.call_sites import call_sites
+from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.build.slicing.docstrings import with_short_docstrings
 from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
@@ -203,9 +204,13 @@ def _fitting_slice(
 ) -> Slice:
     """The slice of symbols, with short docstrings but for those of `whole` (qualified names), and with fewer
     dependencies where it would be longer than `limit` bytes."""
-    lines = MAX_LINES
+    lines, vendored = MAX_LINES, vendored_folders(codebase)
+
+    def outlined(path: str) -> bool:
+        return is_inside(path, vendored)
+
     while True:
-        cut = slice_symbols(codebase, symbols, max_lines=lines, lines=located, ready=ready)
+        cut = slice_symbols(codebase, symbols, max_lines=lines, lines=located, ready=ready, outlined=outlined)
         source = with_short_docstrings(cut.source, whole)
         size = _size(source)
         if size <= limit or lines <= 1:

@@ -9,8 +9,10 @@ from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 from xkg.model import Symbol
 
-# The share of a symbol's statements with a counterpart in the component.
+# The share of a symbol's statements with a counterpart in the component. One or two may be alike by chance: of these
+# the component has all, under the symbol's name.
 _LEAST_SHARE = 0.6
+_FEW = 2
 
 
 def ready_in_components(
@@ -35,7 +37,8 @@ def ready_in_components(
             if symbol.kind in ("function", "method") and not any(_overlaps(symbol, other) for other in own):
                 text = codebase.source(symbol)
                 count = len(statements(text))
-                if count and count - len(unmatched(text, implementation)) >= _LEAST_SHARE * count:
+                share = 1 - len(unmatched(text, implementation)) / count if count else 0.0
+                if share >= (_LEAST_SHARE if count > _FEW else 1.0) and (count > _FEW or is_named):
                     found[identity] = name
     return found
 

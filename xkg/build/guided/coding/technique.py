@@ -3,13 +3,14 @@
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from xkg.build.code.codebase import Codebase
 from xkg.build.dependency_order import in_dependency_order
+from xkg.build.guided.checking.component_use import named
 from xkg.build.guided.checking.debug import debug
 from xkg.build.guided.checking.documentation_names import with_remark
 from xkg.build.guided.checking.elsewhere import Search
@@ -28,7 +29,7 @@ from xkg.model import Code, Derivation, Evidence, Level, LineRange, Technique
 from xkg.sandbox.evidence.static_checks import check_parsed
 from xkg.value import Value
 
-PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "elsewhere", "revise")
+PROMPTS = ("modularize", "repair", "strengthen", "fidelity", "revise", "recheck")
 
 
 class Model(Protocol):
@@ -42,13 +43,15 @@ class Model(Protocol):
 
 class Coded(Value):
     """The result for one technique: `code`, with the symbols and lines it was written from, or the `reason` why there
-    is none. `failed` is the model's failure, `first` the level of the first run, `repairs` the number of repairs,
+    is none. `elsewhere` maps statements of the definition to symbols that do them and that it was not written from.
+    `failed` is the model's failure, `first` the level of the first run, `repairs` the number of repairs,
     `refused` those that the guard rejected. `final` is False where another run may reach more."""
 
     technique: str
     code: Code | None = None
     sources: tuple[str, ...] = ()
     excerpt: str = ""
+    elsewhere: Mapping[str, tuple[str, ...]] = {}
     reason: str | None = None
     failed: str | None = None
     first: Level | None = None
@@ -127,6 +130,19 @@ def code_techniques(
     ended = in_dependency_order(work, deepest_first, below, context.jobs, ends=lambda error: error is not None)
     stopped = next((ended[each] for each in deepest_first if ended.get(each)), None)
     return {t.id: done[t.id] for t in techniques if t.id in done}, stopped
+
+
+def found_for_others(
+    techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], coded: Iterable[Coded]
+) -> dict[str, list[str]]:
+    """Symbols for techniques that are not `located`: those that a review of another's code found for a statement that
+    names such a technique."""
+    found: dict[str, list[str]] = {}
+    for statement, symbols in (item for each in coded for item in each.elsewhere.items()):
+        for technique in techniques:
+            if technique.id not in located and named([technique.name, *technique.aliases], statement):
+                found[technique.id] = list(dict.fromkeys([*found.get(technique.id, ()), *symbols]))
+    return found
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
@@ -285,6 +301,7 @@ def _coded(
     documentation = with_remark(final.documentation, final.implementation, final.origins, site)
     if names := only_defaults(final):
         documentation += f" Its test gives {', '.join(f'`{name}`' for name in names)} no other value than the default."
+    documentation = f"{documentation} {final.found_elsewhere}".rstrip()
     evidence = [*checked.evidence[:-1], with_departures_of(final, components, checked.evidence[-1])]
     coded = _result(final.model_copy(update={"documentation": documentation}), evidence)
     return coded.model_copy(
@@ -307,7 +324,8 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
     """The draft with those of its second places among its sources that a revision took lines from."""
-    used = made_from(draft.implementation, "", draft.second_places, codebase)
+    second = [symbol for symbols in draft.second_places.values() for symbol in symbols]
+    used = made_from(draft.implementation, "", second, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft
 
 
@@ -318,6 +336,7 @@ def _result(draft: Draft, evidence: Sequence[Evidence]) -> Coded:
         code=node(draft).model_copy(update={"level": last.level, "evidence": tuple(evidence)}),
         sources=draft.sources,
         excerpt=draft.excerpt,
+        elsewhere=draft.second_places,
         first=evidence[0].level,
         repairs=last.repairs,
     )

@@ -4,7 +4,6 @@ import ast
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
@@ -12,15 +11,14 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.code.siblings import listed_beside, siblings
 from xkg.build.guided.checking.component_use import named, uncalled
-from xkg.build.guided.checking.documentation_names import unknown_names
 from xkg.build.guided.checking.suggested_sizes import suggested_sizes
 from xkg.build.guided.coding.beside import other_places
 from xkg.build.guided.coding.configuration import configuration
-from xkg.build.guided.coding.draft_check import PLUMBING, documentation_faults, implementation_faults, script_faults
+from xkg.build.guided.coding.draft_check import PLUMBING, implementation_faults, script_faults
 from xkg.build.guided.coding.made_from import made_from
 from xkg.build.guided.coding.material import Material, material, narrowed, without
 from xkg.build.guided.coding.ready import ready_in_components
-from xkg.build.guided.definition_statements import numbered, unanswered
+from xkg.build.guided.definition_statements import numbered
 from xkg.build.guided.draft import Draft, UsedComponent, prompt
 from xkg.build.similarity.fidelity import omitted
 from xkg.build.slicing.compose import Part, combined, compose, rendered
@@ -37,9 +35,6 @@ _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
 # A part whose share of new lines is not larger is redundant.
 _REPEATED = 0.15
-# How often an answer is sent back for components that it neither calls nor names in its documentation, and for
-# statements of the definition that it says nothing of.
-_REMINDERS = 2
 # `Beta2` beside `Beta1`: shown with what is located, as far as there is room.
 _MOST_SIBLINGS = 3
 _MOST_LISTED = 8
@@ -54,11 +49,6 @@ _DECLARED: Mapping[Origin, str] = {
 }
 
 
-_REMINDER = (
-    "implementation: the component {} is not called: call it, or name it in the documentation and say why it has "
-    "no part"
-)
-_NO_SUCH_NAME = "documentation: neither the module nor a package has {}: give the names and parameters as they are"
 _NO_CODE = (
     "A component that the technique is made of and that has no code of its own; write what the code here has of it"
 )
@@ -135,8 +125,6 @@ def modularize_with_model(
     pins = installed.provided if installed else {}
     remarks = [*found.remarks, *unavailable, *(f"{_NO_CODE}: {name}" for name in absent)]
     remarks += [_LISTED.format(*names) for names in _listed(codebase, located)]
-    reminders = 0
-    shown, site = found.code, installed.site if installed else None
     inputs = {
         "paper": " ".join(paper.split()),
         "technique": f"{technique.name}:\n{numbered(technique.definition)}".strip(),
@@ -155,14 +143,7 @@ def modularize_with_model(
     }
 
     def check(answer: Written) -> str | None:
-        nonlocal reminders
-        found = list(faults(answer, parts, allowed))
-        if not found and reminders < _REMINDERS:
-            found = [_REMINDER.format(name) for name in unmentioned(answer, parts)]
-            found += plan_faults(answer, technique.definition)
-            found += _misnamed(answer, parts, shown, site)
-            reminders += bool(found)
-        return "\n".join(found) or None
+        return "\n".join(faults(answer, parts, allowed)) or None
 
     answer = ask(prompt("modularize"), Written, inputs, about=technique.name, check=check)
     if answer.declined is not None:
@@ -197,6 +178,7 @@ def modularize_with_model(
         definition=technique.definition,
         declared=tuple(_declared(answer)),
         by_definition=written_from_definition(answer),
+        lacking=tuple(sorted({p.statement for p in answer.statements if p.origin in ("definition", "nowhere")})),
         partly=found.partly,
         gaps=found.gaps,
     )
@@ -204,41 +186,6 @@ def modularize_with_model(
 
 def _used(component: Component) -> UsedComponent:
     return UsedComponent(**component.model_dump(include=set(UsedComponent.model_fields)))
-
-
-def plan_faults(answer: Written, definition: str) -> list[str]:
-    """What an answer does not say of the statements of the definition, one per line."""
-    if answer.declined is not None:
-        return []
-    gap = unanswered([planned.statement for planned in answer.statements], definition)
-    written = _names_in(answer.implementation)
-    found = [gap] if gap else []
-    for planned in answer.statements:
-        named = set(_NAME.findall(planned.note))
-        if planned.origin in ("lines", "definition") and not named & written:
-            found.append(
-                f"statements: of {planned.statement} ({planned.origin}) the note names no function, class or method of "
-                "the module: name the one that does it"
-            )
-        elif planned.origin in _DECLARED and not planned.note.strip():
-            found.append(f"statements: the note of {planned.statement} ({planned.origin}) is empty: say what is meant")
-    return found
-
-
-def _misnamed(answer: Written, parts: Sequence[Part], source: str, site: Path | None) -> list[str]:
-    """The fault of a documentation that names what does not exist; none where all does, in the module, the source or a
-    component."""
-    composed = compose(answer.implementation, parts)
-    if answer.declined is not None or composed.problem:
-        return []
-    origins = "\n".join([source, *(part.source for part in parts)])
-    names = unknown_names(answer.documentation, composed.source, origins, site)
-    return [_NO_SUCH_NAME.format(", ".join(names))] if names else []
-
-
-def _names_in(implementation: str) -> set[str]:
-    """All names of a module's code: of what it defines and of what it calls."""
-    return set(_NAME.findall(implementation))
 
 
 def _declared(answer: Written) -> Iterable[str]:
@@ -282,7 +229,8 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
         for fault in script_faults(answer.test, composed.source, allowed):
             only = "; of the components it has only what your code uses" if parts and "does not define" in fault else ""
             yield f"{fault}{only}"
-    yield from documentation_faults(answer.documentation)
+    if not answer.documentation.strip():
+        yield "documentation: it is empty"
 
 
 def unmentioned(answer: Written, parts: Sequence[Part]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Joins what is located at several times: the places of techniques, and those that are found after them."""
+"""Adds to the places of techniques those that were found with their definitions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,27 +15,16 @@ def with_places(
     grounding: Grounding, techniques: Sequence[Technique], places: Mapping[str, Sequence[str]]
 ) -> Grounding:
     """The grounding with these symbols (technique → ids) after the places that techniques have, at most five in all."""
-    added: list[Location] = []
-    primaries: dict[str, str] = {}
-    for technique, symbols in places.items():
-        before = grounding.of(technique)
+    locations: list[Location] = []
+    primaries = dict(grounding.primaries)
+    for technique in techniques:
+        before = sorted(grounding.of(technique.id), key=lambda location: location.rank)
         known = {location.symbol for location in before}
         lowest = min([_SCORE + _STEP, *(location.score for location in before)])
-        new = [symbol for symbol in symbols if symbol not in known][: max(0, _MOST_PLACES - len(before))]
-        for n, symbol in enumerate(new, start=1):
+        new = [symbol for symbol in places.get(technique.id, ()) if symbol not in known]
+        locations += before
+        for n, symbol in enumerate(new[: max(0, _MOST_PLACES - len(before))], start=1):
             score = round(max(0.0, lowest - _STEP * n), 4)
-            added.append(Location(technique=technique, symbol=symbol, score=score, rank=len(before) + n))
-        if new and technique not in grounding.primaries:
-            primaries[technique] = new[0]
-    return merged([grounding, Grounding(locations=tuple(added), primaries=primaries)], techniques)
-
-
-def merged(groundings: Sequence[Grounding], techniques: Sequence[Technique]) -> Grounding:
-    """All locations in the order of the techniques, and by rank; those of other techniques are left out."""
-    locations = [
-        location
-        for technique in techniques
-        for location in sorted((x for each in groundings for x in each.of(technique.id)), key=lambda x: x.rank)
-    ]
-    primaries = {technique: symbol for each in groundings for technique, symbol in each.primaries.items()}
+            locations.append(Location(technique=technique.id, symbol=symbol, score=score, rank=len(before) + n))
+            primaries.setdefault(technique.id, symbol)
     return Grounding(locations=tuple(locations), primaries=primaries)

@@ -1,6 +1,9 @@
-"""Checks that a definition can be understood without its paper."""
+"""Checks that a definition can be understood without its paper, and has no number that the paper does not have."""
 
 import re
+from functools import lru_cache
+
+from xkg.build.paper.document import Document
 
 _FORMULA = re.compile(r"\$\$?[^$]*\$\$?|\\\((?:\\\\|(?!\\[()]).)*+\\\)|\\\[(?:\\\\|(?!\\[\[\]]).)*+\\\]", re.DOTALL)
 _POINTER = re.compile(
@@ -28,3 +31,25 @@ def pointer(text: str) -> str | None:
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None
+
+
+_NUMBER = re.compile(r"\d{1,3}(?:(?:,|\{,\})\d{3})++|\d++(?:\.\d++)?|\.\d++")
+# Smaller whole numbers may be written as words.
+_SPELLED = 20
+
+
+def foreign_numbers(definition: str, document: Document) -> list[str]:
+    """The numbers of a definition that the paper has nowhere, whatever their form: 0.50 is .5, 1,000 is 1000, 5 % is
+    0.05."""
+    known = _numbers_of(document.title, document.abstract, document.text)
+    return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]
+
+
+def _values(text: str) -> dict[str, float]:
+    found = {match[0]: float(re.sub(r"[,{}]", "", match[0])) for match in _NUMBER.finditer(text)}
+    return {written: value for written, value in found.items() if not (value <= _SPELLED and value.is_integer())}
+
+
+@lru_cache(maxsize=4)
+def _numbers_of(*texts: str) -> frozenset[float]:
+    return frozenset(value for text in texts for value in _values(text).values())

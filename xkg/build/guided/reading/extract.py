@@ -3,25 +3,21 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from xkg.build.guided.draft import prompt
-from xkg.build.guided.reading.definition_check import mangled, pointer
-from xkg.build.guided.reading.outline import condensed, room
+from xkg.build.guided.reading.definition_check import foreign_numbers, mangled, pointer
+from xkg.build.guided.reading.paper_answer import Component, PaperAnswer
+from xkg.build.guided.reading.paper_text import paper_text, shown
 from xkg.build.guided.reading.passages import Passage, Passages, read_passages
-from xkg.build.guided.reading.symbols_in_text import unsupported_numbers
 from xkg.build.paper.document import Document
 from xkg.build.techniques import claims
 from xkg.build.techniques.extract import Extraction, freeze
 from xkg.build.techniques.names import words
 from xkg.build.techniques.tree import MAX_TECHNIQUES, Node
 from xkg.build.techniques.word_lists import LITTLE, SAME_KIND
-from xkg.llm.client import AnswerType, Ask
+from xkg.llm.client import Ask
 from xkg.model import Finding, Resource
 
-ROOM = 30_000  # characters of a paper: enough for abstract, method and context of a usual one
-_QUESTION = 1_000  # tokens of the question itself
-_ANSWER = 16_000  # tokens of an answer with its reasoning
 _MOST_FAULTS = 12  # in one reply to the model
 _LONGEST_TITLE = 80  # characters of an algorithm in a reply
 _ADDRESS = re.compile(r"(?:https?://|www\.)[^\s,;)}\]>\"']+|\b(?:github|gitlab|huggingface)\.\w+/[^\s,;)}\]>\"']+")
@@ -39,33 +35,16 @@ _KINDS = (
 )
 
 
-class Component(AnswerType):
-    name: str
-    type: Literal["methodology", "technique", "finding", "resource"]
-    parent: str | None
-    aliases: list[str]
-    definition: str
-    passages: list[int]
-
-    @property
-    def is_technique(self) -> bool:
-        return self.type in ("methodology", "technique")
-
-
-class Components(AnswerType):
-    components: list[Component]
-
-
 def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int) -> Extraction:
     """Techniques, findings and resources of a paper from one question of at most `window` tokens, its answer included.
     Excerpts are the passages that the answer cites. Raises as `ask` does.
     """
     passages = read_passages(document)
-    paper = condensed(passages, room(window, _QUESTION, _ANSWER, ROOM))
-    printed = [p for p in passages.listed if p.kind == "algorithm" and f"\n[{p.number}] " in paper]
+    paper = paper_text(passages, window)
+    printed = [p for p in shown(passages) if p.kind == "algorithm" and f"\n[{p.number}] " in paper]
     reminded = False
 
-    def check(answer: Components) -> str | None:
+    def check(answer: PaperAnswer) -> str | None:
         nonlocal reminded
         objection = complaint(answer, passages)
         if objection is None and not reminded:
@@ -73,7 +52,7 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
             reminded = objection is not None
         return objection
 
-    answer = ask(prompt("extract"), Components, {"paper": paper}, about=document.title, check=check)
+    answer = ask(prompt("extract"), PaperAnswer, {"paper": paper}, about=document.title, check=check)
     nodes = _tree(answer, passages)
     return Extraction(
         techniques=tuple(freeze(nodes, paper_id)),
@@ -85,7 +64,7 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
     )
 
 
-def complaint(answer: Components, passages: Passages) -> str | None:
+def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
     """The certain errors of an answer, in words for the model; None where there are none."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
@@ -116,7 +95,7 @@ def complaint(answer: Components, passages: Passages) -> str | None:
     return "; ".join(list(dict.fromkeys(faults))[:_MOST_FAULTS]) or None
 
 
-def _undescribed(answer: Components, printed: Sequence[Passage]) -> str | None:
+def _undescribed(answer: PaperAnswer, printed: Sequence[Passage]) -> str | None:
     """The printed algorithms that no technique has among its passages, in words for the model; None where all have one.
     An algorithm that a method uses without a word is not found by anybody who looks for it."""
     cited = {n for c in answer.components if c.is_technique for n in c.passages}
@@ -163,18 +142,16 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
     return None
 
 
-def _foreign(answer: Components, document: Document) -> Iterator[str]:
+def _foreign(answer: PaperAnswer, document: Document) -> Iterator[str]:
     """Numbers, and addresses of resources, that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
             if _bare(match[0]) not in text:
                 yield f"the address {match[0]!r} does not stand in the paper: give addresses as the paper has them"
-    paper = [document.title, document.abstract, document.text]
-    if unsupported_numbers("\n".join(c.definition for c in answer.components), paper, document.macros):
-        for c in answer.components:
-            if odd := unsupported_numbers(c.definition, paper, document.macros):
-                yield f"{', '.join(odd)} in the definition of {c.name!r} stands nowhere in the paper: leave it out"
+    for c in answer.components:
+        if odd := foreign_numbers(c.definition, document):
+            yield f"{', '.join(odd)} in the definition of {c.name!r} stands nowhere in the paper: leave it out"
 
 
 def _bare(address: str) -> str:
@@ -195,7 +172,7 @@ def _split(component: Component) -> tuple[str, list[str]]:
     return name, aliases
 
 
-def _tree(answer: Components, passages: Passages) -> list[Node]:
+def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
     """The top level of the hierarchy. Only a top node can be a methodology."""
     nodes: dict[int, Node] = {}
     components = answer.components
@@ -221,7 +198,7 @@ def _tree(answer: Components, passages: Passages) -> list[Node]:
     return tops
 
 
-def _resources(answer: Components, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
+def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
     """The resources that the model lists, and the addresses of releases that it omits."""
     rows = [(c.name.strip(), c.definition.strip() or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,16 +23,24 @@ from xkg.value import Value
 
 CANDIDATES = 10
 MOST_PLACES = 5
-_BATCH = 12
+_BATCH = 24
 _DEFINITION = 2_600  # characters: a definition whole, since what is cut is not looked for
 # Lines of a function and of a class: for symbols that the search ranks first for a technique, and for the others. All
 # are shortened where together they would exceed the characters of a question.
 _FIRST = 5
-_LINES = (60, 40)
+_LINES = (90, 50)
 _LINES_OF_OTHERS = (14, 14)
 _FEWEST_LINES = 6
-_CANDIDATE_CHARACTERS = 30_000
+_CANDIDATE_CHARACTERS = 36_000
 _MOST_NAMESAKES = 4
+# Functions that read data and options or show results, and how much of its lines a twin of another script shares.
+_PLUMBING = re.compile(
+    r"(?:^|[._])(?:collate|(?:data_?)?loaders?|load|save|read|write|plot|visuali[sz]e|parse|get)_?"
+    r"(?:args?|data\w{0,20}|fn)?$"
+    r"|Dataset$|^__(?:len|getitem)__$",
+    re.IGNORECASE,
+)
+_ALIKE = 0.9
 _COMMON = frozenset({"main", "run", "train", "test", "setup", "evaluate"})
 
 _Confidence = Literal["high", "medium", "low"]
@@ -189,10 +198,18 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """The candidates of the batch without duplicates, in the order of the files."""
+        """The candidates of the batch, in the order of the files. Of twins in several files there is one; what reads
+        data or options is there only if the search ranks it first."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
         listed |= self._of_the_same_name([self.ranked[technique.id][:_FIRST] for technique in batch])
-        return [entry for identity, entry in self.index.entries.items() if identity in listed]
+        best = {symbol for technique in batch for symbol in self.ranked[technique.id][:1]}
+        found: list[Entry] = []
+        for identity, entry in self.index.entries.items():
+            if identity not in listed:
+                continue
+            if identity in best or not (_PLUMBING.search(entry.source.symbol.qualified_name) or _twin(entry, found)):
+                found.append(entry)
+        return found
 
     def _of_the_same_name(self, ranked: Iterable[Sequence[str]]) -> set[str]:
         """Functions and classes of other files with the name of one that the search ranks first: a second half of the
@@ -243,6 +260,19 @@ class _Judge:
             if len(rendered) <= _CANDIDATE_CHARACTERS or share * max(_LINES) <= _FEWEST_LINES:
                 return rendered
             share *= 0.8
+
+
+def _twin(entry: Entry, found: Iterable[Entry]) -> bool:
+    """Whether one of the entries has the same name in another file, and nearly the same lines."""
+    symbol = entry.source.symbol
+    own = {line.strip() for line in entry.text.split("\n")}
+    for before in found:
+        other = before.source.symbol
+        if other.path != symbol.path and other.qualified_name == symbol.qualified_name:
+            lines = {line.strip() for line in before.text.split("\n")}
+            if len(own & lines) >= _ALIKE * len(own | lines):
+                return True
+    return False
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 
 from xkg.build.code.codebase import Codebase, Module, SourceSymbol
 from xkg.build.guided.draft import prompt
+from xkg.build.guided.vendored import is_inside, vendored_folders
 from xkg.llm.client import AnswerType, Ask
 
 _README = 3_000
@@ -28,7 +29,8 @@ _NO_METHOD = re.compile(
 _FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
 # Files that seldom contain a method; they are listed last, and cut first.
 _ASIDE = re.compile(
-    r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|scripts?|benchmarks?|tools|setup|third_party)(?=[/_.])"
+    r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
+    re.IGNORECASE,
 )
 
 
@@ -73,9 +75,9 @@ def static_overview(codebase: Codebase) -> str:
     paragraphs = (" ".join(p.split()) for p in re.split(r"\n\s*\n", readme_head(codebase)))
     prose = next((p for p in paragraphs if len(p) > 60 and not p.startswith(("#", "-", "*", "|", "`"))), "")
     files = [
-        f"- `{module.path}`: {', '.join(s.symbol.qualified_name for s in _tops(module)[:6])}"
-        for module in _modules(codebase)[:_MAX_PARTS]
-        if _tops(module)
+        f"- `{module.path}`: {', '.join(s.symbol.qualified_name for s in tops(module)[:6])}"
+        for module in by_importance(codebase)[:_MAX_PARTS]
+        if tops(module)
     ]
     return "\n".join([*([prose, ""] if prose else []), *files])
 
@@ -135,12 +137,12 @@ def symbol_list(codebase: Codebase) -> str:
     """Files with their classes and functions, each with signature and start of the docstring."""
     lines: list[str] = []
     length, omitted = 0, 0
-    for module in _modules(codebase):
+    for module in by_importance(codebase):
         block = [f"{module.path}{_summary(module.symbols[0]) if _is_module(module) else ''}"]
-        tops = _tops(module)
-        block += [f"  {line}" for symbol in tops[:_SYMBOLS_A_FILE] for line in _described(symbol, module)]
-        if len(tops) > _SYMBOLS_A_FILE:
-            block.append(f"  … and {len(tops) - _SYMBOLS_A_FILE} more")
+        listed = tops(module)
+        block += [f"  {line}" for symbol in listed[:_SYMBOLS_A_FILE] for line in _lines_of(symbol, module)]
+        if len(listed) > _SYMBOLS_A_FILE:
+            block.append(f"  … and {len(listed) - _SYMBOLS_A_FILE} more")
         size = sum(map(len, block))
         if length + size > _SYMBOLS and lines:
             omitted += 1
@@ -152,23 +154,38 @@ def symbol_list(codebase: Codebase) -> str:
     return "\n".join(lines)
 
 
-def _modules(codebase: Codebase) -> list[Module]:
-    return sorted(codebase.modules, key=lambda m: (bool(_ASIDE.search(m.path)), m.path.count("/") > 3, m.path))
+def by_importance(codebase: Codebase) -> list[Module]:
+    """The modules, first those that the readme names or that are run, those of vendored packages, tests and the like
+    last."""
+    vendored = vendored_folders(codebase)
+
+    def order(module: Module) -> tuple[bool, bool, int, str]:
+        aside = _ASIDE.search(module.path) is not None or is_inside(module.path, vendored)
+        named = module.path.rpartition("/")[2] in codebase.readme or "__main__" in module.text
+        return aside, not named, module.path.count("/"), module.path
+
+    return sorted(codebase.modules, key=order)
 
 
 def _is_module(module: Module) -> bool:
     return bool(module.symbols) and module.symbols[0].symbol.kind == "module"
 
 
-def _tops(module: Module) -> list[SourceSymbol]:
+def tops(module: Module) -> list[SourceSymbol]:
+    """The functions and classes that are not inside others."""
     kinds = ("class", "function")
     return [s for s in module.symbols if s.symbol.kind in kinds and "." not in s.symbol.qualified_name]
 
 
-def _described(source: SourceSymbol, module: Module) -> Iterator[str]:
+def described(source: SourceSymbol) -> str:
+    """The signature and the start of the docstring."""
     symbol = source.symbol
-    signature = " ".join((symbol.signature or symbol.qualified_name).split())
-    yield f"{signature[:160]}{_summary(source)}"
+    return f"{' '.join((symbol.signature or symbol.qualified_name).split())[:160]}{_summary(source)}"
+
+
+def _lines_of(source: SourceSymbol, module: Module) -> Iterator[str]:
+    symbol = source.symbol
+    yield described(source)
     methods = [s.symbol.qualified_name.rpartition(".")[2] for s in module.symbols if s.parent == symbol.id]
     public = [name for name in methods if not name.startswith("__")]
     if symbol.kind == "class" and public:

@@ -5,9 +5,9 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from xkg.build.guided.repair_guard.reachability import Function, constant_truth
 from xkg.sandbox.evidence.tampering import patches, texts, uses, why_not
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 _COMPARING = frozenset("__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __bool__ __contains__ __instancecheck__".split())
 _IMPORTING = frozenset("ImportError ModuleNotFoundError AttributeError".split())
 _EVERYTHING = frozenset("Exception BaseException AssertionError".split())
@@ -98,7 +98,7 @@ def _swallowing(where: str, tree: ast.Module) -> list[ast.ExceptHandler]:
 
 def _cannot_pass(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Raise) or (
-        isinstance(statement, ast.Assert) and constant_truth(statement.test) is False
+        isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Constant) and not statement.test.value
     )
 
 
@@ -135,4 +135,4 @@ def _ended_finally(tree: ast.Module) -> int:
 def _true_exits(tree: ast.Module) -> int:
     exits = (n for n in ast.walk(tree) if isinstance(n, Function) and n.name == "__exit__")
     returns = (s for node in exits for s in ast.walk(node) if isinstance(s, ast.Return))
-    return sum(s.value is not None and constant_truth(s.value) is True for s in returns)
+    return sum(isinstance(s.value, ast.Constant) and s.value.value is True for s in returns)

@@ -10,8 +10,3 @@ def public_names(tree: ast.Module) -> set[str]:
         for s in tree.body
         if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not s.name.startswith("__")
     }
-
-
-def short(text: str, longest: int = 120) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"

@@ -93,6 +93,26 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
+    # Tests of a type, which need no more of a class than annotations do
+
+    def visit_Call(self, node: ast.Call) -> None:
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[value, classes]):
+                self.visit_all([node.func, value])
+                self.visit_types([classes])
+            case _:
+                self.visit_all([node.func, *node.args, *node.keywords])
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        is_type = isinstance(node.left, ast.Call) and getattr(node.left.func, "id", "") == "type"
+        self.visit(node.left)
+        (self.visit_types if is_type else self.visit_all)(node.comparators)
+
+    def visit_types(self, nodes: Iterable[ast.AST]) -> None:
+        before, self.annotating = self.annotating, True
+        self.visit_all(nodes)
+        self.annotating = before
+
     # scopes
 
     def visit_FunctionDef(self, node: Function) -> None:

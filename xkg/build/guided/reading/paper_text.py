@@ -1,0 +1,164 @@
+"""The text of a paper that all questions about it begin with, so that endpoints bill it once.
+
+Everything that can define a technique is in it, in full. Parts whose titles say that they report experiments or related
+work are reduced to their headings, but for displayed equations, algorithms, and settings."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from xkg.build.guided.reading.passages import Passage, Passages
+from xkg.build.techniques.section_roles import Part, Role, role_of_title
+from xkg.embeddings.base import Embedder
+from xkg.model import Technique
+
+CUT = "[…]"
+_CHARACTERS = 4  # of a token, about
+_QUESTION = 4_000  # tokens of a question without the paper
+_ANSWER = 16_000  # tokens of an answer with its reasoning
+_REDUCED = frozenset({Role.EXPERIMENTS, Role.RELATED, Role.DISCUSSION, Role.BACK})
+# How a method was run is read even among experiments.
+_SETTINGS = re.compile(
+    r"hyper-?param|implementation|configuration|architecture|details|set-?up|settings?\b", re.IGNORECASE
+)
+_PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
+_QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W*+$")
+_STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
+_PROOF = re.compile(r"\W*+(?:Proof|Sketch of (?:the )?proof)\b", re.IGNORECASE)
+# In a window that is too small for the paper, what comes last here is left out first.
+_ORDER = (
+    Role.ABSTRACT,
+    Role.METHOD,
+    Role.BACKGROUND,
+    Role.APPLICATION,
+    Role.DETAILS,
+    Role.INTRODUCTION,
+    Role.CONCLUSION,
+    Role.THEORY,
+    Role.EXPERIMENTS,
+    Role.DISCUSSION,
+    Role.RELATED,
+    Role.BACK,
+)
+
+
+def paper_text(passages: Passages, window: int) -> str:
+    """Title, headings and numbered passages in reading order. If paper and answer do not fit into `window` tokens,
+    passages far from the method are left out."""
+    return _head(passages) + _fitting(passages, window, lambda p: _ORDER.index(p.role))
+
+
+def text_about(passages: Passages, window: int, techniques: Sequence[Technique], embedder: Embedder) -> str:
+    """`paper_text`, but in a small window with the passages most similar to these techniques. Raises
+    `EmbeddingError`."""
+    if _fits(passages, window):
+        return paper_text(passages, window)
+    listed = shown(passages)
+    queries = embedder.embed([f"{t.name}. {t.definition}" for t in techniques])
+    similarity = (embedder.embed([p.text for p in listed]) @ queries.T).max(axis=1).tolist()
+    own = set(passages.at([excerpt for t in techniques for excerpt in t.excerpts]))
+    rank = {p.number: (p.number not in own, -value) for p, value in zip(listed, similarity, strict=True)}
+    return _head(passages) + _fitting(passages, window, lambda p: rank[p.number])
+
+
+def shown(passages: Passages) -> list[Passage]:
+    """The passages that questions show in a window that is large enough."""
+    equations = [e.start for e in passages.document.equations]
+    found: list[Passage] = []
+    proved_in: Part | None = None  # a proof goes on to the next statement or heading
+    for passage in passages.listed:
+        is_proof = _PROOF.match(passage.text) is not None
+        if passage.part is not proved_in or _STATEMENT.match(passage.text):
+            proved_in = None
+        if not is_proof and proved_in is None and _is_shown(passage, equations):
+            found.append(passage)
+        if is_proof and passage.kind != "statement":  # of LaTeX, a whole proof is one passage
+            proved_in = passage.part
+        if _QED.search(passage.text):
+            proved_in = None
+    return found
+
+
+def rendered(passages: Passages, numbers: Collection[int]) -> str:
+    """These passages for a prompt, in reading order under the headings of all parts; omissions are marked."""
+    out: list[str] = []
+    ahead = [part for top in passages.parts for part in top.walk()]
+    was_cut = False
+    for passage in passages.listed:
+        while ahead and ahead[0].start <= passage.start:
+            part = ahead.pop(0)
+            out.append(f"{'#' * min(4, part.level)} {part.title}")
+            was_cut = False
+        if passage.number in numbers:
+            label = "Algorithm: " if passage.kind == "algorithm" and not passage.text.startswith("Algorithm ") else ""
+            out.append(f"[{passage.number}] {label}{passage.text}")
+            was_cut = False
+        elif not was_cut:
+            out.append(CUT)
+            was_cut = True
+    return "\n\n".join(out)
+
+
+def _head(passages: Passages) -> str:
+    document = passages.document
+    abstract = f"Abstract: {document.abstract}\n\n" if document.abstract and document.abstract_span is None else ""
+    return f"Title: {document.title}\n\n{abstract}"
+
+
+def _room(passages: Passages, window: int) -> int:
+    """The characters of passages that a question has room for. In a small window the answer gets at most half."""
+    tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
+    return _CHARACTERS * tokens - len(_head(passages))
+
+
+def _fits(passages: Passages, window: int) -> bool:
+    return len(rendered(passages, {p.number for p in shown(passages)})) <= _room(passages, window)
+
+
+def _fitting(passages: Passages, window: int, rank: Callable[[Passage], object]) -> str:
+    listed = shown(passages)
+    text = rendered(passages, {p.number for p in listed})
+    room = _room(passages, window)
+    if len(text) <= room:
+        return text
+    room -= len(rendered(passages, ()))
+    chosen: set[int] = set()
+    for passage in sorted(listed, key=rank):  # type: ignore[arg-type]
+        if len(passage.text) + 10 <= room:
+            room -= len(passage.text) + 10
+            chosen.add(passage.number)
+    return rendered(passages, chosen)
+
+
+def _is_shown(passage: Passage, equations: Sequence[int]) -> bool:
+    if passage.kind == "table":
+        return passage.settings
+    if passage.kind == "algorithm" or passage.part is None:
+        return True
+    above = list(_path(passage.part))
+    if passage.part.appendix and any(_PROOFS.search(part.title) for part in above):
+        return passage.kind == "statement" or _STATEMENT.match(passage.text) is not None
+    if not _is_reduced(above):
+        return passage.kind != "float"
+    if passage.kind in ("caption", "float", "footnote", "listing"):
+        return False
+    return any(a <= at < b for piece in passage.pieces for a, b in piece.spans for at in equations)
+
+
+def _path(part: Part) -> Iterator[Part]:
+    """The part and what holds it, inner first."""
+    at: Part | None = part
+    while at is not None:
+        yield at
+        at = at.parent
+
+
+def _is_reduced(above: Sequence[Part]) -> bool:
+    """Whether the nearest title that says what a part is for names experiments or related work."""
+    if any(_SETTINGS.search(part.title) for part in above):
+        return False
+    for part in above:
+        # "Preliminaries and related work" are read for the preliminaries.
+        roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}
+        if roles:
+            return roles <= _REDUCED
+    return False

@@ -1,0 +1,29 @@
+"""Which folders of a repository are packages of others."""
+
+import re
+from pathlib import PurePosixPath
+
+from xkg.build.code.codebase import Codebase
+
+_NAMED = re.compile(r"(?:^|/)(?:third_?party|vendor(?:ed)?|extern(?:al)?s?|submodules?)(?=/|$)", re.IGNORECASE)
+# What makes a folder a package of its own.
+_OF_A_PACKAGE = frozenset({"setup.py", "pyproject.toml", "LICENSE", "LICENSE.md", "LICENSE.txt"})
+
+
+def vendored_folders(codebase: Codebase) -> frozenset[str]:
+    """The folders that are named as those of vendored code are, or have an installer or a licence of their own though
+    most of the code is elsewhere."""
+    found: set[str] = set()
+    for path in {*codebase.files, *(module.path for module in codebase.modules)}:
+        folder, _, name = path.rpartition("/")
+        if folder and name in _OF_A_PACKAGE:
+            found.add(folder)
+        if named := _NAMED.search(folder):
+            found.add(folder[: named.end()])
+    inside = {folder: sum(m.path.startswith(f"{folder}/") for m in codebase.modules) for folder in found}
+    return frozenset(folder for folder, count in inside.items() if count < len(codebase.modules))
+
+
+def is_inside(path: str, folders: frozenset[str]) -> bool:
+    """Whether a path is in one of the folders."""
+    return not folders.isdisjoint(str(folder) for folder in PurePosixPath(path).parents)
