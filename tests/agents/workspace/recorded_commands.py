@@ -21,7 +21,8 @@ class RecordedCommands(Commands):
             return super().run(workspace, command, **options)
         files = {path: [file.executable, file.content.hex()] for path, file in sorted(workspace.files.items())}
         data = {name: str(place) for name, place in self._data.items()}
-        decided_by = [command, options, files, data, self._variables, self.limits.model_dump(), self.environment.hash]
+        decided_by = [command, options, files, data, self._variables, self.limits.model_dump()]
+        decided_by += [self.environment.hash, self.environment.cpu]
         key = hashlib.sha256(json.dumps(decided_by).encode()).hexdigest()
         place = self.recordings / f"{key}.json"
         if not place.exists():

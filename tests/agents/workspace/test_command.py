@@ -9,6 +9,7 @@ from xkg.agents.workspace.metric import Metric
 from xkg.agents.workspace.mounted_packages import importable
 from xkg.agents.workspace.outline import outline
 from xkg.agents.workspace.parsing import SourceReader
+from xkg.agents.workspace.run_hints import hint
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
@@ -215,6 +216,13 @@ def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) 
         assert "/tmp/job/work/train.py" in result.output
 
 
+def test_code_is_compiled_in_a_run(workspace: Workspace, commands: Commands) -> None:
+    workspace.edit({"a.c": "#include <Python.h>\nint main(void) { return PY_MAJOR_VERSION; }\n"}, "C")
+    headers = "$(python -c 'import sysconfig; print(sysconfig.get_path(\"include\"))')"
+    result = commands.run(workspace, f"cc -I {headers} a.c -o a; ./a")
+    assert result.exit_code == 3, result.output
+
+
 def test_a_program_that_is_not_there_is_named(workspace: Workspace, commands: Commands) -> None:
     assert str(commands.run(workspace, "julia train.jl").problem).endswith("julia: command not found")
     with pytest.raises(InputError, match="cannot be split"):
@@ -289,6 +297,23 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
     )
     assert result.output.strip() == "loss: 0.5"
     assert result.lines == {"train.py": {1: 1, 2: 1, 3: 1, 4: 1}}
+
+
+@pytest.mark.parametrize(
+    ("path", "remedy"),
+    [
+        ("lib/rows.csv", r"\(here: --data lib/rows\.csv=FILE\)"),
+        ("input/all/a.csv", r"\(here: --data input=FOLDER, which has all/a\.csv, or --setup 'mkdir -p input/all'\)"),
+        ("/data/rows.csv", r"\(runs see no files outside of the repository: let the code read /data/rows\.csv from"),
+        ("../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
+    ],
+)
+def test_a_file_that_a_run_lacks_is_named_with_the_option_that_gives_it(
+    workspace: Workspace, path: str, remedy: str
+) -> None:
+    workspace.edit({"lib/here.csv": "1\n"}, "data")
+    output = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
+    assert re.fullmatch(f"{remedy}.*", f"({hint(output, 'python train.py', workspace, (), (), cuda=False, cpu=False)})")
 
 
 def test_what_a_run_wants_from_the_network_is_named_with_the_line(workspace: Workspace, commands: Commands) -> None:

@@ -2,7 +2,15 @@
 
 import pytest
 
-from xkg.agents.workspace.own_packages import folder_called, folder_of_module, own_metadata, own_names, package_roots
+from xkg.agents.workspace.own_packages import (
+    build_of_extension,
+    folder_called,
+    folder_of_module,
+    folder_that_defines,
+    own_metadata,
+    own_names,
+    package_roots,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,12 +68,44 @@ def test_the_folder_that_a_repository_imports_by_another_name(name: str, folder:
     assert folder_called(name, texts) == folder
 
 
-def test_what_lies_inside_a_package_can_hide_a_package_of_its_name() -> None:
-    paths = ["autograd/__init__.py", "autograd/scipy/__init__.py", "autograd/scipy/linalg.py", "examples/show.py"]
-    own, nested = own_names([*paths, "scipy.txt"])
-    assert own == {"autograd", "scipy", "linalg", "__init__", "examples", "show"}
-    assert nested == {"scipy", "linalg", "__init__"}
-    assert own_names([*paths, "scipy/fake.py"])[1] == {"linalg", "__init__"}
+def test_the_folder_of_a_module_in_whose_place_a_package_was_found() -> None:
+    texts = {"lib/data/__init__.py": "from data.cifar import Cifar\n", "lib/data/cifar.py": "class Cifar: ...\n"}
+    assert folder_that_defines("data", "Cifar", texts) == "lib"
+    assert folder_that_defines("data.cifar", "Cifar", texts) == "lib"
+    assert folder_that_defines("data", "load_dataset", texts) is None
+    assert folder_that_defines("torch", "Cifar", texts) is None
+
+
+@pytest.mark.parametrize(
+    ("module", "folder"), [("waves._fast", "."), ("rings", "more"), ("waves.gone", None), ("numpy", None)]
+)
+def test_the_command_that_builds_an_extension_module(module: str, folder: str | None) -> None:
+    texts = {
+        "setup.py": "setup(ext_modules=cythonize('waves/*.pyx'))\n",
+        "waves/_fast.pyx": "",
+        "more/setup.py": "setup(ext_modules=[Extension('rings', ['ring.c'])])\n",
+        "other/setup.py": "setup(name='gone')\n",
+    }
+    command = f"(cd {folder} && python setup.py build_ext --inplace)"
+    assert build_of_extension(module, texts) == (None if folder is None else command)
+
+
+@pytest.mark.parametrize(
+    ("imported", "served", "nested", "hidden"),
+    [
+        ({"autograd": (), "scipy": ("stats",), "torch": ("nn",)}, {"autograd", "scipy"}, {"scipy"}, set()),
+        ({"linalg": ("norm",), "show": (), "notes": ()}, {"linalg", "show"}, {"linalg"}, set()),
+        ({"flax": ("linen",), "examples": ("show",)}, {"examples"}, set(), {"examples"}),
+        ({"flax": ("linen", "train")}, {"flax"}, set(), set()),  # a part of it lies in the folder
+        ({"flax": ()}, {"flax"}, set(), set()),
+    ],
+)
+def test_imports_that_a_repository_serves_itself(
+    imported: dict[str, tuple[str, ...]], served: set[str], nested: set[str], hidden: set[str]
+) -> None:
+    packages = ["autograd/__init__.py", "autograd/scipy/__init__.py", "autograd/scipy/linalg.py"]
+    paths = [*packages, "examples/show.py", "examples/flax/train.py", "notes.txt"]
+    assert tuple(map(set, own_names(paths, imported))) == (served, nested, hidden)
 
 
 @pytest.mark.parametrize(

@@ -275,6 +275,14 @@ def test_what_this_python_cannot_read_is_refused_with_the_reason() -> None:
     assert "m.py" in result.refused
 
 
+def test_a_broken_statement_leaves_the_others_of_its_file_as_they_are() -> None:
+    text = "import math\n\n\ndef broken(x):\n    return x x\n\n\ndef sound(x):\n    return math.sqrt(x)\n"
+    made = sliced({"a.py": text}, "a.py::sound")
+    assert run(made.source)["sound"](4) == 2
+    assert "broken" not in made.source
+    assert sliced({"a.py": text}, "a.py::broken").refused
+
+
 def test_an_unknown_symbol_is_named(tangled: Codebase) -> None:
     with pytest.raises(UnknownIdError, match="nowhere"):
         slice_symbols(tangled, ["nowhere"])

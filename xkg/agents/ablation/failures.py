@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
+from xkg.sandbox.evidence.tracebacks import TRACEBACK
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
@@ -13,11 +14,10 @@ Failure = Literal[
 ]  # fmt: skip
 
 ADVICE: dict[Failure, str] = {
-    "missing package": "name it in the repository's requirements, or free disk space if it is too large",
+    "missing package": "name the package that has it with --with, or free disk space if it is too large",
     "Python 2": "convert it to Python 3 first",
     "removed API": "pin the dependency to a version of the repository's time in its requirements",
-    "missing data": "mount its folder with --data PATH=FOLDER, or make the folder that it is to be written to: "
-    "--setup 'mkdir -p FOLDER'",
+    "missing data": "runs have what the repository has, what --data PATH=FOLDER gives and what --setup makes",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
     "empty data": "check the folder that --data names: the loader found nothing in it",
     "needs the network": "put what it downloads into a folder, and name that with --data PATH=FOLDER",
@@ -88,7 +88,14 @@ def failure_of(result: RunResult) -> Failure:
         return "needs the network"
     if result.lacks_gpu:
         return "needs a GPU"
-    lines = [line[:600] for line in result.output[-_TAIL:].splitlines() if line.strip()]
+    _, traceback, raised = result.output[-_TAIL:].partition(TRACEBACK)
+    # Of tracebacks the messages count, not the code between them, nor what was printed before.
+    shown = (
+        [line for line in raised.splitlines() if not line.startswith(" ")]
+        if traceback
+        else result.output[-_TAIL:].splitlines()
+    )
+    lines = [line[:600] for line in shown if line.strip()]
     for text in ("\n".join(lines[-1:]), "\n".join(lines)):
         for kind, pattern in _BY_MESSAGE:
             if pattern.search(text):

@@ -46,7 +46,8 @@ _REPORT_KB = 16 << 10
 _ENDS = 1 << 20
 _MOST_FINDINGS = 40
 
-_FRAME = re.compile(rf'File "{HOME}/work/([^"\n]{{1,200}})", line (\d{{1,7}})')
+# Before Python 3.9 a script's own path is as the command has it.
+_FRAME = re.compile(rf'File "(?:{HOME}/work/)?([^"/<\n][^"\n]{{0,199}})", line (\d{{1,7}})')
 
 
 class Left(NamedTuple):
@@ -223,6 +224,7 @@ class Commands:
             limits,
             reads=(
                 *self._data.values(),
+                *programs.compiler_files(),
                 *((site,) if site else ()),
                 *((left.file,) if left else ()),
                 *((self._fetched.file,) if self._fetched else ()),
@@ -369,7 +371,6 @@ def packages_for(
         for path, file in workspace.files.items()
         if b"\0" not in file.content[:8192] and (path.endswith(".py") or states_requirements(path))
     }
-    own, nested = own_names(workspace.files)
     given = importable(placed(data))
     stated = reader.packages(
         {path: text for path, text in texts.items() if path.endswith(".py")},
@@ -377,12 +378,13 @@ def packages_for(
     )
     added = texts.get(ADDED, "").splitlines()
     lines = [*added, *stated.lines]
-    provided = {canonicalize_name(name) for name in given}
-    declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     required = version_hints(lines)
-    own -= {name for name in nested if canonicalize_name(name) in required}
     imports = dict.fromkeys(modules, ()) | stated.imports
-    needed = {name: names for name, names in imports.items() if name not in own | given}
+    own = own_names(workspace.files, imports)
+    served = own.served - {name for name in own.nested if canonicalize_name(name) in required}
+    needed = {name: names for name, names in imports.items() if name not in served | given}
+    provided = {canonicalize_name(name) for name in given | own.hidden}
+    declared = [line for line in (*added, *stated.declared) if not version_hints([line]).keys() <= provided]
     notes = tuple(
         f"{printable_line(path)} cannot be parsed ({why}): the packages that it asks for are unknown"
         for path, why in stated.unknown.items()

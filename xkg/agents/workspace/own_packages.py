@@ -1,10 +1,14 @@
 """The packages of the repository itself: scripts import them as if they were installed (`pip install -e .`)."""
 
 import re
-from collections.abc import Iterable, Mapping
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
 
 _INIT = "__init__.py"
 _PROJECT_FILES = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
+_COMPILED = (".pyx", ".c", ".cc", ".cpp", ".cxx")
 _MOST_PROJECTS = 20
 _MOST_CHARACTERS = 100_000
 _NAME = re.compile(
@@ -42,19 +46,36 @@ def own_metadata(files: Mapping[str, bytes]) -> dict[str, str]:
     return found
 
 
-def own_names(paths: Iterable[str]) -> tuple[set[str], set[str]]:
-    """The names of the Python modules and folders of a repository, and those of them that lie inside packages alone:
-    these can hide a package of the same name (`autograd/scipy` is not SciPy)."""
+class OwnNames(NamedTuple):
+    """Imports that Python files of a repository serve. Those `nested` lie inside packages alone, and can hide a package
+    of the same name (`autograd/scipy` is not SciPy); those `hidden` are folders without `__init__.py`, which any
+    installed package of the name comes before."""
+
+    served: frozenset[str]
+    nested: frozenset[str]
+    hidden: frozenset[str]
+
+
+def own_names(paths: Iterable[str], imports: Mapping[str, Collection[str]]) -> OwnNames:
+    """Those of the `imports` (top-level name → the names used of it) that a repository serves. A folder without
+    `__init__.py` serves only what lies in it: `flax/train.py` is not the `flax` of `import flax.linen`."""
     known = [path for path in paths if path.endswith(".py")]
     packages = _packages(known)
-    own: set[str] = set()
     free: set[str] = set()
+    whole: set[str] = set()
+    parts_of: dict[str, set[str]] = {}
     for path in known:
-        *folders, module = path.split("/")
-        own |= {*folders, module.removesuffix(".py")}
-        free |= {module.removesuffix(".py")} if "/".join(folders) not in packages else set()
-        free |= {folder for at, folder in enumerate(folders) if "/".join(folders[:at]) not in packages}
-    return own, own - free
+        *folders, module = path.removesuffix(".py").split("/")
+        for at, (name, inside) in enumerate(pairwise((*folders, module, ""))):
+            if name in imports:
+                free |= {name} if "/".join(folders[:at]) not in packages else set()
+                if at == len(folders) or "/".join(folders[: at + 1]) in packages:
+                    whole.add(name)
+                parts_of.setdefault(name, set()).add(inside)
+    used = {name: {*imports[name]} for name in parts_of}
+    served = {name for name, names in used.items() if name in whole or not names or names & parts_of[name]}
+    hidden = {name for name in served - whole if used[name] and used[name] <= parts_of[name]}
+    return OwnNames(frozenset(served), frozenset(served - free), frozenset(hidden))
 
 
 def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
@@ -72,6 +93,28 @@ def folder_of_module(module: str, paths: Iterable[str]) -> str | None:
     if not ranked or (len(ranked) > 1 and ranked[0].count("/") == ranked[1].count("/")):
         return None
     return ranked[0].removeprefix("/")
+
+
+def folder_that_defines(module: str, name: str, texts: Mapping[str, str]) -> str | None:
+    """The folder, as of `folder_of_module`, of a module that has a name in its file (`texts`: path → text)."""
+    folder = folder_of_module(module, texts)
+    stem = f"{folder or ''}/{module.replace('.', '/')}".lstrip("/")
+    written = (texts.get(path, "") for path in (f"{stem}.py", f"{stem}/{_INIT}"))
+    return folder if any(re.search(rf"\b{re.escape(name)}\b", text) for text in written) else None
+
+
+def build_of_extension(module: str, texts: Mapping[str, str]) -> str | None:
+    """The command that builds an extension module (dotted) in its folder, from `setup.py` files (`texts`: path → text)
+    of which one names the module, or a source beside it has its name. None for none."""
+    name = module.rpartition(".")[2]
+    stems = tuple(f"/{module.replace('.', '/')}{suffix}" for suffix in _COMPILED)
+    has_source = any(f"/{path}".endswith(stems) for path in texts)
+    scripts = (path for path in texts if path.rpartition("/")[2] == "setup.py")
+    for path in sorted(scripts, key=lambda path: path.count("/")):
+        if "ext_modules" in texts[path] and (has_source or re.search(rf"\b{re.escape(name)}\b", texts[path])):
+            folder = path.rpartition("/")[0]
+            return f"(cd {shlex.quote(folder or '.')} && python setup.py build_ext --inplace)"
+    return None
 
 
 def folder_called(name: str, texts: Mapping[str, str]) -> str | None:

@@ -1,12 +1,18 @@
 """What a person has to know about runs to understand why one failed, in a few words."""
 
+import posixpath
+import re
+import shlex
 from collections.abc import Sequence
 
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, device_options
 from xkg.sandbox.diagnosis.downloads import Reached, is_of_network, stated_size
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 from xkg.text.unicode import printable_line
+
+_ABSENT = re.compile(r"No such file or directory: '([^'\n]{1,300})'|FileNotFoundError: ([^\s']{1,300}) not found")
 
 
 def hint(
@@ -33,7 +39,33 @@ def hint(
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
     if any(word.endswith(".ipynb") for program in programs for word in program.words):
         return "a notebook is no program: convert it, as by jupyter nbconvert --to script"
+    if absent := _ABSENT.findall(output.rpartition("Traceback (most recent call last):")[2]):
+        return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
     return ""
+
+
+def _given(path: str, folder: str, workspace: Workspace) -> str:
+    """The options that give a run a file or folder, which it named in a folder of the tree and did not find; empty if
+    it is there."""
+    tree = f"{HOME}/work"
+    inside = posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
+    if inside.startswith(".."):
+        return f"runs see no files outside of the repository: let the code read {printable_line(path)} from inside"
+    known = {place for name in workspace.files for place in _down_to(name)}
+    absent = next((place for place in _down_to(inside) if place not in known), "")
+    rest = inside.removeprefix(absent).strip("/")
+    if not absent or inside == ".":
+        return ""
+    if not rest:
+        return printable_line(f"here: --data {shlex.quote(f'{inside}=FILE')}")
+    made = shlex.quote(f"mkdir -p {shlex.quote(posixpath.dirname(inside))}")
+    return printable_line(f"here: --data {shlex.quote(f'{absent}=FOLDER')}, which has {rest}, or --setup {made}")
+
+
+def _down_to(path: str) -> list[str]:
+    """The folders of a path from the top, and the path."""
+    parts = path.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _described(wanted: Reached, workspace: Workspace, size: str) -> str:

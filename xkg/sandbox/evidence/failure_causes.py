@@ -49,6 +49,8 @@ _NOT_INSTALLED = re.compile(
 _ABSENT = re.compile(
     r"No module named '([\w.]{1,100})|[Mm]issing optional dependency '(\w{1,100})'|Import (\w{1,100}) failed"
 )
+_NO_SUCH_NAME = re.compile(r"cannot import name '(\w{1,100})' from '([\w.]{1,100})'")
+_NO_ATTRIBUTE = re.compile(r"(?<!initialized )module '([\w.]{1,100})' has no attribute '(\w{1,100})'")
 _LAST = re.compile(r"^(?P<kind>[A-Za-z_][\w.]*)(?:: (?P<message>.*))?$")
 _FRAME = re.compile(r'^[^\S\n]++File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.*))?$', re.MULTILINE)
 _OWN = ("implementation.py", "test.py", "harness.py")
@@ -114,6 +116,13 @@ def missing_modules(output: str) -> list[str]:
     """The modules, with dots, that the last error of an output says are missing, in its order."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     return list(dict.fromkeys(name for names in _ABSENT.findall(last) for name in names if name))
+
+
+def lacking_modules(output: str) -> list[tuple[str, str]]:
+    """The modules, with dots, of which the last error of an output says that they lack a name, each with the name."""
+    last = output.rpartition("Traceback (most recent call last):")[2]
+    found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
+    return list(dict.fromkeys(found))
 
 
 def missing_packages(output: str) -> list[str]:

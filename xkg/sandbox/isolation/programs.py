@@ -46,6 +46,7 @@ from xkg.sandbox.runner import Limits, Outcome
 Wall = Literal["bubblewrap", "landlock"]
 
 _FOLDER, _SOCKET = "/folder", "/socket"
+_COMPILER_FILES = ("/usr/include", "/usr/libexec", "/usr/share/perl", "/usr/share/perl5")
 _LIMITED = (
     "import json, os, resource, sys\n"
     "for name, most in json.loads(sys.argv[1]).items():\n"
@@ -55,6 +56,11 @@ _LIMITED = (
     "    if kind is not None: resource.setrlimit(kind, (most, most))\n"
     "os.execv(sys.argv[2], sys.argv[2:])\n"
 )
+
+
+def compiler_files() -> tuple[Path, ...]:
+    """The folders of this machine that its compilers read, besides the libraries that each program sees."""
+    return tuple(Path(name) for name in _COMPILER_FILES if Path(name).exists())
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,21 @@
 """The disk space of environments: how much they may take, which are removed when there are too many, which are not."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from xkg.config import EnvironmentSettings
-from xkg.files import file_lock
+from xkg.files import file_lock, write_whole
 from xkg.operating_system import lock
 from xkg.sandbox.runner import Environment
 
-_USED = ".used"
+_USED, _SIZES = ".used", "sizes.json"
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
 """Of one environment, if no setting says otherwise: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
@@ -31,7 +32,7 @@ class Quota(NamedTuple):
 def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
     """The limits that the settings state, else half of the disk space that is free or that environments take."""
     place = next(place for place in (folder, *folder.parents) if place.exists())
-    half = (shutil.disk_usage(place).free + _size(folder) >> 20) // 2
+    half = (shutil.disk_usage(place).free + _total(folder) >> 20) // 2
     total = half if settings.total_mb is None else settings.total_mb
     if settings.max_mb is not None:
         return Quota(settings.max_mb, total, "environment.max_mb")
@@ -59,8 +60,7 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
     """Removes uv's cache, built wheels and unpacked wheels that no environment has, then the least recently requested
     environments with theirs, until the rest fits in `keep_mb`. Environments in use stay, and those requested within the
     last ten minutes, which may be about to be used. Returns the removed hashes."""
-    homes = [home for home in folder.iterdir() if re.fullmatch(r"[0-9a-f]{16}", home.name)]
-    homes.sort(key=lambda home: home.stat().st_mtime, reverse=True)
+    homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
     while homes and total > keep_mb << 20:
@@ -77,14 +77,14 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
     """Removes uv's cache, built wheels and wheels that no environment has, oldest first, as far as needed. Returns the
     bytes that remain."""
-    total = _size(folder)
+    total = _total(folder)
     if total > keep_mb << 20:
         for remade in ("making/cache", "built"):  # the cache has links to all wheels
             shutil.rmtree(folder / remade, ignore_errors=True)
-        total = _size(folder)
+        total = _total(folder)
     for wheel in sorted((folder / "making" / "wheels").glob("*"), key=lambda wheel: wheel.stat().st_mtime):
         if total > keep_mb << 20 and not _linked(wheel):
-            total -= _size(wheel)
+            total -= _size(wheel, linked=True)
             shutil.rmtree(wheel, ignore_errors=True)
     return total
 
@@ -105,17 +105,37 @@ def _linked(wheel: Path) -> bool:
     return False
 
 
-def _size(folder: Path) -> int:
-    """Bytes of a folder; a file that hard links name several times counts once."""
-    seen: set[int] = set()
+def _total(folder: Path) -> int:
+    """Bytes of the whole folder. Unpacked wheels and environments never change: each is measured once."""
+    wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
+    fixed = wheels | dict.fromkeys(_homes(folder), False)
+    known: dict[str, int] = {}
+    with contextlib.suppress(OSError, ValueError):
+        known = dict(json.loads((folder / _SIZES).read_bytes()))
+    sizes = {
+        path.name: known[path.name] if path.name in known else _size(path, linked=linked)
+        for path, linked in fixed.items()
+    }
+    if sizes != known:
+        with contextlib.suppress(OSError):
+            write_whole(folder / _SIZES, json.dumps(sizes).encode())
+    return sum(sizes.values()) + _size(folder, fixed, linked=False)
+
+
+def _homes(folder: Path) -> list[Path]:
+    return [home for home in folder.glob("*") if re.fullmatch(r"[0-9a-f]{16}", home.name)]
+
+
+def _size(folder: Path, without: Container[Path] = (), *, linked: bool) -> int:
+    """Bytes of a folder without some inside. What has several hard links is that of an unpacked wheel: it counts only
+    if `linked`."""
     total = 0
-    for parent, _, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if Path(parent, name) not in without]
         for name in names:
+            if name == _SIZES:
+                continue
             with contextlib.suppress(OSError):
-                status = (Path(parent) / name).lstat()
-                if status.st_nlink > 1:
-                    if status.st_ino in seen:
-                        continue
-                    seen.add(status.st_ino)
-                total += status.st_size
+                status = os.lstat(f"{parent}/{name}")
+                total += status.st_size if linked or status.st_nlink == 1 else 0
     return total

@@ -12,6 +12,7 @@ installer runs as a plain process with the user's network.
     folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
     folder/built/<key>/          the wheel of a source distribution, or why its build failed
     folder/making/               uv's cache, unpacked wheels, and sets under construction
+    folder/sizes.json            bytes of each unpacked wheel and set, measured once
 
 All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
 files: both are under one mount of the sandbox, because a hard link cannot cross mounts.

@@ -26,7 +26,6 @@ from xkg.sandbox.runner import Limits
 
 LIMITS = Limits(seconds=300, memory_mb=4096, disk_mb=1024, processes=256)
 _LONGEST_NAME = 300
-_HEADERS = ("/usr/include", "/usr/libexec", "/usr/share/perl", "/usr/share/perl5")
 _NO_MODULE = re.compile(r"No module named '?([A-Za-z_]\w{0,100})")
 _NO_COMPILER = re.compile(r"command '?[\w./-]{0,200}?(gcc|g\+\+|clang|cc|gfortran)'? (?:failed: No such|not found)")
 _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?!Failed to build)).*)", re.MULTILINE)
@@ -64,7 +63,7 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
             (str(own().program), "-I", "-S", "-c", guest_source("build_wheel")),
             file.parent,
             LIMITS,
-            reads=(file, uv_program(), *([site] if site else []), *(Path(p) for p in _HEADERS if Path(p).exists())),
+            reads=(file, uv_program(), *([site] if site else []), *programs.compiler_files()),
             ends=_LONGEST_NAME,
             output=output,
             other=other,

@@ -19,6 +19,7 @@ from xkg.commands.ablate import apply, patch, read_campaign
 from xkg.config import SandboxSettings
 from xkg.errors import BaselineError
 from xkg.sandbox.isolation.interpreters import own
+from xkg.sandbox.packages.environments import on_cpu
 from xkg.sandbox.packages.python_choice import first_day
 from xkg.sandbox.runner import Environment, EnvironmentMaker
 from xkg.sandbox.select import runner_for
@@ -90,7 +91,7 @@ def test_a_repair_that_does_not_apply_is_asked_for_again(world: World) -> None:
 def test_what_nothing_can_repair_ends_with_the_cause(world: World) -> None:
     (world.repository / "train.py").write_text("open('gone.txt')\n" + TRAIN)
     commit(world.repository)
-    with pytest.raises(BaselineError, match=r"missing data.*the model: nothing helps; .*--setup 'mkdir -p FOLDER'"):
+    with pytest.raises(BaselineError, match=r"missing data.*the model: nothing helps; .*--data PATH=FOLDER"):
         world.run()
     assert world.answers == {}
     assert usual(world.asked("fix")[0])["possible"] is False
@@ -262,6 +263,42 @@ def test_modules_of_the_repository_are_found_wherever_they_lie(world: World) -> 
     asked = ["bash", "-eu", "-c", command.removesuffix(RUN) + 'echo "$PYTHONPATH"; readlink "$names/own_name"']
     said = subprocess.run(asked, cwd=world.repository, text=True, capture_output=True, check=True).stdout
     assert re.fullmatch(rf"{world.repository}/lib/my waves:(/\S+)\n{world.repository}\n", said)
+
+
+def test_a_module_of_the_repository_comes_before_a_package_of_its_name(world: World, tmp_path: Path) -> None:
+    (world.repository / "lib").mkdir()
+    (world.repository / "lib" / "waves.py").write_text("HIGH = 2\n")
+    (world.repository / "train.py").write_text("from waves import HIGH\n" + TRAIN)
+    (world.repository / "requirements.txt").write_text("waves\n")
+    commit(world.repository)
+    campaign = campaign_with(Plugins(tmp_path / "sites"), world)
+    assert "PYTHONPATH, which the command sets, has lib" in campaign.notes
+
+
+def test_an_extension_module_of_the_repository_is_built_first(world: World, tmp_path: Path) -> None:
+    (world.repository / "lib").mkdir()
+    stands_for_a_compiler = "ext_modules = ['knots']\nopen('../knots.py', 'w').close()\n"
+    (world.repository / "lib" / "setup.py").write_text(stands_for_a_compiler)
+    (world.repository / "train.py").write_text("import knots\n" + TRAIN)
+    commit(world.repository)
+    campaign = campaign_with(Plugins(tmp_path / "sites"), world)
+    assert campaign.task.setup == "(cd lib && python setup.py build_ext --inplace)"
+    [repair] = campaign.repairs
+    assert repair.reason.startswith("the extension module knots is built first")
+    assert "+cython" in repair.diff
+
+
+def test_code_that_takes_the_cpu_by_itself_runs_without_the_option_for_it(world: World, tmp_path: Path) -> None:
+    (world.repository / "train.py").write_text("import sys\nassert '_xkg_no_gpu' not in sys.modules\n" + TRAIN)
+    commit(world.repository)
+
+    class OnCpu(Plugins):
+        def make(self, *asked: Any) -> Environment:
+            return on_cpu(super().make(*asked))
+
+    campaign = campaign_with(OnCpu(tmp_path / "sites"), world)
+    [note] = [note for note in campaign.notes if "CPU" in note]
+    assert note.startswith("the code takes the CPU by itself; with --cpu it ended with status 1: AssertionError")
 
 
 def commit(folder: Path, day: str | None = None) -> None:

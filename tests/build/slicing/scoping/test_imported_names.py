@@ -28,8 +28,8 @@ def use():
     }
 
 
-def test_sources_add_up_and_broken_ones_count_for_nothing() -> None:
-    assert imported_names(["import a\na.x", "from a import y", "import ("]) == {"a": ("x", "y")}
+def test_sources_add_up_and_broken_statements_count_for_nothing() -> None:
+    assert imported_names(["import a\na.x", "from a import y", "import (\nimport b"]) == {"a": ("x", "y"), "b": ()}
     assert imported_names(["from a import x", "from a import *"]) == {"a": ()}
 
 

@@ -2,7 +2,7 @@
 version of the baseline's workspace.
 
 Known causes are handled without a model: an interface that a dependency has removed by the Python and the packages of
-the commit's day, a module that is missing when the code runs by its package, or by its folder if it is the
+the commit's day, a module that is missing when the code runs by its package, or by its folder or its build if it is the
 repository's own; data and checkpoints that are not whole are named, since nothing can repair them."""
 
 import re
@@ -21,18 +21,18 @@ from xkg.agents.ablation.reproduction.planner import PROMPTS, code, given, listi
 from xkg.agents.ablation.task import Task
 from xkg.agents.workspace.command import ADDED, cut_middle
 from xkg.agents.workspace.edits import EditError, FileEdit
-from xkg.agents.workspace.own_packages import folder_called, folder_of_module
+from xkg.agents.workspace.own_packages import build_of_extension, folder_called, folder_of_module, folder_that_defines
 from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.build.requirements import states_requirements
 from xkg.errors import AnswerError, InputError
 from xkg.llm.client import AnswerType
 from xkg.sandbox.diagnosis.completion import Completion
-from xkg.sandbox.evidence.failure_causes import missing_modules
+from xkg.sandbox.evidence.failure_causes import lacking_modules, missing_modules
 from xkg.sandbox.isolation.bubblewrap_mounts import SITE
 from xkg.sandbox.isolation.interpreters import installed, own
 from xkg.sandbox.packages.python_choice import first_day, version_of
-from xkg.sandbox.runner import Environment
+from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment
 
 MOST_REPAIRS = 6
 _CODE = 60_000
@@ -41,6 +41,7 @@ _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
+_OF_THE_CODE: frozenset[Failure] = frozenset({"error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
 
@@ -96,9 +97,14 @@ class Executor:
             self.notify(f"the baseline does not run yet ({outcome.failure}): {outcome.problem}")
             if self._found(outcome):
                 continue
+            if self._built(outcome):
+                environment = self.packages(self.day)
+                continue
             if self._complete(outcome, environment):
                 environment = self.packages(self.day)
                 continue
+            if environment.cpu and (plain := self._with_its_own_cpu(outcome, environment)):
+                return plain
             if self._on_another_python(outcome):
                 environment = self.packages(self.day)
                 continue
@@ -116,18 +122,42 @@ class Executor:
 
     def _found(self, outcome: RunOutcome) -> bool:
         """Whether a module of the repository, which a run did not find, was put on the module path, or its folder under
-        the name that the repository imports it by."""
+        the name that the repository imports it by; or a module in whose place a run found a package."""
         for module in missing_modules(outcome.output_end):
             folder, name = folder_of_module(module, self.workspace.files), ""
             if folder is None:
                 name = module.partition(".")[0]
                 folder = folder_called(name, self.texts())
-            place = f"{folder or 'the top folder'}{name and f' as {name}'}"
-            if folder is not None and place not in self.found and _PLAIN_PATH.fullmatch(folder):
-                self.found.append(place)
-                self.task = self.task.with_modules_of(folder, name)
-                self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+            if self._placed(module, folder, name):
                 return True
+        return any(
+            self._placed(module, folder_that_defines(module, name, self.texts()))
+            for module, name in lacking_modules(outcome.output_end)
+        )
+
+    def _placed(self, module: str, folder: str | None, name: str = "") -> bool:
+        """Whether the folder of a module of the repository was put on the module path, where it was not."""
+        place = f"{folder or 'the top folder'}{name and f' as {name}'}"
+        if folder is None or place in self.found or not _PLAIN_PATH.fullmatch(folder):
+            return False
+        self.found.append(place)
+        self.task = self.task.with_modules_of(folder, name)
+        self.notify(f"the module {module} is the repository's own: PYTHONPATH names {place} now")
+        return True
+
+    def _built(self, outcome: RunOutcome) -> bool:
+        """Whether an extension module of the repository, which a run did not find, is built by the setup now."""
+        for module in missing_modules(outcome.output_end):
+            command = build_of_extension(module, self.texts())
+            if command is None or command in (self.task.setup or ""):
+                continue
+            self.task = self.task.model_copy(update={"setup": " && ".join(filter(None, (command, self.task.setup)))})
+            reason = f"the extension module {module} is built first, by --setup '{command}'"
+            tools = ("setuptools", "cython")
+            self._apply(
+                Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=tools), outcome
+            )
+            return True
         return False
 
     def _complete(self, outcome: RunOutcome, environment: Environment) -> bool:
@@ -141,6 +171,18 @@ class Executor:
         fix = Fix(cause="missing import", possible=True, reason=reason, edits=(), requirements=(package,))
         self._apply(fix, outcome)
         return True
+
+    def _with_its_own_cpu(self, outcome: RunOutcome, environment: Environment) -> Environment | None:
+        """The environment without the CPU in place of CUDA, if code that fails with it runs there: it may take the CPU
+        by itself if there is no CUDA."""
+        if outcome.failure not in _OF_THE_CODE:
+            return None
+        notes = tuple(note for note in environment.notes if IN_PLACE_OF_CUDA not in note)
+        plain = environment.model_copy(update={"cpu": False, "notes": notes})
+        if self.run(plain).value is None:
+            return None
+        self.notes.append(f"the code takes the CPU by itself; with --cpu {outcome.problem}")
+        return plain
 
     def _unpinned(self, outcome: RunOutcome, environment: Environment) -> bool:
         """Whether a package that fails in its own code, in the version that the repository asks for, may be newer now:

@@ -4,7 +4,7 @@ import ast
 import sys
 from collections.abc import Iterable
 
-from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.build.slicing.scoping.broken_statements import without_broken_statements
 
 
 def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -20,10 +20,9 @@ def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:
-        try:
-            tree = syntax_tree(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        if (parsed := without_broken_statements(source)) is None:
             continue
+        _, tree = parsed
         bound: dict[str, str] = {}
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):

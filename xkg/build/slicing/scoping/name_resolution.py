@@ -11,6 +11,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.imports import ModuleIndex
 from xkg.build.code.languages.python2 import as_python3, uses_xrange
 from xkg.build.slicing.scoping.bindings import ImportNode, Statement, Use, bound_name, imported_module
+from xkg.build.slicing.scoping.broken_statements import without_broken_statements
 from xkg.build.slicing.scoping.scopes import ModuleScope, module_scope
 from xkg.model import slug
 
@@ -80,13 +81,16 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules of a codebase, those of Python 2 (`python2`, paths) in Python 3's syntax; what still does not
-    parse has no scope."""
+    """All Python modules of a codebase, those of Python 2 (`python2`, paths) in Python 3's syntax; statements that
+    still do not parse are left out."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
         self.texts = {m.path: as_python3(m.text) if m.broken or uses_xrange(m.text) else m.text for m in modules}
         self.python2 = frozenset(m.path for m in modules if self.texts[m.path] != m.text)
+        for module in modules:
+            if module.broken and (parsed := without_broken_statements(self.texts[module.path])):
+                self.texts[module.path] = parsed[0]
         self._scopes: dict[str, ModuleScope | None] = {}
         names = {}
         for module in modules:
