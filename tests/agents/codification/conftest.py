@@ -3,9 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.codification.runs import World
+from tests.agents.codification.runs import AskedForChecks, World
 from tests.agents.workspace.recorded_commands import RecordedCommands
-from tests.llm_endpoint import ScriptedEndpoint
 from xkg.build.parsing.parsers import Parsers
 
 
@@ -17,5 +16,5 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world(tmp_path: Path, parsers: Parsers, recorded_commands: type[RecordedCommands]) -> Iterator[World]:
-    with ScriptedEndpoint() as endpoint:
+    with AskedForChecks() as endpoint:
         yield World(tmp_path, endpoint, parsers, recorded_commands)

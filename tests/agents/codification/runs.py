@@ -1,11 +1,11 @@
 """Runs of `codify` on a tiny program, with models whose answers a test writes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.clock import TurnedClock
-from tests.llm_endpoint import ScriptedEndpoint
+from tests.llm_endpoint import Answer, ScriptedEndpoint
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
 from xkg.agents.codification.prompting.answers import ActionInput, FinalAnswer, PartPlace, Step
@@ -75,11 +75,25 @@ class NoLibrary:
         return None
 
 
+class AskedForChecks(ScriptedEndpoint):
+    """Answers the question for checks of the method's properties with `checks`, beside the script; it is among the
+    requests only if there are any."""
+
+    checks: Sequence[dict[str, str]] = ()
+
+    def next(self, body: dict[str, Any]) -> Answer:
+        if "You write checks" not in body["messages"][0]["content"]:
+            return super().next(body)
+        if not self.checks:
+            self.requests.remove(body)
+        return {"interface": "", "checks": list(self.checks)}
+
+
 class World:
     """One graph folder, starter and endpoint; `run` begins or goes on with the one run, in the sandbox `commands`."""
 
     def __init__(
-        self, folder: Path, endpoint: ScriptedEndpoint, parsers: Parsers, commands: type[Commands] = Commands
+        self, folder: Path, endpoint: AskedForChecks, parsers: Parsers, commands: type[Commands] = Commands
     ) -> None:
         self.folder = folder
         self.parsers, self.commands = parsers, commands
@@ -103,7 +117,7 @@ class World:
     ) -> CodificationResult:
         asked = task or self.task()
         starter = read_starter(asked.starter, self.folder / "cache")
-        packages, limits = Environment(site=None, hash=""), Limits(seconds=10, disk_mb=64)
+        packages, limits = Environment(site=None, hash=""), Limits(seconds=30, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
         with LanguageModel(llm, self.folder / "kg", notify or self.events.append, clock=TurnedClock()) as model:
             return codify(
@@ -144,12 +158,10 @@ def step(action: str, **given: Any) -> dict[str, Any]:
     chosen = ActionInput.model_validate({**nothing, **given})
     return Step(
         last_step_summary="",
-        reflection="r",
         plan_and_status="p",
-        fact_check="f",
         thought="t",
-        action=action,
-        action_input=chosen,  # type: ignore[arg-type]
+        action=action,  # type: ignore[arg-type]
+        action_input=chosen,
     ).model_dump(mode="json")
 
 
@@ -167,7 +179,9 @@ def edits(*given: dict[str, Any], reason: str = "Keep a velocity") -> dict[str, 
 
 def final(start: int = 9, end: int = 14, file: str = "train.py", **more: Any) -> dict[str, Any]:
     place = PartPlace(part=PART, file=file, start_line=start, end_line=end)
-    answer = FinalAnswer(summary="done", places=(place,), changed_settings=more.get("changed", ()))
+    answer = FinalAnswer(
+        summary="done", places=(place,), changed_settings=more.get("changed", ()), answers=more.get("answers", ())
+    )
     return step("final_answer", final=answer.model_dump())
 
 

@@ -64,7 +64,7 @@ def test_a_method_is_implemented_run_and_reported(world: World) -> None:
     assert [event.action for event in seen] == ["list_files", "edit_script", "execute_script", "final_answer"]
     assert "how often each changed line" in world.endpoint.requests[-1]["messages"][1]["content"]
     assert world.run() == result
-    assert costs(world.folder / "kg", LlmSettings(), ("run:one",)).total.calls == 6
+    assert costs(world.folder / "kg", LlmSettings(), ("run:one",)).total.calls == 7
 
 
 def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_module_that_only_runs_miss_is_added(world: World, tmp_path: Path) -> 
 
 
 @pytest.mark.product("each event × each kill")
-@pytest.mark.parametrize("event", [1, 4, 7, 11])
+@pytest.mark.parametrize("event", [1, 4, 7, 12])
 def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World, event: int) -> None:
     """Killed after its nth event: calls of the model whose step is not recorded yet, and steps."""
     world.endpoint.answers = list(WORK)
@@ -97,7 +97,7 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
         finally:
             os._exit(0)
     _, ended = os.waitpid(child, 0)
-    assert os.WIFSIGNALED(ended) == (event <= 10)
+    assert os.WIFSIGNALED(ended) == (event <= 11)
     result = world.run()
     assert (result.result, result.steps, result.edits) == ("A", 4, 1)
     assert not world.endpoint.answers

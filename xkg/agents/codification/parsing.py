@@ -1,9 +1,14 @@
-"""What an agent changed of the starter's settings, found in the confined process."""
+"""What an agent changed, and versions of its files that show what the changes do, made in the confined process."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 
+from xkg.agents.ablation.space.printed_values import changed_values
+from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.codification import protected
-from xkg.agents.workspace.parsing import SourceReader, Without
+from xkg.agents.codification.reverted import Reverted, Watched, reverted, watched
+from xkg.agents.workspace.metric import Metric
+from xkg.agents.workspace.parsing import SourceReader, Texts, Without, marked
 from xkg.build.parsing.typed_tasks import Mark, tasks
 
 Changes = dict[str, tuple[str, str]]
@@ -22,7 +27,47 @@ def changed_settings(mark: Mark, before: Mapping[str, str], after: Mapping[str, 
     return protected.changed_settings(values(before), values(after))
 
 
-TASKS = tasks(changed_settings)
+def reverted_versions(
+    mark: Mark,
+    before: Texts,
+    after: Texts,
+    changed: Mapping[str, frozenset[int]],
+    ran: Mapping[str, frozenset[int]],
+    without: Without,
+) -> tuple[Reverted, ...]:
+    """As `reverted`, of each file; nothing of what is no Python."""
+    found: list[Reverted] = []
+    for path, text in marked(mark, after, without):
+        with suppress(SyntaxError, ValueError, RecursionError):
+            found += reverted(path, before[path], text, changed[path], ran[path])
+    return tuple(found)
+
+
+def watched_files(
+    mark: Mark, texts: Texts, lines: Mapping[str, frozenset[int]], without: Without
+) -> dict[str, Watched]:
+    """As `watched`, of each file that has such operations."""
+    found: dict[str, Watched] = {}
+    for path, text in marked(mark, texts, without):
+        with suppress(SyntaxError, ValueError, RecursionError):
+            found[path] = watched(path, text, lines[path])
+    return {path: file for path, file in found.items() if file.operations}
+
+
+def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> tuple[str, ...]:
+    """The code that the metric's value is computed from and that differs, by name."""
+
+    def sources(texts: Texts) -> list[PythonSource]:
+        found = []
+        for path, text in marked(mark, texts, without):
+            with suppress(SyntaxError, ValueError, RecursionError):
+                found.append(PythonSource(path, text))
+        return found
+
+    return changed_values(sources(before), sources(after), metric)
+
+
+TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_changes)
 
 
 class CodeReader(SourceReader):
@@ -39,6 +84,30 @@ class CodeReader(SourceReader):
             "after": {path: text for path, text in after.items() if path in differing},
         }
         return self.of_files(changed_settings, texts)
+
+    def reverted(
+        self,
+        before: Texts,
+        after: Texts,
+        changed: Mapping[str, frozenset[int]],
+        ran: Mapping[str, frozenset[int]],
+    ) -> tuple[Reverted, ...]:
+        """The versions of the files `after` without one change each. Raises `UnsafeInputError`."""
+        texts = {"before": before, "after": after}
+        return self.of_files(reverted_versions, texts, changed=changed, ran=ran) if after else ()
+
+    def watched(self, texts: Texts, lines: Mapping[str, frozenset[int]]) -> dict[str, Watched]:
+        """The files with the operations of these lines recorded, those that have any. Raises `UnsafeInputError`."""
+        return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
+
+    def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> tuple[str, ...]:
+        """The functions and statements that the metric's value is computed from and that differ, by `path::function`.
+        Raises `UnsafeInputError`."""
+        texts = {
+            name: {path: text for path, text in of.items() if path.endswith(".py")}
+            for name, of in (("before", before), ("after", after))
+        }
+        return self.of_files(printed_changes, texts, metric=metric)
 
     def notes(self) -> tuple[str, ...]:
         """A line for each file that ended the process."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from xkg.agents.codification.prompting.memory import Taken, shown
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.session import Session
-from xkg.agents.codification.verdict import MEANING, Verdict
+from xkg.agents.codification.verdict import Verdict
 from xkg.agents.workspace.command import cut_middle
 
 _LONGEST_METHOD, _LONGEST_OBSERVATION, _LONGEST_DIFF = 6000, 1200, 200_000
@@ -62,7 +62,7 @@ def _blocks(
     session: Session, history: Sequence[Taken], verdict: Verdict | None, result: CodificationResult
 ) -> Iterator[str]:
     task = session.task
-    yield f"# {result.result}: {MEANING[result.result]}"
+    yield f"# {result.title}"
     before, after = ("none" if v is None else f"{v:g}" for v in (result.metric_before, result.metric_after))
     cost = "unknown" if result.dollars is None else f"${result.dollars:.4f}"
     yield "\n".join(
@@ -105,6 +105,8 @@ def _to_check(session: Session, verdict: Verdict | None) -> Iterator[str]:
         yield f"the evaluation differs from the starter's: {change}"
     if verdict.evaluation_changes:
         yield "the metric before and after may not measure the same: the evaluation changed"
+    for doubt in verdict.doubts:
+        yield f"{doubt}. The agent's answer: {doubt.answer or 'none'}"
     yield from verdict.remarks
     for change in verdict.setting_changes:
         yield f"a setting differs from the starter's: {change}"

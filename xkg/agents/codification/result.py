@@ -7,8 +7,8 @@ from xkg.value import Value
 
 class CodificationResult(Value):
     """`result` is the published class: A error-free and better than the starter, B error-free, C erroneous, D nothing.
-    `faults` say why it is C, `stopped` why it ended without an accepted answer. `dollars` is None where a price is
-    unknown."""
+    `faults` say why it is C, `doubts` what leaves A or B unproven, `stopped` why it ended without an accepted answer.
+    `dollars` is None where a price is unknown."""
 
     run: str
     mode: Mode
@@ -19,17 +19,26 @@ class CodificationResult(Value):
     edits: int
     changed_files: tuple[str, ...]
     faults: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
     stopped: str | None
     dollars: float | None
     expert_calls: int
     notes: tuple[str, ...]
     report: str
 
+    @property
+    def title(self) -> str:
+        """The class and its meaning in one line, with the doubts."""
+        meaning = MEANING[self.result]
+        if not self.doubts or self.result not in ("A", "B"):
+            return f"{self.result}: {meaning}"
+        return f"{self.result}, unproven: {meaning}, but {'; '.join(self.doubts)}"
+
     def __str__(self) -> str:
         before, after = ("none" if value is None else f"{value:g}" for value in (self.metric_before, self.metric_after))
         cost = "price unknown" if self.dollars is None else f"${self.dollars:.2f}"
         lines = [
-            f"{self.result}: {MEANING[self.result]}",
+            self.title,
             f"  run {self.run}: {self.steps} steps, {self.edits} edits of {len(self.changed_files)} files, {cost}",
             f"  metric {before} -> {after}",
             *(f"  not done: {fault}" for fault in self.faults),

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from xkg.agents.codification import report
+from xkg.agents.codification.doubts.properties import asked_properties
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
@@ -153,6 +154,7 @@ def _run(session: Session, folder: Path) -> CodificationResult:
     final = True
     try:
         session.parts = _parts(session)
+        session.properties = asked_properties(session)
         actions = Actions(session)
         chooser = _chooser(session, actions)
         while len(history) < session.settings.steps:
@@ -267,7 +269,8 @@ def _result(
     last = history[-1].version if history else 0
     workspace.rewind(last)  # what a step that broke off had edited
     if final and workspace.changed() and (verdict is None or not verdict.accepted):
-        verdict = Actions(session).finish(verdict.places if verdict else (), ()).verdict
+        given = (verdict.places, verdict.declared, verdict.answers) if verdict else ((), (), ())
+        verdict = Actions(session).finish(*given).verdict
     result = CodificationResult(
         run=folder.name,
         mode=session.task.mode,
@@ -278,6 +281,7 @@ def _result(
         edits=len(workspace.versions) - 1,
         changed_files=tuple(workspace.changed()),
         faults=verdict.faults if verdict else (),
+        doubts=tuple(map(str, verdict.doubts)) if verdict and not verdict.faults else (),
         stopped=stopped,
         dollars=session.questions.spent(),
         expert_calls=session.questions.expert_calls,

@@ -8,6 +8,7 @@ from functools import cached_property
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.library import Library
 from xkg.agents.codification.parsing import CodeReader
+from xkg.agents.codification.prompting.answers import Properties
 from xkg.agents.codification.prompting.questions import Questions
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.codification.verdict import texts_of
@@ -49,6 +50,7 @@ class Session:
     journal: Journal
     settings: ImplementSettings
     parts: tuple[str, ...] = ()
+    properties: Properties = field(default_factory=lambda: Properties(interface="", checks=()))
     baseline: float | None = None
     starter_removes: tuple[str, ...] = ()
     outputs: tuple[str, ...] | None = None
@@ -172,6 +174,9 @@ class Session:
             f"# The program\nRun by: {task.run}\n{measured_by}Start from: {self.script()}\n"
             f"Metric: {task.parsed_metric} (of the starter: {known})",
         ]
+        if checks := self.properties.checks:
+            said = "\n".join(f"- {each.name}: {each.says}" for each in checks)
+            lines.append(f"# Checks that the answer is held to\n{self.properties.interface}\n{said}")
         if related := self.related():
             lines.append("Related files: " + ", ".join(related))
         if self.beside.texts:

@@ -12,7 +12,6 @@ from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.prompting.memory import Taken
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.task import Task
-from xkg.agents.codification.verdict import MEANING
 from xkg.errors import ConfigError, CorruptStoreError, InputError, install_extra
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def _log(folder: Path, models: dict[str, str]) -> "EvalLog":
     messages = list(_messages(task, taken))
     scores, results = None, None
     if result is not None:
-        explanation = "\n".join([f"{result.result}: {MEANING[result.result]}", *result.faults, result.stopped or ""])
+        explanation = "\n".join([result.title, *result.faults, result.stopped or ""])
         value = _VALUES[result.result]
         metadata = {"metric_before": result.metric_before, "metric_after": result.metric_after}
         scores = {"class": Score(value=result.result, explanation=explanation.strip(), metadata=metadata)}
@@ -125,9 +124,7 @@ def _messages(task: Task, taken: list[Taken]) -> "Iterator[ChatMessage]":
     for each in taken:
         step = each.step
         thoughts = (
-            ("Reflection", step.reflection),
             ("Plan and status", step.plan_and_status),
-            ("Fact check", step.fact_check),
             ("Thought", step.thought),
         )
         said = "\n\n".join(f"**{name}**: {text}" for name, text in thoughts if text.strip())

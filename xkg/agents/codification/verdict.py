@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from xkg.agents.codification.parsing import CodeReader
-from xkg.agents.codification.prompting.answers import ChangedSetting, PartPlace
+from xkg.agents.codification.prompting.answers import ChangedSetting, DoubtAnswer, PartPlace
 from xkg.agents.codification.protected import says
 from xkg.agents.codification.task import Method, Task
 from xkg.agents.workspace.command import RunResult
@@ -22,14 +22,38 @@ MEANING: dict[Class, str] = {
 }
 
 
+class Doubt(Value):
+    """What a run leaves open about an answer without faults. `about` names it for the agent's `answer`, which is '' if
+    there is none; `more` is for the agent alone. One about lines of a file has these."""
+
+    about: str
+    text: str
+    answer: str = ""
+    more: str = ""
+    path: str = ""
+    start_line: int = 0
+    end_line: int = 0
+
+    @classmethod
+    def at(cls, path: str, start_line: int, end_line: int, text: str) -> "Doubt":
+        lines = str(start_line) if start_line == end_line else f"{start_line}-{end_line}"
+        return cls(about=f"{path}:{lines}", text=text, path=path, start_line=start_line, end_line=end_line)
+
+    def __str__(self) -> str:
+        return f"{self.about}: {self.text}"
+
+
 class Verdict(Value):
-    """`faults` say what keeps the work from being done, one line each; none where it is accepted. `places` are the
+    """`faults` say what keeps the work from being done, one line each; `doubts` what the agent has to
+    answer besides. `declared` are the settings that it says the method changes. `places` are the
     method's parts with their lines, `ran` the lines of these that changed and were executed, `never_ran` the changed
     lines that were not. `evaluation_changes` and `setting_changes` are reported even where they are allowed;
     `touched` are files that measure and that the run wrote over or removed; `remarks` say how the metric was computed,
     and `degenerate` are findings about inputs that the run did not have: neither are faults."""
 
     faults: tuple[str, ...]
+    doubts: tuple[Doubt, ...] = ()
+    declared: tuple[ChangedSetting, ...] = ()
     metric: float | None
     places: tuple[PartPlace, ...]
     ran: dict[str, tuple[int, ...]]
@@ -42,8 +66,12 @@ class Verdict(Value):
     remarks: tuple[str, ...] = ()
 
     @property
+    def answers(self) -> tuple[DoubtAnswer, ...]:
+        return tuple(DoubtAnswer(about=each.about, answer=each.answer) for each in self.doubts if each.answer)
+
+    @property
     def accepted(self) -> bool:
-        return not self.faults
+        return not self.faults and all(doubt.answer for doubt in self.doubts)
 
 
 def texts_of(workspace: Workspace, version: int | None = None) -> dict[str, str]:
@@ -116,6 +144,7 @@ def judge(
         )
     return Verdict(
         faults=tuple(faults),
+        declared=tuple(declared),
         metric=metric,
         places=tuple(places),
         ran={path: of for path, of in ran.items() if of},
@@ -132,7 +161,7 @@ def classify(task: Task, workspace: Workspace, verdict: Verdict | None, baseline
     """The published class of a result."""
     if not workspace.changed():
         return "D"
-    if verdict is None or not verdict.accepted:
+    if verdict is None or verdict.faults:
         return "C"
     assert verdict.metric is not None
     better = baseline is not None and task.parsed_metric.is_better(verdict.metric, baseline)

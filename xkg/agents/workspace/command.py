@@ -163,6 +163,7 @@ class Commands:
         left: Left | None = None,
         outputs: Collection[str] = (),
         hosts: frozenset[Host] = frozenset(),
+        first: Sequence[str] = (),
     ) -> RunResult:
         """The result of one shell line; Bash runs it, and ends at the first failure. `trace` names Python files of the
         tree whose lines are counted (which slows them), `wanted` files that the command leaves; `watched` names
@@ -172,7 +173,8 @@ class Commands:
         `leaves` is a file for what the command makes or writes over (`RunResult.left_at`). Another command gets that as
         `left`, but for what Python could import, hidden files, those `wanted`, and files of the tree that are none of
         `outputs`. Files `without` are not there. With `hosts`, which it reaches through a proxy, what it leaves is all
-        of its home, for `Commands.fetched`.
+        of its home, for `Commands.fetched`. `first` are modules of `sandbox.guest` that each Python process imports
+        before code runs.
 
         Never raises for what the command does; raises `InputError` for a command that cannot be split, and
         `SandboxUnavailableError`."""
@@ -199,7 +201,7 @@ class Commands:
             "command": [*_BASH, command],
             "seconds": self.limits.seconds,
             "data": {name: str(place) for name, place in self._data.items()},
-            "python": python_files("\n".join(map(str, module_path)), python, self._first()) | installed,
+            "python": python_files("\n".join(map(str, module_path)), python, self._first(first)) | installed,
             "interpreter": str(python.program),
             "programs": ["python", "python3", f"python{python.version}"],
             "traced": traced,
@@ -251,9 +253,9 @@ class Commands:
             ran = replace(ran, **_beginning(leaves, int(report["left_at"])))
         return self._result(command, ran, report, workspace)
 
-    def _first(self) -> dict[str, str]:
+    def _first(self, more: Sequence[str]) -> dict[str, str]:
         """What Python processes import before they run code."""
-        names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()))
+        names = ("network_record", *(("no_gpu",) if self.environment.cpu else ()), *more)
         return {f"_xkg_{name}": guest_source(name) for name in names}
 
     def _result(

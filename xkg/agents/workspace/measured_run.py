@@ -48,11 +48,12 @@ def measured(
     trace: Sequence[str] = (),
     wanted: Sequence[str] = (),
     awaited: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    first: Sequence[str] = (),
 ) -> RunResult:
     """The result of `command`, and of `evaluate` where there is one, each within the limits of `commands`. The lines
-    that ran are those of both. Raises as `Commands.run` does."""
+    that ran are those of both; `first` is as of `Commands.run`. Raises as `Commands.run` does."""
     if evaluate is None:
-        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited)
+        result = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, first=first)
         return result.model_copy(update={"apart": not origin.edited})
     with tempfile.TemporaryDirectory(prefix="xkg-left-") as folder:
         place = Path(folder)
@@ -60,7 +61,7 @@ def measured(
         file = place / "left.tar"
         file.touch()
         file.chmod(0o644)
-        ran = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, leaves=file)
+        ran = commands.run(workspace, command, trace=trace, wanted=wanted, awaited=awaited, leaves=file, first=first)
         ran = ran.model_copy(update={"evaluated": Evaluated(command=evaluate, output="")})
         if not ran.ok:
             return ran
@@ -78,6 +79,7 @@ def measured(
                 without=without,
                 left=Left(file, ran.left_at),
                 outputs=outputs,
+                first=first,
             )
             joined = _joined(ran, found, apart=without == origin.edited)
             if joined.ok and joined.metric_or_problem(metric, reader)[0] is not None:

@@ -36,14 +36,17 @@ def text_patch(path: str, old: bytes, new: bytes) -> bytes:
 
 def changed_lines(old: bytes, new: bytes) -> frozenset[int]:
     """The lines (1-based) of `new` that `old` does not have."""
-    before, after = _lines(old), _lines(new)
-    return frozenset(
-        line
-        for group in _groups(before, after)
-        for tag, _, _, start, end in group
+    return frozenset(line for _, _, start, end in hunks(old, new) for line in range(start + 1, end + 1))
+
+
+def hunks(old: bytes, new: bytes) -> list[tuple[int, int, int, int]]:
+    """The changes: from and until which line of `old` (from 0, end exclusive), the same of `new`."""
+    return [
+        (i1, i2, j1, j2)
+        for group in _groups(_lines(old), _lines(new))
+        for tag, i1, i2, j1, j2 in group
         if tag != "equal"
-        for line in range(start + 1, end + 1)
-    )
+    ]
 
 
 def _of_file(path: str, old: TreeFile | None, new: TreeFile | None) -> bytes:

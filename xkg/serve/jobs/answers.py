@@ -54,8 +54,8 @@ class BuiltPaper(BaseModel):
 
 class ImplementedMethod(BaseModel):
     """The part of `xkg implement --json` that clients get. `result` is its class: A error-free and better than the
-    starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C. `patch` are all changes to
-    the starter code, as `git apply` takes them; without its end where it is long."""
+    starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` what leaves A or B
+    unproven. `patch` are all changes to the starter code, as `git apply` takes them, without its end if it is long."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -66,6 +66,7 @@ class ImplementedMethod(BaseModel):
     steps: int
     changed_files: tuple[str, ...]
     faults: tuple[str, ...]
+    doubts: tuple[str, ...] = ()
     stopped: str | None
     notes: tuple[str, ...]
     patch: str = ""
@@ -188,11 +189,13 @@ def job_lines(answer: JobAnswer) -> list[str]:
     if answer.implementation is not None:
         done = answer.implementation
         before, after = ("none" if v is None else f"{v:g}" for v in (done.metric_before, done.metric_after))
+        unproven = ", unproven" if done.doubts else ""
         lines.append(
-            f"  run {done.run}: class {done.result} ({CLASSES[done.result]}), metric {before} -> {after}, {done.steps} "
-            f"steps, changed: {', '.join(done.changed_files[:20]) or 'nothing'}"
+            f"  run {done.run}: class {done.result}{unproven} ({CLASSES[done.result]}), metric {before} -> {after}, "
+            f"{done.steps} steps, changed: {', '.join(done.changed_files[:20]) or 'nothing'}"
         )
         lines += [f"  not done: {fault}" for fault in done.faults]
+        lines += [f"  in doubt: {doubt}" for doubt in done.doubts]
         lines += ["  patch:", done.patch] if done.patch else []
     lines += [f"  error: {answer.error}"] if answer.error else []
     return [*lines, *([answer.note] if answer.note else [])]

@@ -126,6 +126,11 @@ def surely_measures(part: str) -> bool:
     return not name or (is_measure(name.rpartition(".")[2]) and _TRAINS.isdisjoint(words_of(name)))
 
 
+def trains(function: str) -> bool:
+    """Whether a function's name says that it trains or predicts."""
+    return not _PREDICTS.isdisjoint(words_of(function))
+
+
 def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[Place], list[Place], list[Place]]:
     """The lines that compute or write the metric: first the statements of the evaluation's fingerprint, and those of
     the same function that compute what these read; then its functions and files that train nothing, functions that all
@@ -146,7 +151,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
             elif surely_measures(name):
                 places.append(source.place(node))
         labelled = {id(node) for _, node in parts if not isinstance(node, ast.Module | Function)}
-        for body in _bodies(source):
+        for body in bodies(source):
             simple = [s for s in body if not isinstance(s, _COMPOUND)]
             protected = [s for s in simple if id(s) in labelled]
             reads = set().union(*(names_in(s) for s in protected)) if protected else set()
@@ -173,9 +178,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
                 waiting += sorted(inner)
     places += [source.place(statement) for source, statement in only_reported(sources, reported - known)]
     shared = [
-        source.place(function)
-        for name, source, function in functions
-        if name in plain - known and _PREDICTS.isdisjoint(words_of(name))
+        source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]
     return written, places, shared
 
@@ -183,7 +186,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)
 
 
-def _bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
+def bodies(source: PythonSource) -> Iterator[list[ast.stmt]]:
     """The statements of the module outside functions, then those of each function, nested blocks included."""
     yield list(_inside(source.tree))
     for _, function in source.functions:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
 
-_FORMATS = frozenset(
+FORMATS = frozenset(
     "print str repr format round float int item write writerow dump dumps append info debug log extend tolist".split()
 )
+"""Functions that print, store or write a value as it is."""
 
 
 def reported_names(statement: ast.stmt) -> set[str]:
@@ -22,7 +23,7 @@ def reported_names(statement: ast.stmt) -> set[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found.add(node.id)
         elif isinstance(node, ast.Call):
-            if last_name(node.func) in _FORMATS:
+            if last_name(node.func) in FORMATS:
                 waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
                 waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
         else:
@@ -77,7 +78,7 @@ def _sets(statement: ast.stmt, name: str) -> bool:
 
 def _prints(statement: ast.stmt) -> bool:
     call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and last_name(call.func) in _FORMATS
+    return isinstance(call, ast.Call) and last_name(call.func) in FORMATS
 
 
 def _trained_on(sources: Sequence[PythonSource]) -> set[str]:

@@ -34,10 +34,18 @@ class ChangedSetting(AnswerType):
     method_says: str
 
 
+class DoubtAnswer(AnswerType):
+    """What the agent says to a doubt about its last answer: why the code is right all the same."""
+
+    about: str
+    answer: str
+
+
 class FinalAnswer(AnswerType):
     summary: str
     places: tuple[PartPlace, ...]
     changed_settings: tuple[ChangedSetting, ...]
+    answers: tuple[DoubtAnswer, ...]
 
 
 class ActionInput(AnswerType):
@@ -58,9 +66,7 @@ class Step(AnswerType):
     """The planner's answer. `last_step_summary` is what the step before came to, for the log; first it is empty."""
 
     last_step_summary: str
-    reflection: str
     plan_and_status: str
-    fact_check: str
     thought: str
     action: Action
     action_input: ActionInput
@@ -92,6 +98,21 @@ class Parts(AnswerType):
     """The sub-parts of a method, in the order in which they are built."""
 
     parts: tuple[str, ...]
+
+
+class Property(AnswerType):
+    """A property that each implementation of the method has; `code` is Python that fails where it has not."""
+
+    name: str
+    says: str
+    code: str
+
+
+class Properties(AnswerType):
+    """`interface` are the modules and functions that the checks import."""
+
+    interface: str
+    checks: tuple[Property, ...]
 
 
 class PartState(AnswerType):

@@ -36,9 +36,7 @@ def recent(taken: Sequence[Taken], count: int) -> str:
     for each in taken[-count:]:
         step = each.step
         thoughts = (
-            ("Reflection", step.reflection),
             ("Plan and status", step.plan_and_status),
-            ("Fact check", step.fact_check),
             ("Thought", step.thought),
         )
         lines = [f"{name}: {cut_middle(text, _LONGEST_FIELD)}" for name, text in thoughts if text.strip()]

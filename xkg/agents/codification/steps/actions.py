@@ -3,7 +3,17 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xkg.agents.codification.prompting.answers import ActionInput, Checked, Edits, Reply, Step
+from xkg.agents.codification.doubts.find import doubted
+from xkg.agents.codification.prompting.answers import (
+    ActionInput,
+    ChangedSetting,
+    Checked,
+    DoubtAnswer,
+    Edits,
+    PartPlace,
+    Reply,
+    Step,
+)
 from xkg.agents.codification.prompting.memory import Taken, log, recent, shown
 from xkg.agents.codification.session import Session
 from xkg.agents.codification.verdict import Verdict, judge, texts_of
@@ -14,6 +24,11 @@ from xkg.errors import AnswerError, InputError
 _MOST_LINES = 400
 _MOST_LISTED = 300
 _MOST_DIFF = 20_000
+
+_ANSWER = (
+    "change the code, or give the final answer again with `answers`: for each doubt, by its name in backquotes, a "
+    "sentence that says why the code does what the method says all the same"
+)
 
 _NEEDED: Mapping[str, tuple[str, ...]] = {
     "understand_file": ("file", "text"),
@@ -79,7 +94,7 @@ class Actions:
         try:
             if step.action == "final_answer":
                 assert given.final is not None
-                return self.finish(given.final.places, given.final.changed_settings)
+                return self.finish(given.final.places, given.final.changed_settings, given.final.answers)
             text = self._do[step.action](given, history)
         except AnswerError as error:
             text = f"no usable answer of the colleague: {error}"
@@ -87,7 +102,9 @@ class Actions:
             text = f"refused: {error}"
         return Observation(self._short(step, text))
 
-    def finish(self, places: Sequence, declared: Sequence) -> Observation:  # type: ignore[type-arg]
+    def finish(
+        self, places: Sequence[PartPlace], declared: Sequence[ChangedSetting], answers: Sequence[DoubtAnswer]
+    ) -> Observation:
         """Holds the present files to the definition of done."""
         session = self._session
         trace = sorted({*session.traced(), *(place.file for place in places if place.file in self._workspace.files)})
@@ -104,10 +121,17 @@ class Actions:
             session.origin(),
             session.starter_removes,
         )
+        if not verdict.faults:
+            verdict = doubted(session, verdict, result, answers)
         if verdict.accepted:
             verdict = verdict.model_copy(update={"degenerate": session.degenerate()})
             return Observation(f"accepted: the metric is {verdict.metric:g}", verdict)
-        return Observation("not accepted:\n" + "\n".join(f"- {fault}" for fault in verdict.faults), verdict)
+        more = [f"{doubt.about}:\n{doubt.more}" for doubt in verdict.doubts if doubt.more and not doubt.answer]
+        if verdict.faults:
+            return Observation("not accepted:\n" + "\n".join([*(f"- {f}" for f in verdict.faults), *more]), verdict)
+        open_ = [doubt for doubt in verdict.doubts if not doubt.answer]
+        lines = "\n".join(f"- `{doubt.about}`: {doubt.text}" for doubt in open_)
+        return Observation(f"not accepted yet, in doubt: {open_[0]}\n{_ANSWER}:\n{lines}", verdict)
 
     def check(self) -> Checked:
         """The method's parts, each held against the code by a model."""

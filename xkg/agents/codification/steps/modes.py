@@ -134,7 +134,7 @@ class Single:
             self._actions.edit(whole.edits, whole.reason)
         except (EditError, InputError) as error:
             reason = f"{whole.reason} (its edits were refused: {error})"
-        final = FinalAnswer(summary=reason, places=whole.places, changed_settings=whole.changed_settings)
+        final = FinalAnswer(summary=reason, places=whole.places, changed_settings=whole.changed_settings, answers=())
         return _step("final_answer", final=final)
 
 
@@ -151,15 +151,15 @@ def _final(checked: Checked) -> Step:
         for state in checked.parts
         if state.file and state.start_line and state.end_line
     )
-    return _step("final_answer", final=FinalAnswer(summary="by the fixed path", places=places, changed_settings=()))
+    return _step(
+        "final_answer", final=FinalAnswer(summary="by the fixed path", places=places, changed_settings=(), answers=())
+    )
 
 
 def _step(action: Action, **given: object) -> Step:
     return Step(
         last_step_summary="",
-        reflection="",
         plan_and_status="",
-        fact_check="",
         thought="",
         action=action,
         action_input=_EMPTY.model_copy(update=given),

@@ -1,0 +1,169 @@
+"""The code that the printed value of the metric is computed from, beyond what is protected by name.
+
+`total += env.get_reward(arm)` and `print(total / n)`: a change of `get_reward` changes how the method is measured.
+Names are followed from the printing statements to the statements that give them a value, and into the functions that
+are called there. Arguments are followed if they are sums or lists that nothing else reads; others hold the method's
+state."""
+
+import ast
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from xkg.agents.ablation.space.exclusions import bodies, environments, metric_code, trains
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
+from xkg.agents.ablation.space.reported import FORMATS, reported_names
+from xkg.agents.workspace.metric import Metric
+
+_SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return)
+
+
+def changed_values(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
+    """Where the code that the metric's value is computed from differs, by `path::function`."""
+    old, new = printed_values(before, metric), printed_values(after, metric)
+    old_code, new_code = _code(before), _code(after)
+    return tuple(
+        name
+        for name in {**old, **new}
+        if not new_code.issuperset(old.get(name, ())) or not old_code.issuperset(new.get(name, ()))
+    )
+
+
+def _code(sources: Sequence[PythonSource]) -> set[str]:
+    return {
+        ast.unparse(node)
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, (*_SIMPLE, ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+
+
+def printed_values(sources: Sequence[PythonSource], metric: Metric) -> Mapping[str, Sequence[str]]:
+    """The statements and functions that the metric's value is computed from, as text without layout, by
+    `path::function`."""
+    written, protected, shared = metric_code(sources, metric)
+    found: dict[str, list[str]] = defaultdict(list)
+    by_path = {source.path: source for source in sources}
+    for place in dict.fromkeys([*protected, *shared]):
+        source = by_path[place.path]
+        nodes = [f for _, f in source.functions if (f.lineno, f.end_lineno) == (place.start_line, place.end_line)]
+        for node in nodes[:1]:
+            found[f"{place.path}::{source.symbol_at(place.start_line)}"].append(ast.unparse(node))
+    printing = {(place.path, place.start_line) for place in written}
+    walk = _Walk(sources)
+    for source in sources:
+        for body in bodies(source):
+            simple = [each for each in body if isinstance(each, _SIMPLE)]
+            walk.follow(source, body, [each for each in simple if (source.path, each.lineno) in printing])
+    for name, texts in walk.found.items():
+        found[name] += texts
+    return found
+
+
+class _Walk:
+    """Each function is entered once."""
+
+    def __init__(self, sources: Sequence[PythonSource]) -> None:
+        self.found: dict[str, list[str]] = defaultdict(list)
+        self._entered: set[int] = set()
+        self._tasks = environments(sources)[1]
+        self._functions: dict[str, list[tuple[PythonSource, Function]]] = defaultdict(list)
+        for source in sources:
+            for name, function in source.functions:
+                self._functions[name.rpartition(".")[2]].append((source, function))
+
+    def follow(self, source: PythonSource, body: Sequence[ast.stmt], printing: Sequence[ast.stmt]) -> None:
+        """Finds what gives the names that `printing` reports their values, in the same body and beyond."""
+        names = set[str]().union(*map(reported_names, printing))
+        kept = {n for n in _loaded(printing) if _loads(body, n) == _loads(printing, n)}
+        called = [name for each in printing for name in _called(each)]
+        known = {id(each) for each in printing}
+        changed = True
+        while changed:
+            changed = False
+            for statement in body:
+                if id(statement) in known or not (_assigns(statement, names) or _adds_to(statement) in kept):
+                    continue
+                known.add(id(statement))
+                changed = True
+                self._add(source, statement)
+                value = statement.value if isinstance(statement, _SIMPLE) else None
+                if value is not None:
+                    names |= reported_names(ast.Expr(value=value))
+                    called += _called(value)
+        for name in called:
+            for other, function in self._functions.get(name, ()):
+                self._enter(other, function)
+
+    def _enter(self, source: PythonSource, function: Function) -> None:
+        if id(function) in self._entered:
+            return
+        self._entered.add(id(function))
+        of_task = any(place.holds(source.place(function)) for place in self._tasks)
+        if of_task or not trains(function.name):
+            self._add(source, function)
+            return
+        body = list(_inside(function))
+        returned = [each for each in body if isinstance(each, ast.Return)]
+        for each in returned:
+            self._add(source, each)
+        self.follow(source, body, returned)
+
+    def _add(self, source: PythonSource, node: ast.stmt) -> None:
+        symbol = source.symbol_at(node.lineno)
+        self.found[f"{source.path}::{symbol}" if symbol else source.path].append(ast.unparse(node))
+
+
+def _inside(function: Function) -> Iterator[ast.stmt]:
+    waiting: list[ast.AST] = [function]
+    while waiting:
+        for child in ast.iter_child_nodes(waiting.pop(0)):
+            if isinstance(child, Function | ast.Lambda | ast.ClassDef):
+                continue
+            if isinstance(child, ast.stmt):
+                yield child
+            waiting.append(child)
+
+
+def _assigns(statement: ast.stmt, names: Set[str]) -> bool:
+    """Whether a statement gives one of the names its value, other than by going on from it (`x = x - step`)."""
+    if not isinstance(statement, ast.Assign):
+        return False
+    bound = {n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name) and n.id in names}
+    return bool(bound) and bound.isdisjoint(_loaded([statement.value]))
+
+
+def _adds_to(statement: ast.stmt) -> str | None:
+    """The name that a statement adds to, by `+=` or `.append`."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
+            return name
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append", value=ast.Name(id=name)))):
+            return name
+    return None
+
+
+def _loaded(nodes: Sequence[ast.AST]) -> Counter[str]:
+    return Counter(
+        node.id
+        for each in nodes
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _loads(body: Sequence[ast.stmt], name: str) -> int:
+    """How many simple statements read a name other than to add to it."""
+    return sum(name in _loaded([each]) for each in body if isinstance(each, _SIMPLE) and _adds_to(each) != name)
+
+
+def _called(node: ast.AST) -> Iterator[str]:
+    """The functions whose result is the node's value or a part of it, those in their arguments left out."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, ast.Call) and last_name(here.func) not in FORMATS:
+            yield last_name(here.func)
+        elif isinstance(here, ast.Call):
+            waiting += [*here.args, *(keyword.value for keyword in here.keywords)]
+        else:
+            waiting += ast.iter_child_nodes(here)

@@ -1,0 +1,152 @@
+"""Runs that show which changes of an answer have an effect: without each of them, and with their arithmetic recorded.
+
+All draw the same random numbers. Together they take no longer than one run of the task may, and are few."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from xkg.agents.codification.reverted import RECORD, Operation, Reverted
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.verdict import Doubt, texts_of
+from xkg.agents.workspace.command import RunResult
+from xkg.agents.workspace.measured_run import measured
+from xkg.agents.workspace.workspace import Workspace
+from xkg.value import Value
+
+_MOST_RUNS = 12
+_SAME_NUMBERS = ("same_numbers",)
+
+
+class Effects(Value):
+    """The changes without effect; `notes` say what was not tried."""
+
+    doubts: tuple[Doubt, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def effects(session: Session, result: RunResult) -> Effects:
+    """What the changes that ran in `result`, a traced run of the current files, do to the metric; found once for the
+    same files."""
+
+    def find() -> Effects:
+        with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
+            return _Trials(session, session.workspace.copied(Path(folder) / "copy"), result).effects()
+
+    return session.journal.once(f"effects {session.digest()[:24]}", Effects, find)
+
+
+class _Trials:
+    def __init__(self, session: Session, copy: Workspace, result: RunResult) -> None:
+        self._session = session
+        self._copy = copy
+        self._ran = {path: frozenset(of) for path, of in (result.lines or {}).items()}
+        self._seconds = result.seconds
+        self._left = session.commands.limits.seconds
+
+    def effects(self) -> Effects:
+        before, after = texts_of(self._copy, 0), texts_of(self._copy)
+        changed = self._copy.changed_lines()
+        paths = [path for path in changed if path in after and path.endswith(".py") and self._ran.get(path)]
+        texts = {path: after[path] for path in paths}
+        old = {path: before.get(path, "") for path in paths}
+        versions = self._session.reader.reverted(old, texts, changed, self._ran)
+        metric = self._metric({}) if versions else None
+        if metric is not None and metric != self._metric({}):
+            again = Doubt(
+                about="repeated runs",
+                text="two runs of the same code give different metrics, so no run shows which changes have an effect: "
+                "draw all random numbers from generators of random, NumPy or PyTorch",
+            )
+            return Effects(doubts=(again,))
+        found: list[Doubt] = []
+        tried = 0
+        for version in versions if metric is not None else ():
+            if tried == _MOST_RUNS or self._left < self._seconds:
+                break
+            tried += 1
+            if (
+                not _known(found, version.path, version.start_line, version.end_line)
+                and self._metric({version.path: version.text}) == metric
+            ):
+                found.append(_without_effect(version, after[version.path]))
+        watched = {path: self._ran[path] & changed[path] for path in paths}
+        found += [
+            each
+            for each in self._given_back(texts, watched)
+            if not _known(found, each.path, each.start_line, each.end_line)
+        ]
+        left = len(versions) - tried
+        notes = (f"{left} of {len(versions)} changes were not tried on their own, for want of time",) if left else ()
+        return Effects(doubts=tuple(found), notes=notes)
+
+    def _metric(self, changes: Mapping[str, str]) -> float | None:
+        """The metric of the answer with these changes, None where the run fails."""
+        session, task = self._session, self._session.task
+        if changes:
+            self._copy.edit(changes, "try")
+        try:
+            result = measured(
+                session.commands,
+                self._copy,
+                task.run,
+                task.evaluate,
+                task.parsed_metric,
+                session.reader,
+                session.origin(),
+                wanted=task.parsed_metric.files,
+                first=_SAME_NUMBERS,
+            )
+        finally:
+            if changes:
+                self._copy.undo()
+        self._left -= result.seconds
+        return result.metric_or_problem(task.parsed_metric, session.reader)[0] if result.ok else None
+
+    def _given_back(self, texts: Mapping[str, str], lines: Mapping[str, frozenset[int]]) -> Iterator[Doubt]:
+        """The operations whose result always was one of their operands, the outermost of a line."""
+        files = self._session.reader.watched(texts, lines)
+        if not files:
+            return
+        self._copy.edit({path: file.text for path, file in files.items()}, "record operations")
+        wanted = {path: f"{path}{RECORD}" for path in files}
+        result = self._session.commands.run(
+            self._copy, self._session.task.run, wanted=list(wanted.values()), first=("operations", *_SAME_NUMBERS)
+        )
+        for path, file in files.items():
+            yield from _told(file.operations, result.files.get(wanted[path], b""))
+
+
+def _known(found: Sequence[Doubt], path: str, start_line: int, end_line: int) -> bool:
+    return any(each.path == path and each.start_line <= start_line and end_line <= each.end_line for each in found)
+
+
+def _without_effect(version: Reverted, text: str) -> Doubt:
+    line = text.split("\n")[version.start_line - 1].strip()[:100]
+    return Doubt.at(
+        version.path,
+        version.start_line,
+        version.end_line,
+        f"the metric is the same to the last digit without this change (`{line}`)",
+    )
+
+
+def _told(operations: tuple[Operation, ...], written: bytes) -> Iterator[Doubt]:
+    """Untrusted: the code could write the file itself."""
+    try:
+        found = {int(number): (int(times), int(side)) for number, (times, side) in json.loads(written).items()}
+    except (ValueError, TypeError, AttributeError):
+        return
+    lines: set[tuple[str, int]] = set()
+    for number, (times, side) in sorted(found.items()):
+        operation = operations[number] if 0 <= number < len(operations) and side in (0, 1) else None
+        if operation is None or times < 2 or (operation.path, operation.line) in lines:
+            continue
+        lines.add((operation.path, operation.line))
+        yield Doubt.at(
+            operation.path,
+            operation.line,
+            operation.line,
+            f"`{operation.code}` was `{operation.operands[side]}` in all {times} times that it ran",
+        )

@@ -1,0 +1,43 @@
+"""The doubts about an answer without faults, and what the agent says to them."""
+
+from collections.abc import Sequence
+
+from xkg.agents.codification.doubts.effects import effects
+from xkg.agents.codification.doubts.properties import failed_properties
+from xkg.agents.codification.prompting.answers import DoubtAnswer
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.verdict import Doubt, Verdict, texts_of
+from xkg.agents.workspace.command import RunResult
+
+_LEAST_WORDS = 5
+
+
+def doubted(session: Session, verdict: Verdict, result: RunResult, answers: Sequence[DoubtAnswer]) -> Verdict:
+    """The verdict with its doubts. A check of a property that fails and is not answered is a fault."""
+    found = effects(session, result)
+    failed = failed_properties(session)
+    doubts = [*_same_metric(session, verdict), *_printed(session), *found.doubts, *failed]
+    said = {each.about.strip().lower(): each.answer for each in answers if len(each.answer.split()) >= _LEAST_WORDS}
+    doubts = [each.model_copy(update={"answer": said.get(each.about.lower(), "")}) for each in doubts]
+    checks = {each.about for each in failed}
+    return verdict.model_copy(
+        update={
+            "doubts": tuple(doubts),
+            "faults": tuple(str(each) for each in doubts if each.about in checks and not each.answer),
+            "remarks": (*verdict.remarks, *found.notes),
+        }
+    )
+
+
+def _same_metric(session: Session, verdict: Verdict) -> list[Doubt]:
+    if session.baseline is None or verdict.metric != session.baseline:
+        return []
+    return [Doubt(about="the metric", text=f"it is the starter's to the last digit ({verdict.metric!r})")]
+
+
+def _printed(session: Session) -> list[Doubt]:
+    changed = session.reader.printed_changes(
+        texts_of(session.workspace, 0), texts_of(session.workspace), session.task.parsed_metric
+    )
+    text = "the printed metric is computed from this, and it differs from the starter's"
+    return [Doubt(about=name, text=text) for name in changed]

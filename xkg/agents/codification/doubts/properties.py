@@ -1,0 +1,83 @@
+"""Checks of the method's properties: a model writes them from the method alone, before there is code, and they run on
+the answer in the sandbox."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from xkg.agents.codification.prompting.answers import Properties, Property
+from xkg.agents.codification.session import Session
+from xkg.agents.codification.verdict import Doubt
+from xkg.agents.workspace.command import cut_middle
+from xkg.agents.workspace.edits import EditError, FileEdit
+from xkg.agents.workspace.workspace import Workspace
+from xkg.errors import AnswerError
+from xkg.value import Value
+
+_MOST_CHECKS, _LONGEST_CODE, _LONGEST_OUTPUT = 5, 4000, 600
+_FILE = "xkg_property.py"
+
+
+class Failed(Value):
+    """The checks that failed, with the ends of what they printed."""
+
+    doubts: tuple[Doubt, ...] = ()
+
+
+def asked_properties(session: Session) -> Properties:
+    """The checks, asked for once a run; none where no model gave any that are Python."""
+
+    def check(answer: Properties) -> str | None:
+        names = [each.name.strip().lower() for each in answer.checks]
+        if len(names) > _MOST_CHECKS or len(set(names)) < len(names) or "" in names:
+            return f"give at most {_MOST_CHECKS} checks, each with a name of its own"
+        for each in answer.checks:
+            if len(each.code) > _LONGEST_CODE:
+                return f"{each.name!a} has more than {_LONGEST_CODE} characters"
+            try:
+                session.reader.applied([FileEdit(file=_FILE, kind="file", target="", text=each.code)], {})
+            except EditError as error:
+                return f"{each.name!a}: {error}"
+        return None
+
+    def ask() -> Properties:
+        inputs = {
+            "method": session.method.text,
+            "pseudocode": session.task.pseudocode,
+            "parts": "\n".join(session.parts),
+            "files": session.shown(session.related()),
+        }
+        try:
+            return session.questions.ask("properties", Properties, inputs, about="properties", check=check)
+        except AnswerError:
+            return Properties(interface="", checks=())
+
+    return session.journal.once("properties", Properties, ask)
+
+
+def failed_properties(session: Session) -> tuple[Doubt, ...]:
+    """The checks that the current files do not pass; each runs once for the same files."""
+    checks = session.properties.checks
+    if not checks:
+        return ()
+
+    def find() -> Failed:
+        with tempfile.TemporaryDirectory(prefix="xkg-trials-") as folder:
+            copy = session.workspace.copied(Path(folder) / "copy")
+            return Failed(doubts=tuple(_failed(session, copy, checks)))
+
+    return session.journal.once(f"properties {session.digest()[:24]}", Failed, find).doubts
+
+
+def _failed(session: Session, copy: Workspace, checks: tuple[Property, ...]) -> Iterator[Doubt]:
+    for each in checks:
+        copy.edit({_FILE: each.code}, "check")
+        result = session.commands.run(copy, f"python {_FILE}")
+        copy.undo()
+        if result.problem is not None:
+            end = cut_middle(result.output.strip(), _LONGEST_OUTPUT)
+            yield Doubt(
+                about=each.name.strip(),
+                text=f"the check of this property fails: {result.problem}",
+                more=f"{each.code}\n{end}",
+            )

@@ -1,0 +1,134 @@
+"""Versions of an edited file in which one change at a time is taken back, or one statement is left out; and a version
+that records which of its new operations only give back what they were given."""
+
+import ast
+import io
+from collections.abc import Iterator, Set
+
+from xkg.agents.ablation.space.python_source import last_name
+from xkg.agents.ablation.space.reported import FORMATS
+from xkg.agents.workspace import patches
+from xkg.agents.workspace.edits import syntax_error
+from xkg.agents.workspace.outline import outline
+from xkg.sandbox.evidence.python_ast import syntax_tree
+from xkg.value import Value
+
+RECORD = ".xkg-operations.json"
+"""Ends the name of what `guest.operations` writes beside a file whose operations it records."""
+
+_LEFT_OUT = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.If, ast.For, ast.While, ast.With)
+_PRINTS = FORMATS - {"append", "extend"}
+_OPERATORS = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul",
+}  # fmt: skip
+
+
+class Reverted(Value):
+    """`text` is the edited file with its lines from `start_line` to `end_line` (1-based, inclusive) as they were in the
+    starter, or left out."""
+
+    path: str
+    start_line: int
+    end_line: int
+    text: str
+
+
+class Operation(Value):
+    """An operation of the edited file, with its operands as they are written."""
+
+    path: str
+    line: int
+    code: str
+    operands: tuple[str, str]
+
+
+class Watched(Value):
+    """The file that records its operations, and these."""
+
+    text: str
+    operations: tuple[Operation, ...]
+
+
+def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int]) -> Iterator[Reverted]:
+    """First each change taken back, then each new statement left out, outer ones first; of what `ran` and does more
+    than print. Raises `SyntaxError` where `after` is no Python."""
+    tree = syntax_tree(after)
+    printing = {n for each in ast.walk(tree) if isinstance(each, ast.stmt) and _prints(each) for n in _lines(each)}
+    old, new = _with_ends(before), _with_ends(after)
+    effective = ran & outline(after).steps - printing
+    seen = {after}
+    for start, end, first, last in patches.hunks(before.encode(), after.encode()):
+        text = "".join([*new[:first], *old[start:end], *new[last:]])
+        if effective & set(range(first + 1, last + 1)) and text not in seen and syntax_error(text) is None:
+            seen.add(text)
+            yield Reverted(path=path, start_line=first + 1, end_line=last, text=text)
+    for node in ast.walk(tree):
+        if not isinstance(node, _LEFT_OUT) or _is_text(node) or not set(_lines(node)) <= changed:
+            continue
+        first, last = node.lineno - 1, node.end_lineno or node.lineno
+        indent = new[first][: len(new[first]) - len(new[first].lstrip())]
+        text = "".join([*new[:first], f"{indent}pass\n", *new[last:]])
+        bare = "".join([*new[:first], *new[last:]])
+        if effective & set(_lines(node)) and not {text, bare} & seen and syntax_error(text) is None:
+            seen |= {text, bare}
+            yield Reverted(path=path, start_line=node.lineno, end_line=last, text=text)
+
+
+def watched(path: str, text: str, lines: Set[int]) -> Watched:
+    """The file with the arithmetic of these lines recorded. Raises `SyntaxError` for no Python."""
+    tree = syntax_tree(text)
+    recorder = _Recorder(path, lines)
+    tree = ast.fix_missing_locations(recorder.visit(tree))
+    if not recorder.operations:
+        return Watched(text=text, operations=())
+    start = next((n for n, each in enumerate(tree.body) if not (_is_text(each) or _is_future(each))), len(tree.body))
+    tree.body[start:start] = syntax_tree("_xkg_operation = __import__('_xkg_operations').recorder(__file__)").body
+    return Watched(text=ast.unparse(tree), operations=tuple(recorder.operations))
+
+
+class _Recorder(ast.NodeTransformer):
+    def __init__(self, path: str, lines: Set[int]) -> None:
+        self.operations: list[Operation] = []
+        self._path = path
+        self._lines = lines
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        name = _OPERATORS.get(type(node.op))
+        operands = (node.left, node.right)
+        if node.lineno not in self._lines or name is None or any(_is_string(each) for each in operands):
+            return self.generic_visit(node)
+        code = (ast.unparse(node.left)[:60], ast.unparse(node.right)[:60])
+        number = len(self.operations)
+        self.operations.append(
+            Operation(path=self._path, line=node.lineno, code=ast.unparse(node)[:100], operands=code)
+        )
+        constant = [isinstance(each, ast.Constant) for each in operands]
+        given = [ast.Constant(number), ast.Constant(name), *map(self.visit, operands), *map(ast.Constant, constant)]
+        return ast.copy_location(ast.Call(ast.Name("_xkg_operation", ast.Load()), given, []), node)
+
+
+def _with_ends(text: str) -> list[str]:
+    """The lines as patches have them: only a line feed ends one."""
+    return io.StringIO(text, newline="\n").readlines()
+
+
+def _lines(node: ast.stmt) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_future(node: ast.AST) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+
+
+def _prints(node: ast.stmt) -> bool:
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and last_name(call.func) in _PRINTS
