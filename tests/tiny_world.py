@@ -290,7 +290,9 @@ def components(asked: Question) -> dict[str, Any]:
         "components": [
             *found,
             {**finding, "name": "All peaks caused by rain go", "definition": "On a year of counts all peaks go."},
-        ]
+        ],
+        "definitions": [],
+        "missing": [],
     }
 
 
@@ -302,6 +304,8 @@ def definitions(asked: Question) -> dict[str, Any]:
         "$r = 0.25$. The levels are returned as a list."
     )
     return {
+        "components": [],
+        "missing": [],
         "definitions": [
             {"technique": int(n), "text": better, "passages": [_passage(paper, "The level starts")]}
             if name.strip() == "Exponential damping"
@@ -413,7 +417,7 @@ def _verdict(asked: Question) -> dict[str, Any]:
     wrong = "damp(values, rate)" in asked.inputs["implementation"]
     remark = "filter_counts damps before it clips; the lines clip first"
     numbers = _numbers(asked.inputs["definition"])
-    agreed = [{"statement": n, "verdict": "same", "remark": ""} for n in numbers]
+    agreed = [{"statement": n, "verdict": "same", "remark": "", "lines": []} for n in numbers]
     return {**verdict(*([("foreign", remark)] if wrong else [])), "statements": agreed}
 
 
