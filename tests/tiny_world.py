@@ -311,7 +311,7 @@ def definitions(asked: Question) -> dict[str, Any]:
             if name.strip() == "Exponential damping"
             else {"technique": int(n), "text": "", "passages": []}
             for n, name in numbered
-        ]
+        ],
     }
 
 

@@ -228,7 +228,9 @@ def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monke
     assert "nowhere.tex does not exist" in xkg("build", "--paper", "nowhere.tex", kg=tmp_path / "kg").line
     assert "nowhere does not exist" in xkg("build", "--paper", paper, "--repo", "nowhere", kg=tmp_path / "kg").line
     assert "no API key" in xkg("build", "--paper", paper, kg=tmp_path / "kg").line
-    assert "no key" in xkg("build", "--paper", "arxiv:1608.04471", "--repo", "https://x.y/z", kg=tmp_path / "kg").line
+    assert (
+        "no API key" in xkg("build", "--paper", "arxiv:1608.04471", "--repo", "https://x.y/z", kg=tmp_path / "kg").line
+    )
 
 
 def test_cypher_prints_tables_json_and_csv(xkg: Run, published: Path) -> None:

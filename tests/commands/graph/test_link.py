@@ -96,7 +96,7 @@ def test_without_a_key_pairs_stay_open_and_it_says_so(settings: Settings, monkey
     result = link.link(settings, lambda: link.model(settings))
     assert result.open == 2
     assert len(result.notes) == 1
-    assert "no key" in result.notes[0]
+    assert "no API key" in result.notes[0]
 
 
 def test_an_empty_graph_says_what_fills_it(tmp_path: Path) -> None:

@@ -48,8 +48,7 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
         changes too: repository is that folder, commit null. source is stored (the graph's lines), moved (the
         same code, now on other lines or in another file) or retrieved (found by searching the folder). Without
         repository, lines belong to the commit that is named. confidence: certain is right in six cases of seven,
-        doubtful in about half, weak in a third or less: read before you edit. Name and what it does in a
-        sentence find more than a name alone."""
+        doubtful in half, weak in a third. A name with a sentence finds more than a name."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)

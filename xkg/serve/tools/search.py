@@ -62,8 +62,7 @@ def add(server: MCPServer, service: Service) -> None:
         Rows are best first; get_code takes a row's id. ids are short; every tool takes them, and names that no other
         has. score, in 0..1, is about the probability that the row fits. level is what was proven of the code, no_code
         why there is none, measured the largest effect of an ablation. relatives are techniques above or below the row
-        that the query matched too. No rows: nothing here fits, do not force a match; nearest is
-        probably not it.
+        that the query matched too. No rows: nothing here fits; nearest is probably not it.
 
         With verify, a model reads each candidate with its code: rows are those that serve the step, with reason and
         guidance, dropped are others. verified says by which model, or why not: then rows are those of the search, for
