@@ -76,7 +76,8 @@ def check_bounds(settings: Settings) -> None:
         raise ConfigError(
             f"agents for clients ask a language model, and llm.model is {settings.llm.model}: name one, such as o4-mini"
         )
-    if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
+    answered = by_caller(settings) and not settings.serve.agents.allowed
+    if settings.llm.model != "none" and settings.llm.max_cost is None and not answered:
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
         raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")

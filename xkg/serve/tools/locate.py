@@ -46,8 +46,9 @@ def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
 
         With repository, a folder of this machine, the answer is for its files as they are now, uncommitted
         changes too: repository is that folder, commit null. source is stored (the graph's lines), moved (the
-        same code on other lines) or retrieved (by search of the folder). Without repository, lines belong to the commit that is named. confidence: certain is right in six cases of seven,
-        doubtful in half, weak in a third. A name with a sentence finds more than a name."""
+        same code on other lines) or retrieved (by search of the folder). Without repository, lines belong to
+        the commit that is named. confidence: certain is right in six cases of seven, doubtful in half, weak
+        in a third. A name with a sentence finds more than a name."""
         page = Page(cursor, "locate", technique, repository)
         folder = None if repository is None else under_roots(repository, roots)
         answer = service.locate(technique, folder, k + page.reached, roots=roots)
