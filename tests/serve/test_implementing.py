@@ -7,8 +7,18 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from tests.agents.codification.runs import METHOD, MODEL, MOMENTUM, TRAIN, edits, final, function, parts, step
-from tests.llm_endpoint import ScriptedEndpoint
+from tests.agents.codification.runs import (
+    METHOD,
+    MODEL,
+    MOMENTUM,
+    TRAIN,
+    AskedForChecks,
+    edits,
+    final,
+    function,
+    parts,
+    step,
+)
 from tests.serve.http_server import Running, running
 from tests.serve.test_building import ask, connected, ended, refused, stdio
 from xkg.config import LlmSettings, ServeAgentSettings, ServeBuildSettings
@@ -37,7 +47,7 @@ def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_an_agent_implements_a_method_and_its_patch_comes_back(
     starter: Path, graph_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with ScriptedEndpoint() as endpoint:
+    with AskedForChecks() as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         endpoint.answers = [
             parts(),

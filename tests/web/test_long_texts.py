@@ -10,7 +10,7 @@ from tests.serve.long_texts import PAPER, TECHNIQUE, long_texts
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.store.local.store import EmbeddedStore
 
-CHARACTERS = 300_000
+CHARACTERS = 500_000
 
 
 @pytest.fixture(scope="module")

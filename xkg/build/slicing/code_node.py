@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from xkg.build.code.codebase import HASH_COMMENTS, Codebase, SourceSymbol
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import Code, Symbol, code_id
+from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
@@ -55,7 +56,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 def _placeholders(source: str) -> dict[str, str]:
     """The variables of a module that are read in it and that it sets to None or 0 alone."""
-    tree = ast.parse(source)
+    tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
