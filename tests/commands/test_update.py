@@ -23,7 +23,7 @@ from xkg.commands.graph.contents import export_graphs
 from xkg.commands.graph.open import open_store
 from xkg.commands.update import UpdateResult, update
 from xkg.commands.verify import verify
-from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, PruneSettings, Settings
+from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.errors import InputError, StoreError
 from xkg.model import Level, PaperBundle
 
@@ -65,7 +65,6 @@ class Sources:
             llm=LlmSettings(model="none"),
             arxiv=ArxivSettings(url=arxiv.url),
             environment=EnvironmentSettings(max_mb=0),
-            prune=PruneSettings(min_level=Level.PARSED),
         )
         self.git("init", "-q", "-b", "main")
         self.commit(GOOD)
