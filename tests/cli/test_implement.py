@@ -5,9 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.codification.runs import METHOD, MODEL, MOMENTUM, TRAIN, edits, final, function, parts, step
+from tests.agents.codification.runs import (
+    METHOD,
+    MODEL,
+    MOMENTUM,
+    TRAIN,
+    AskedForChecks,
+    edits,
+    final,
+    function,
+    parts,
+    step,
+)
 from tests.build.repositories.test_checkout import git
-from tests.llm_endpoint import ScriptedEndpoint
 from xkg.cli.main import main
 
 
@@ -37,7 +47,7 @@ def test_a_method_becomes_a_branch_of_the_users_repository(
 ) -> None:
     (tmp_path / "method.txt").write_text(METHOD)
     (tmp_path / "data.txt").write_text("A bowl whose bottom is at zero.")
-    with ScriptedEndpoint() as endpoint:
+    with AskedForChecks() as endpoint:
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         endpoint.answers = [
             parts(),

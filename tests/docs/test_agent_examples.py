@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from tests.agents.codification.runs import METHOD, edits, final, function, parts, step
+from tests.agents.codification.runs import METHOD, AskedForChecks, edits, final, function, parts, step
 from tests.build.repositories.test_checkout import git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls
 from tests.docs.test_examples import NEEDS_AGENT
-from tests.llm_endpoint import ScriptedEndpoint
 from xkg.cli.main import main
 
 TRAIN = """import argparse
@@ -77,7 +76,7 @@ def test_the_examples_of_the_agent_work(
     monkeypatch.setenv("XKG_LLM_KEY", "key")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     run = ""
-    with ScriptedEndpoint() as endpoint:
+    with AskedForChecks() as endpoint:
         monkeypatch.setenv("XKG_LLM__BASE_URL", endpoint.url)
         for call in called:
             endpoint.answers = list(answers)
