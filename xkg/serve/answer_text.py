@@ -143,7 +143,7 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
 def _question(answer: SearchAnswer | ImplementationsAnswer) -> list[str]:
     """The verifier's question for whoever reads the answer."""
     if not answer.question:
-        return []
+        return [AgentQuote(answer.candidates)] if answer.candidates else []
     asked = AgentLine(f"You are the verifier. Judge the rows, which are the candidates above:\n\n{answer.question}\n")
     return [AgentQuote(f"\n{answer.candidates}"), asked]
 
