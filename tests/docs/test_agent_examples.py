@@ -11,6 +11,7 @@ from tests.build.repositories.test_checkout import git
 from tests.conftest import ROOT
 from tests.docs.examples import blocks, calls
 from tests.docs.test_examples import NEEDS_AGENT
+from xkg.agents.codification.prompting.answers import DoubtAnswer
 from xkg.cli.main import main
 
 TRAIN = """import argparse
@@ -32,6 +33,7 @@ if options.out:
     with open(options.out, "w") as file:
         json.dump([place < 10 * accuracy for place in range(10)], file)
 """
+_ANSWER = "The function trains: its accuracy is what the method is to raise."
 EVALUATE = """import json
 import sys
 
@@ -40,7 +42,6 @@ print(f"test accuracy: {sum(right) / len(right)}")
 """
 
 
-@pytest.mark.xfail(reason="the scripted agent does not answer the doubts about its code yet", strict=False)
 def test_the_examples_of_the_agent_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +73,7 @@ def test_the_examples_of_the_agent_work(
             )
         ),
         final(7, 7),
+        final(7, 7, answers=(DoubtAnswer(about="train.py::train", answer=_ANSWER),)),
     ]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XKG_LLM_KEY", "key")
