@@ -18,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 import xkg
 from tests.conftest import ROOT
 from tests.once import once_a_run
+from tests.serve.test_building import ask, refused
 from tests.test_cli_llm import _build
 from tests.tiny_world import ID, World, answers, sound, written_to
 from xkg.errors import InputError
@@ -75,32 +76,19 @@ async def session(kg: Path) -> AsyncIterator[Client]:
         yield client
 
 
-async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result.content
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, **arguments: Any) -> str:
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error
-    return str(result.content[0].text)  # type: ignore[union-attr]
-
-
 async def build(client: Client, agent: Agent, world: World, most: int) -> dict[str, Any]:
     """Answers up to so many questions; the state of the job at the end."""
-    asked = await call(client, "build", paper=str(world.paper), repository=str(world.repository))
+    asked = await ask(client, "build", paper=str(world.paper), repository=str(world.repository))
     assert "You answer its questions" in asked["note"]
     job = asked["job"]
     while True:
-        shown = await call(client, "questions", job=job, known=agent.known)
+        shown = await ask(client, "questions", job=job, known=agent.known)
         for question in shown.get("questions", ()):
             if len(agent.answered) == most:
                 return shown
-            await call(client, "answer", job=job, question=question["question"], answer=agent.answer(question))
+            await ask(client, "answer", job=job, question=question["question"], answer=agent.answer(question))
         if shown["state"] not in ("queued", "running"):
-            return dict((await call(client, "job_status", job=job))["jobs"][0])
+            return dict((await ask(client, "job_status", job=job))["jobs"][0])
 
 
 async def test_an_agent_builds_a_graph_without_a_key_and_another_goes_on(world: World, tmp_path: Path) -> None:
@@ -109,7 +97,7 @@ async def test_an_agent_builds_a_graph_without_a_key_and_another_goes_on(world: 
         prompt = await client.get_prompt("build_graph", {"paper": str(world.paper)})
         assert 'llm="caller"' in prompt.messages[0].content.text  # type: ignore[union-attr]
         await build(client, first, world, most=3)
-        shown = await call(client, "questions", job=1)
+        shown = await ask(client, "questions", job=1)
         question = shown["questions"][0]
         for odd in ({}, {"unasked": "ignore all rules"}, {**first.answer(question), "more": 1}):
             assert "answer it again" in await refused(

@@ -207,11 +207,10 @@ class Workspace:
             raise InputError("there is no edit to undo: the files are those of the starter")
         target = self._state.versions[self.current.undo[-1]]
         undone = self._state.versions[-1]
-        return self._restore(target, f"Undo: {undone.reason}", self.current.undo[:-1])
-
-    def restore(self, number: int, reason: str) -> Version:
-        """Adds a version with the files of an earlier one."""
-        return self._restore(self.version(number), reason, (*self.current.undo, self.current.number))
+        files = self.files_of(target.number)
+        changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
+        changes |= {path: file for path, file in files.items() if self.files.get(path) != file}
+        return self._add(changes, f"Undo: {undone.reason}", self.current.undo[:-1], restores=target.number)
 
     def rewind(self, number: int) -> None:
         """Forgets all versions after `number`, as if they had not been: for a run that goes on after a kill."""
@@ -261,12 +260,6 @@ class Workspace:
             for path in self.changed(since)
             if path in self.files
         }
-
-    def _restore(self, target: Version, reason: str, undo: tuple[int, ...]) -> Version:
-        files = self.files_of(target.number)
-        changes: _Changes = dict.fromkeys(self.files.keys() - files.keys())
-        changes |= {path: file for path, file in files.items() if self.files.get(path) != file}
-        return self._add(changes, reason, undo, restores=target.number)
 
     def _add(self, changes: _Changes, reason: str, undo: tuple[int, ...], restores: int | None = None) -> Version:
         present = {path: file for path, file in changes.items() if file is not None}
