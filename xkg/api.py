@@ -200,7 +200,7 @@ class KnowledgeGraph:
         >>> with xkg.open("storage/default") as kg:
         ...     answer = kg.context("arxiv:1608.04471", budget_tokens=4000, view="implementation", code="raw")
         >>> answer.left_out
-        'Left out: nothing.'
+        'Left out: 2 techniques without lines of the repository.'
         """
         folder = None if repository is None else Path(repository)
         return self._service.context(paper, budget_tokens, view, include=include, code=code, repository=folder)
