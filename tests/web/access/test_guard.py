@@ -1,7 +1,6 @@
 """Who may see pages: tokens as a header, or exchanged once for a cookie; and requests that other pages make."""
 
 import hashlib
-import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -20,14 +19,14 @@ HTML = {"accept": "text/html"}
 NAMES = (f"ada-{number}" for number in count())
 
 
-@pytest.fixture(scope="module")
-def kg(web_graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(web_graph, tmp_path_factory.mktemp("closed") / "kg"))
+@pytest.fixture
+def kg(web_graph_copy: Path) -> Path:
+    return web_graph_copy
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def closed(kg: Path) -> Iterator[Running]:
-    """A server that wants a token."""
+    """A server that wants a token. Each test has its own, since failed sign-ins are counted."""
     Tokens(kg).create("first")
     with running(kg, HttpSettings(per_minute=0), llm=LlmSettings(model="none")) as server:
         yield server
