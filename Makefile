@@ -1,8 +1,11 @@
 # make demo   a fresh machine to an answer: installs everything into .venv, builds a graph from examples/, asks it something
-# make test   what each change runs: lint, types and every behaviour once; CI runs `make test-all`
+# make test   what each change runs: lint, types and every behaviour once; needs no Java and no browser, as
+#             `make test-all` does, which CI runs
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 PYTHON ?= python3
+# Tests start Python hundreds of times: without its files of bytecode each would compile xkg anew.
+unexport PYTHONDONTWRITEBYTECODE
 XKG_SHARED ?= $(abspath ../shared)
 BIN := .venv/bin
 DEMO := storage/demo
@@ -83,11 +86,11 @@ reference: .venv/.ready
 docs: reference
 	$(BIN)/zensical build --strict
 
-test: lint sandbox neo4j chromium
+test: lint sandbox
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray" --sample
 
-# All tests that need nothing outside the clone: also each runner with each hostile act, each store with each query,
-# more kills, real containers and real agent programs.
+# All tests that need nothing outside the clone: also a real Neo4j, browser, containers and agent programs, each runner
+# with each hostile act, each store with each query, and more kills.
 test-all: lint sandbox neo4j chromium containers agents
 	$(BIN)/python -m pytest -n auto -m "not shared and not ray"
 

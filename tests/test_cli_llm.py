@@ -229,6 +229,7 @@ def test_a_dry_run_counts_what_is_left(desk: Desk) -> None:
 # --- several papers ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.product("a batch with a model; tests/commands/batch has one without", every=True)
 def test_of_several_papers_one_that_fails_does_not_keep_the_others(desk: Desk, tmp_path: Path) -> None:
     other = tmp_path / "other.md"
     other.write_text(desk.world.paper.read_text().replace("# Damped Peak Filtering of Noisy Counts", "# Rain Filters"))

@@ -112,7 +112,7 @@ with writing(Path(graph), 1):
 """
 
 
-@pytest.mark.product("each system")
+@pytest.mark.product("each system: imports every module anew", every=True)
 @pytest.mark.parametrize("system", ["darwin", "win32"])
 def test_every_module_is_imported_and_a_graph_imported_searched_and_queried(system: str, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("XKG_")}

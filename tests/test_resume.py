@@ -95,6 +95,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
         return build.bundle(), build.questions(), (build.kg / "embeddings.sqlite").read_bytes()
 
 
+@pytest.mark.product("a kill of a whole build; tests/build/test_pipeline.py has one of a stage", every=True)
 @pytest.mark.parametrize("every", [6, pytest.param(4, marks=pytest.mark.product("other events"))])
 def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undisturbed: Undisturbed, every: int) -> None:
     bundle, questions, embeddings = undisturbed
@@ -118,6 +119,7 @@ def test_a_build_killed_at_its_events_repeats_no_question(tmp_path: Path, undist
         assert asked.total() <= len(questions) + cut_off
 
 
+@pytest.mark.product("a kill of a whole build; tests/build/test_pipeline.py has one of a stage", every=True)
 def test_a_build_killed_at_random_moments_repeats_only_questions_under_way(
     tmp_path: Path, undisturbed: Undisturbed
 ) -> None:

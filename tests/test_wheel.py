@@ -68,6 +68,7 @@ def test_it_holds_all_that_is_no_module_too(wheel: Path) -> None:
     assert any(name.endswith("licenses/LICENSE") for name in held)
 
 
+@pytest.mark.product("builds and installs the wheel", every=True)
 def test_it_works_where_there_is_no_clone(installed: Path, tmp_path: Path) -> None:
     world = tiny_world.written_to(tmp_path)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("XKG_", "PYTHON"))}

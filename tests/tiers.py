@@ -1,9 +1,10 @@
 """Two tiers of tests: every behaviour once (`make test`, by `--sample`), and all (`make test-all`).
 
-The marker `product(why, *parameters)` puts tests into the second tier. Cases of a test that differ in the named
-parameters alone (or in any, if none is named) are a set, of which one case is in the first tier too: the one whose id
-has the smallest digest, so each run takes the same, and the sets of one product do not all take the same value. A value
-of a parameter that itself carries the marker is in the second tier only.
+Tests that need a real service, by its fixture, are in the second tier. The marker `product(why, *parameters)` puts
+others there. Cases of a test that differ in the named parameters alone (or in any, if none is named) are a set, of
+which one case is in the first tier too: the one whose id has the smallest digest, so each run takes the same, and the
+sets of one product do not all take the same value. `product(why, every=True)` leaves none in the first tier, and nor
+does the marker on a value of a parameter.
 """
 
 import hashlib
@@ -11,6 +12,9 @@ from collections import defaultdict
 from collections.abc import Hashable
 
 import pytest
+
+SERVICES = {"browser", "neo4j_server"}
+"""Fixtures: Chromium, and a Neo4j that Java runs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     sets: defaultdict[Hashable, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not _has_value_of_second_tier(item):
+        if not _is_of_second_tier(item):
             sets[_set_of(item)].append(item)
     first = {min(cases, key=_digest) for cases in sets.values()}
     config.hook.pytest_deselected(items=[item for item in items if item not in first])
@@ -42,7 +46,11 @@ def _set_of(item: pytest.Item) -> Hashable:
     return (item.nodeid.partition("[")[0], *kept)
 
 
-def _has_value_of_second_tier(item: pytest.Item) -> bool:
+def _is_of_second_tier(item: pytest.Item) -> bool:
+    if not SERVICES.isdisjoint(getattr(item, "fixturenames", ())):
+        return True
+    if any(mark.kwargs.get("every") for mark in item.iter_markers("product")):
+        return True
     return hasattr(item, "callspec") and any(mark.name == "product" for mark in item.callspec.marks)
 
 

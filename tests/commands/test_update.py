@@ -156,6 +156,7 @@ def test_a_blacklisted_repository_is_not_reached(sources: Sources, tmp_path: Pat
     assert f"{sources.url} is kept out: the blacklist names localhost" in paper.reason
 
 
+@pytest.mark.product("each event × each kill: half a minute", every=True)
 @pytest.mark.parametrize(
     ("first", "every"),
     [(25, 25), pytest.param(3, 6, marks=pytest.mark.product("each event × each kill"))],

@@ -42,6 +42,7 @@ print(f"test accuracy: {sum(right) / len(right)}")
 """
 
 
+@pytest.mark.product("each page × its examples", every=True)
 def test_the_examples_of_the_agent_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

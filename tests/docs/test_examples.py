@@ -169,6 +169,7 @@ def test_the_examples_with_a_model_work(here: Path, model: ScriptedEndpoint, mon
     assert len(model.requests) > 5
 
 
+@pytest.mark.product("each page × its examples")
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("arxiv")
 def test_the_examples_of_a_page_work(name: str, here: Path, repository: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def serving(index: Index) -> Iterator[Index]:
             for name, value in extra.items():
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(content)))
-            if self.close_connection:  # asked for by the proxy; uv would send its next request and wait before it retries
+            if self.close_connection:  # else uv asks again over this connection, and pauses before it retries
                 self.send_header("Connection", "close")
             self.end_headers()
             if self.command == "GET":

@@ -137,6 +137,7 @@ def lying(content: bytes, size: int) -> bytes:
     return content.replace(size.to_bytes(4, "little"), (100).to_bytes(4, "little"))
 
 
+@pytest.mark.product("each hostile wheel")
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("kind", WHEELS)
 def test_a_hostile_wheel_stays_in_its_folder_and_runs_nothing(index: Index, tmp_path: Path, kind: str) -> None:

@@ -70,6 +70,7 @@ def test_a_call_that_does_not_end_holds_up_no_end(graph: Path) -> None:
         assert "a call under way was aborted" in [line["event"] for line in said]
 
 
+@pytest.mark.product("a server of several processes", every=True)
 def test_workers_answer_side_by_side_count_together_and_end_together(graph: Path) -> None:
     with served(graph, "--workers", "2") as (process, client):
         for _ in range(11):
@@ -84,6 +85,7 @@ def test_workers_answer_side_by_side_count_together_and_end_together(graph: Path
         assert "Scoring" not in json.dumps(said)
 
 
+@pytest.mark.product("a server of several processes", every=True)
 def test_workers_do_not_outlive_their_parent(graph: Path) -> None:
     with served(graph, "--workers", "2") as (process, client):
         assert client.get("/healthz").status_code == 200

@@ -44,6 +44,7 @@ def starter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.product("a run of implement over a real server; tests/serve/jobs has the jobs", every=True)
 async def test_an_agent_implements_a_method_and_its_patch_comes_back(
     starter: Path, graph_copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

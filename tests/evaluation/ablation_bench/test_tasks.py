@@ -181,6 +181,7 @@ def test_the_graph_adds_its_material_to_the_same_question(instances: Path, tmp_p
     assert re.sub(r"\s+", " ", block.sub("", with_graph)) == re.sub(r"\s+", " ", without)
 
 
+@pytest.mark.product("a run of the bench", every=True)
 def test_a_paper_that_the_graph_lacks_is_counted(instances: Path, tmp_path: Path, graph: Path) -> None:
     text = instances.read_text().replace(TITLE, "Soups")
     instances.write_text(text)

@@ -46,6 +46,7 @@ def test_a_case_has_answers_for_each_mode_and_the_stored_test_of_the_guided_buil
     compile(test, case, "exec")
 
 
+@pytest.mark.product("a run of the bench with stored answers", every=True)
 def test_the_stored_test_and_mutants_tell_right_code_from_code_that_runs() -> None:
     case = "example_adagrad"
     right = (EXAMPLE / judged_file(case)).read_text()
@@ -63,6 +64,7 @@ def test_the_stored_test_and_mutants_tell_right_code_from_code_that_runs() -> No
     assert (bad.tried, str(bad).startswith("the stored test fails")) == (0, True)
 
 
+@pytest.mark.product("a run of the bench with stored answers", every=True)
 def test_stored_answers_run_a_mode_whatever_its_prompts_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.agents.codification.start.UvEnvironments", Lent)
     monkeypatch.setenv("OPENAI_API_KEY", "stored")
