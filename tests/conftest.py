@@ -51,8 +51,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_environments(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Packages that tests install are not those of the user."""
+    """Packages that tests install are not those of the user. What uv knows of the interpreters here may be: in a cache
+    of its own, each test would start them all."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UV_CACHE_DIR", os.environ.get("UV_CACHE_DIR") or str(cache / "uv"))
         patch.setenv("XKG_ENVIRONMENT__FOLDER", str(tmp_path_factory.mktemp("environments")))
         yield
 
