@@ -11,7 +11,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: agents chromium screenshots demo test test-all containers ray search check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: agents chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -115,6 +115,13 @@ search: .venv/.ready sandbox neo4j
 	$(BIN)/python -m pytest -n auto -m "hypothesis and not shared" --hypothesis-profile=search
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constraints.txt --group search
 	XKG_SEARCH=$(SECONDS) $(BIN)/python -m pytest -n auto tests/growth tests/fuzz
+
+# Papers by a grammar, read beside what TeX prints of them, SECONDS in all. Installs TeX (620 MB).
+SEED ?= 1
+fuzz-papers: .venv/.ready
+	@missing=""; kpsewhich tcolorbox.sty algpseudocode.sty lmodern.sty ulem.sty >/dev/null && command -v pdftotext >/dev/null || \
+	missing="--no-install-recommends texlive-latex-extra texlive-plain-generic texlive-science lmodern poppler-utils"; $(install)
+	$(BIN)/python -m evaluation.printed --seconds $(SECONDS) --seed $(SEED)
 
 # Needs the shared papers and graphs in $(XKG_SHARED).
 check-shared: .venv/.ready sandbox neo4j

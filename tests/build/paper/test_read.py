@@ -34,7 +34,7 @@ def test_other_papers_of_a_folder_are_named(tmp_path: Path) -> None:
     assert parse_paper(main.parent).warnings == (line, *parse_paper(main).warnings)
     for name in "abc":
         (main.parent / f"{name}.tex").write_text(other)
-    line = "main.tex was read; supplement.tex, c.tex, b.tex and 1 more are papers too: name one to read it instead"
+    line = "main.tex was read; c.tex, b.tex, a.tex and 1 more are papers too: name one to read it instead"
     assert parse_paper(main.parent).warnings[0] == line
 
 
@@ -102,6 +102,9 @@ def test_bytes_of_other_encodings(tmp_path: Path) -> None:
     assert document.sections[0].title == "Étude"
     assert document.text == "\\section{Étude}\nText  here\nand there"
     assert len([line for line in document.warnings if "Latin-1" in line or "NUL" in line]) == 2
+    declared = "\\usepackage[latin1]{inputenc}\\begin{document}\\section{Große Straße}a\\end{document}"
+    (tmp_path / "c.tex").write_bytes(declared.encode("latin-1"))
+    assert parse_paper(tmp_path / "c.tex").sections[0].title == "Große Straße"
     (tmp_path / "b.md").write_bytes("# Étude\n\ntext".encode("utf-16"))
     assert parse_paper(tmp_path / "b.md").title == "Étude"
 

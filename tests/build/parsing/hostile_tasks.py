@@ -8,7 +8,7 @@ from typing import Any
 
 from xkg.build.code import repository
 from xkg.build.code.languages.python import Analysis, analyse
-from xkg.build.paper import read
+from xkg.build.paper import main_file, read
 from xkg.build.parsing import tasks
 from xkg.sandbox.guest.worker import Call
 
@@ -49,7 +49,7 @@ def _paper(call: Call) -> bytes:
     return b'{"format": "latex"}' if "lie" in Path(call.payload["path"]).name else tasks.TASKS["paper"](call)
 
 
-_looks_like_latex = read.looks_like_latex
+_looks_like_latex = main_file.looks_like_latex
 
 
 def _looks(text: str) -> bool:
@@ -58,5 +58,5 @@ def _looks(text: str) -> bool:
 
 
 repository.analyse = _analyse  # type: ignore[attr-defined]
-read.looks_like_latex = _looks
+read.looks_like_latex = _looks  # type: ignore[attr-defined]
 TASKS: Mapping[str, Any] = {**tasks.TASKS, "repository": _repository, "paper": _paper}

@@ -142,7 +142,7 @@ class _Files:
 
     def take(self, name: str, stream: IO[bytes]) -> None:
         suffix = posixpath.splitext(name)[1].lower()
-        if suffix and suffix not in _TEXT_SUFFIXES:
+        if suffix and suffix not in _TEXT_SUFFIXES and not name.startswith("00README"):
             return
         data = stream.read(LARGEST_TEXT + 1)
         if len(data) > LARGEST_TEXT:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import posixpath
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,12 @@ LARGEST_TEXT = 8_000_000
 _MOST_ENTRIES = 20_000
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252"]
 """What papers are written in beside UTF-8."""
+_DECLARED = re.compile(
+    rb"^[^%\n]{0,200}\\(?:usepackage\s*\[(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\]\s*\{inputenc\}|inputencoding\{(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\})",
+    re.M,
+)
+_NAMED = {"ansinew": "cp1252", "applemac": "mac_roman", "latin9": "iso8859-15", "latin10": "iso8859-16"}
+"""What LaTeX calls otherwise than Python."""
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
 """Number and share of control characters in a text: almost none in prose of any encoding, 10 % in compressed data."""
@@ -106,6 +113,7 @@ class PaperFiles:
         self._folder = folder
         self._hash = hashlib.sha256()
         self._texts: dict[str, str | None] = {}
+        self._encoding = ""  # that the paper declares
         self.warnings: list[str] = []
 
     def names(self) -> Iterator[str]:
@@ -164,12 +172,14 @@ class PaperFiles:
         return self._texts[path]
 
     def _decode(self, path: str, data: bytes) -> str:
+        if declared := _DECLARED.search(data):
+            name = (declared[1] or declared[2]).decode()
+            self._encoding = _NAMED.get(name, name)
         try:
             text = data.decode("utf-16") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            found = from_bytes(data, cp_isolation=_ENCODINGS).best()
-            text = str(found) if found is not None else data.decode("latin-1")
-            self._warn(f"{path} is not UTF-8; it was read as {found.encoding if found is not None else 'Latin-1'}")
+            text, encoding = _decoded(data, self._encoding)
+            self._warn(f"{path} is not UTF-8; it was read as {encoding}")
         if "\0" in text:
             self._warn(f"{path} holds NUL characters; they were read as spaces")
         return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ")
@@ -177,6 +187,15 @@ class PaperFiles:
     def _warn(self, line: str) -> None:
         if line not in self.warnings:
             self.warnings.append(line)
+
+
+def _decoded(data: bytes, declared: str) -> tuple[str, str]:
+    """The text in the encoding that its paper declares, or else the likeliest, with that encoding's name."""
+    try:
+        return data.decode(declared), declared
+    except (LookupError, ValueError):
+        found = from_bytes(data, cp_isolation=_ENCODINGS).best()
+        return (str(found), found.encoding) if found is not None else (data.decode("latin-1"), "Latin-1")
 
 
 def inside(path: str, folder: str = "") -> str | None:

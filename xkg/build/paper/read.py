@@ -7,22 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic_core import from_json
-
 from xkg.build.paper.archive import LARGEST_ARCHIVE, is_archive, require_small_archive, unpack
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
 from xkg.build.paper.latex.document import parse_latex
+from xkg.build.paper.main_file import LATEX, MainFiles, favoured, looks_like_latex
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.other_formats import not_a_paper, notice
 from xkg.errors import InputError, UnsafeInputError
 
 _HTML = (".html", ".htm", ".xhtml")
-LATEX, _MARKDOWN = (".tex", ".ltx", ".latex"), (".md", ".markdown", ".mmd", ".txt")
+_MARKDOWN = (".md", ".markdown", ".mmd", ".txt")
 _MOST_NAMED = 3
 LARGEST_PDF, LARGEST_HTML = 100_000_000, 50_000_000
-_CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
-_FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
 _ARXIV_NAME = re.compile(
     r"(?ai)^(?:arxiv[-_.]?)?(\d{4}\.\d{4,5})(?:v\d+)?(?:\.(?:tar|gz|tgz|zip|tex|md|pdf|html|tar\.gz))*$"
 )
@@ -133,20 +130,12 @@ def _require_at_most(most: int, paper: PaperOnDisk) -> None:
         )
 
 
-def looks_like_latex(text: str) -> bool:
-    """Whether a text is a whole LaTeX document, not only a part of one."""
-    return _CLASS.search(text) is not None or "\\begin{document}" in text
-
-
 def _parse_folder(reader: Reader, path: Path) -> Document:
     names = reader.names()
     scratch = PaperFiles(reader)
-    latex = [name for name in names if name.lower().endswith(LATEX)]
     markdown = [name for name in names if name.lower().endswith(_MARKDOWN[:-1])]
-    stated = _stated_main(scratch)
-    ranked = sorted(((_rank(name, scratch.text(name) or ""), name) for name in latex[:2000]), reverse=True)
-    main = stated if stated in latex else next((name for rank, name in ranked if rank[0]), None)
-    main = main or _best_markdown(scratch, markdown) or next((name for rank, name in ranked if rank[-2]), None)
+    found = MainFiles(scratch, names)
+    main = found.best() or _best_markdown(scratch, markdown) or found.fragment()
     if main is None:
         raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
     folder, _, name = main.rpartition("/")
@@ -155,18 +144,8 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
     if not name.lower().endswith(LATEX):
         return parse_markdown(files, name)
     document = parse_latex(files, name)
-    read = {posixpath.normpath(posixpath.join(folder, span.path)) for span in document.spans}
-    others = [name for rank, name in ranked if all(rank[:3]) and name not in read and main != stated]
+    others = found.others({posixpath.normpath(posixpath.join(folder, span.path)) for span in document.spans})
     return _with_warning(document, f"{main} was read; {_listed(others)}") if others else document
-
-
-def _stated_main(files: PaperFiles) -> str | None:
-    """The main file that arXiv's `00README.json` names (<https://info.arxiv.org/help/00README.html>)."""
-    try:
-        sources = from_json(files.text("00README.json") or "{}")["sources"]
-        return next((each["filename"] for each in sources if each["usage"] == "toplevel"), None)
-    except (ValueError, LookupError, TypeError):
-        return None
 
 
 def _with_warning(document: Document, line: str) -> Document:
@@ -180,29 +159,11 @@ def _listed(others: list[str]) -> str:
     return f"{some} {stand} to read it instead"
 
 
-def _rank(name: str, text: str) -> tuple[bool, bool, bool, bool, int, int, str]:
-    """Higher is more likely the main file: complete, no figure or slide, with front matter, a typical name, at the top,
-    long."""
-    kind = _CLASS.search(text)
-    whole = kind is not None and "\\begin{document}" in text
-    paper = whole and kind is not None and not re.search(r"standalone|beamer|letter|poster|subfiles|minimal", kind[1])
-    front = "\\begin{abstract}" in text or "\\abstract" in text or "\\maketitle" in text or "\\title" in text
-    return (
-        whole,
-        paper,
-        front,
-        bool(_FAVOURED.match(name.rpartition("/")[2])),
-        -name.count("/"),
-        len(text.strip()),
-        name,
-    )
-
-
 def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
     def rank(name: str) -> tuple[bool, bool, int, str]:
         stem = name.rpartition("/")[2].lower()
         return (
-            bool(_FAVOURED.match(stem)),
+            favoured(stem),
             not stem.startswith(("readme", "license", "contributing")),
             -name.count("/"),
             name,

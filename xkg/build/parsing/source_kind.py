@@ -4,7 +4,8 @@ import re
 
 from xkg.build.paper.archive import is_archive, unpack
 from xkg.build.paper.files import LARGEST_TEXT
-from xkg.build.paper.read import LATEX, PaperOnDisk, looks_like_latex
+from xkg.build.paper.main_file import LATEX, looks_like_latex
+from xkg.build.paper.read import PaperOnDisk
 from xkg.value import Value
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")

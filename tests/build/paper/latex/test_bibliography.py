@@ -56,6 +56,17 @@ def test_a_bibliography_of_another_folder_is_read_where_only_one_has_its_name() 
     assert read({"a/refs.bib": BIB, "b/refs.bib": BIB}, "c") == ((), ("the bibliography refs was not found",))
 
 
+def test_a_bbl_of_another_name_is_read_if_it_has_most_of_the_cited_works() -> None:
+    bbl = "\\begin{thebibliography}{1}\\bibitem{a} A. Lind. \\newblock Terns.\\end{thebibliography}"
+    other = bbl.replace("{a}", "{z}").replace("Terns", "Gulls")
+    for named in ({"output_bbl": bbl}, {"old_bbl": other, "ms_bbl": bbl}):
+        found, warnings = references(r"\cite{a}\bibliography{refs}", **named)
+        assert [r.title for r in found] == ["Terns"]
+        assert len(warnings) == 1
+        assert warnings[0].startswith("the references are those of ")
+    assert references(r"\cite{a}\bibliography{refs}", old_bbl=other)[0] == ()
+
+
 def test_citations_are_found_in_all_their_forms() -> None:
     text = r"\citet*{a} \Citep[x][y]{b, c} \textcite{d} \autocite{e} \parencite [f] {g} \nocite{h} \recite \citation"
     text += r"\citestyle{authoryear} \newcommand{\cites}[1]{\citeauthor{#1}'s (\citeyear{#1})}"

@@ -12,6 +12,7 @@ from xkg.build.paper.latex.tex.macros import find_macros
 from xkg.build.paper.latex.tex.text import ALIAS, latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, title_of, year_of
+from xkg.errors import InputError
 from xkg.model import Reference
 
 _ITEM = re.compile(r"\\bibitem(?![a-zA-Z])")
@@ -42,7 +43,8 @@ def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Ref
         references = parse_bbl(content) if content else ()
         if references:
             return references, ()
-    return _from_bib(files, text)
+    references, warnings = _from_bib(files, text)
+    return (references, warnings) if references else _from_another_bbl(files, text) or (references, warnings)
 
 
 def _bbl_paths(main: str, text: str) -> list[str]:
@@ -51,6 +53,22 @@ def _bbl_paths(main: str, text: str) -> list[str]:
         posixpath.splitext(name.strip())[0] + ".bbl" for m in _BIB_FILES.finditer(text) for name in m[1].split(",")
     ]
     return list(dict.fromkeys([stem + ".bbl", *named[:20]]))
+
+
+def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
+    """Those of the `.bbl` file of another name, in the folder or below, that has most of the cited works; None if none
+    has half of them."""
+    cited = set(cited_keys(text)) - {"*"}
+    try:
+        names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
+    except InputError:  # a folder of more files than papers have
+        return None
+    found = {name: parse_bbl(files.text(name) or "") for name in names[:20]}
+    known = {name: len(cited & {r.key for r in references}) for name, references in found.items()}
+    best = max(known, key=lambda name: known[name], default="")
+    if not best or 2 * known[best] < len(cited):
+        return None
+    return found[best], (f"the references are those of {best}",)
 
 
 def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:

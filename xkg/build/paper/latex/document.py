@@ -12,10 +12,11 @@ from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algo
 from xkg.build.paper.latex.asides import AsideReader
 from xkg.build.paper.latex.authors import authors_in
 from xkg.build.paper.latex.bibliography import citation_aliases, latex_references
+from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
 from xkg.build.paper.latex.listings import float_listing, listing_algorithm
 from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
-from xkg.build.paper.latex.tex.flatten import flatten
+from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
 from xkg.build.paper.latex.tex.labels import printed, theorems_in
 from xkg.build.paper.latex.tex.macros import Macros, aliases, expand, find_macros, unprinted
@@ -24,6 +25,8 @@ from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between
 from xkg.text.unicode import one_line
 
 LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
+_SLIDE_LEVELS = {"frametitle": 3, "framesubtitle": 4}
+_SLIDE_BLOCKS = frozenset(("block", "exampleblock", "alertblock"))
 _SECTIONS = frozenset(["section", "subsection", "subsubsection"])
 _STYLES = {
     "emph": "italic", "textit": "italic", "textsl": "italic", "textbf": "bold", "textsc": "small-caps",
@@ -44,6 +47,9 @@ _PARAGRAPH_START = re.compile(
     r"(?P<number>\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
 )
 _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
+# The dash of physics journals after a title that begins a paragraph: `\\emph{Model.}---We take`.
+_DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
+_ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
 # What follows a title that no text belongs to; a formula is text.
 _NO_TEXT = re.compile(
@@ -54,12 +60,22 @@ _LONGEST_ALGORITHM = 100_000
 _LONGEST_EMPHASIS = 300
 
 
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Pseudocode between two offsets; its algorithm is all of `environment`."""
+
+    start: int
+    end: int
+    title: str
+    environment: Environment
+
+
 @dataclass(slots=True)
 class _Structure:
     headings: list[Heading] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     algorithms: list[Algorithm] = field(default_factory=list)
-    algorithm_sources: list[tuple[int, int, str]] = field(default_factory=list)
+    algorithm_sources: list[_Source] = field(default_factory=list)
     emphases: list[Emphasis] = field(default_factory=list)
     abstract: tuple[int, int] | None = None
     warnings: list[str] = field(default_factory=list)
@@ -166,6 +182,8 @@ class _Scan:
         self.start = body.body_start if body else 0
         self.end = body.body_end if body and body.closed else len(text)
         self.definitions = dict(macros.definitions)
+        self.boxes = boxes_in(text)
+        self.slides = is_slides(text)
         self.unprinted = unprinted(macros.table)
         self.numbers = EquationNumbers(
             text, [e for e in self.environment_list if e.name == "subequations" and e.closed]
@@ -231,7 +249,8 @@ class _Scan:
         if environment is not None:
             return self._environment(environment)
         name = self.heading_aliases.get(word, word)
-        level = LEVELS.get(name)
+        level = _SLIDE_LEVELS.get(name) if self.slides else None
+        level = LEVELS.get(name) if level is None else level
         if level is not None:
             level = min(3, level + self.chapters) if name in _SECTIONS else level
             return self._heading(level, start, after)
@@ -255,6 +274,8 @@ class _Scan:
         if name in MATH_ENVIRONMENTS:
             self._equation(environment.start, environment.end, inside, environment.body_end, name)
             return environment.end
+        if name in self.boxes and self._box(environment):
+            return environment.end
         if name in ALGORITHMS:
             self._algorithm(environment)
             return environment.end
@@ -262,6 +283,9 @@ class _Scan:
             self._listing(environment)
             return environment.end
         if name in FLOATS:
+            boxes = [e for e in between(self.environment_list, inside, environment.end) if e.name in self.boxes]
+            if boxes and sum(map(self._box, boxes)):
+                return environment.end
             if not self._listing(environment):
                 self._algorithms_in(environment)
             return environment.end
@@ -274,7 +298,21 @@ class _Scan:
             self.structure.abstract = (inside, environment.body_end)
         if name in ("appendix", "appendices"):
             self.appendix = True
+        if self.slides and name in ("frame", *_SLIDE_BLOCKS):
+            return self._slide(environment)
         return inside
+
+    def _slide(self, environment: Environment) -> int:
+        """The title of a frame of slides and its subtitle, or the title of a block in it, as headings."""
+        start = environment.start
+        at = self.tex.skip_options(environment.body_start)
+        for level in (3, 4) if environment.name == "frame" else (4,):
+            group = self.tex.group(at)
+            if group is None:
+                break
+            self._add_heading(level, start, group.start, group.end, group.after)
+            start = at = group.after
+        return at
 
     def _listing(self, environment: Environment) -> bool:
         """Whether a float holds code or a table of steps with a caption, which is then an algorithm."""
@@ -301,18 +339,32 @@ class _Scan:
         if between(self.listings, environment.start + 1, environment.end) and self._listing(environment):
             return
         if environment.end - environment.start < _LONGEST_ALGORITHM:
-            self.structure.algorithm_sources.append((environment.start, environment.end, title))
+            self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
+
+    def _box(self, environment: Environment) -> bool:
+        """Whether a box is an algorithm; one with a float in it, which has a caption of its own, is not."""
+        found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
+        inside = between(self.algorithm_list, environment.start + 1, environment.end)
+        if found is None or any(not e.name.startswith("algorithmic") for e in inside):
+            return False
+        title, start = found
+        if environment.end - start < _LONGEST_ALGORITHM:
+            self.structure.algorithm_sources.append(_Source(start, environment.body_end, title, environment))
+        return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
         """All algorithms in order, with `labels` for their references; the labels of their lines are added to these."""
         found = list(self.structure.algorithms)
-        for start, end, title in self.structure.algorithm_sources:
+        for each in self.structure.algorithm_sources:
+            start, end, whole = each.start, each.end, each.environment
             inner = [e for e in between(self.algorithm_list, start + 1, end) if e.name.startswith("algorithmic")]
             read = latex_algorithms(
-                self.text[start:end], start, inner, self.macros.table, self.macros.defaults, title, labels
+                self.text[start:end], start, inner, self.macros.table, self.macros.defaults, each.title, labels
             )
             for algorithm, lines in read.items():
                 labels |= {label: f"line {line}" for label, line in lines.items()}
+                if start > whole.start:
+                    algorithm = algorithm.model_copy(update={"start": whole.start, "end": whole.end})
                 found.append(algorithm)
         return sorted(found, key=lambda a: a.start)
 
@@ -356,12 +408,16 @@ class _Scan:
             return after
         if level == 1 and not self.text.startswith("*", start + len("\\section")):
             self.numbers.section(appendix=self.appendix)
-        title = one_line(self.readable(group.start, min(group.end, group.start + _LONGEST_TITLE)))
-        if level == 4:
-            title = title.rstrip(" .:")
+        dash = _DASH.match(self.text, group.after) if level == 4 else None
+        after = dash.end() if dash else group.after
+        self._add_heading(level, start, group.start, group.end, after)
+        return after
+
+    def _add_heading(self, level: int, start: int, title_start: int, title_end: int, after: int) -> None:
+        title = one_line(self.readable(title_start, min(title_end, title_start + _LONGEST_TITLE)))
+        title = title.rstrip(_ENDS) if level == 4 else title
         if title:
-            self.structure.headings.append(Heading(title, level, start, group.after, appendix=self.appendix))
-        return group.after
+            self.structure.headings.append(Heading(title, level, start, after, appendix=self.appendix))
 
     def _emphasis(self, word: str, start: int, after: int) -> int:
         if word in _SWITCHES:
@@ -389,21 +445,35 @@ class _Scan:
         return inner_start
 
     def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
-        """A short bold (or italic) title with a full stop or colon that begins a paragraph is a heading; so is a bold
-        one without, before a sentence."""
+        """A short bold (or italic) title with a full stop, a colon or a dash that begins a paragraph is a heading; so
+        is a bold one without, before a sentence."""
         follows = self.text[end : end + 1]
-        stopped = text.endswith((".", ":", "?"))
-        title = text.rstrip(" .:")
+        stopped = text.endswith((".", ":", "?", "—", "―"))
+        title = text.rstrip(_ENDS)
+        dash = _DASH.match(self.text, end)
+        before_dash = stopped or follows in ".:"
+        if dash and not before_dash and (self.text[dash.end() : dash.end() + 1].islower() or len(dash[0].strip()) == 2):
+            return False  # a parenthesis between dashes, or a range
         set_off = style == "bold" and is_noun_phrase(title) and bool(_SENTENCE.match(self.text, end))
-        if not (stopped or follows in ".:" or set_off) or style == "monospace" or len(title.split()) > 12 or not title:
+        if (
+            not (stopped or dash or follows in ".:" or set_off)
+            or style == "monospace"
+            or len(title.split()) > 12
+            or not title
+        ):
             return False
-        if not is_noun_phrase(title) and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title)):
+        is_head = text.endswith(("—", "―")) or (dash and before_dash)
+        if (
+            not is_head
+            and not is_noun_phrase(title)
+            and not (style == "bold" and not re.match(r"(?i)(proof|theorem|lemma)\b", title))
+        ):
             return False
         before = max(self.start, start - 200)
         begins = _PARAGRAPH_START.search(self.text[before:start])
         if begins is None:
             return False
-        after = end if stopped or follows not in ".:" else end + 1
+        after = dash.end() if dash else end if stopped or follows not in ".:" else end + 1
         if _NO_TEXT.match(self.text, after, after + 200):
             return False
         start = before + begins.start("number") if begins["number"] else start

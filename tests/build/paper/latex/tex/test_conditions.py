@@ -40,6 +40,13 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\iflong{\bf kept}\else{gone}\fi \ifx\mode\blind gone\else kept\fi",
         r"\IfFileExists{none}{gone}{kept} \InputIfFileExists{part}{kept}{gone} \InputIfFileExists{none}{gone}{kept}",
         r"\iffalse gone\fi \newif\iflate \iflate{gone}\else{kept}\fi",
+        r"\ifdefined\mode kept\else gone\fi \ifdefined\absent gone\else kept\fi \ifdef{\absent}{gone}{kept}",
+        r"\ifcsdef{mode}{kept}{gone} \makeatletter\@ifundefined{absent}{kept}{gone}\makeatother",
+        r"\let\mode\undefined \ifx\mode\undefined kept\else gone\fi \ifundef\mode{kept}{gone}",
+        r"\ifcase\mode gone\or gone\or kept\else gone\fi \ifcase 9 gone\or gone\else kept\fi \ifodd\mode gone\fi",
+        r"\ifdefstring{\mode}{2}{kept}{gone} \ifstrequal{a}{b}{gone}{kept} \ifdefempty{\mode}{gone}{kept}",
+        r"\newcommand{\cut}[1]{} \cut{gone} \newcommand{\pick}[2]{\iflong #1\else #2\fi} \pick{kept}{gone}",
+        r"\newcommand{\some}[1]{#1} \some{kept} \renewcommand{\some}[1]{}\some{gone} \let\any\some \any{gone}",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
     ],
 )
@@ -47,6 +54,13 @@ def test_only_what_is_printed_is_read(source: str) -> None:
     read = flat({"main.tex": PREAMBLE + source + "\\end{document}", "part.tex": "kept"}).text
     assert "gone" not in read
     assert read.count("kept") == (source + "kept" * ("{part}" in source)).count("kept")
+
+
+def test_what_is_set_after_a_definition_decides_what_it_prints() -> None:
+    preamble = "\\newif\\ifone\\newcommand{\\pick}[2]{\\ifone #1\\else #2\\fi}\n\\onetrue\n\\begin{document}"
+    read = flat({"main.tex": preamble + "\\pick{kept \\footnote{kept}}{gone}\\end{document}"}).text
+    assert "kept \\footnote{kept}\\end" in read
+    assert "gone" not in read
 
 
 def test_a_condition_without_a_known_value_is_said() -> None:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
-from xkg.build.paper.latex.tex.tokens import Group, Tex
+from xkg.build.paper.latex.tex.text import is_known
+from xkg.build.paper.latex.tex.tokens import Tex
 
 Span = tuple[int, int]
-Parts = Mapping[int, tuple[Span | None, Span]]
+Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
+r"""The `\or`s, the `\else` and the `\fi` of conditionals by their start."""
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -21,9 +23,10 @@ SETTING = (
     r"|\\set(?P<set>bool(?:ean)?|toggle)[ \t]*+\{(?P<set_name>[^{}\\\n]{1,60})\}[ \t]*+\{(?P<set_value>true|false)\}"
     r"|\\(?P<turn>bool|toggle)(?P<turn_value>true|false)[ \t]*+\{(?P<turn_name>[^{}\\\n]{1,60})\}"
     r"|\\(?P<switch>(?!if)[a-zA-Z@]{1,40}?)(?P<switch_value>true|false)(?![a-zA-Z@])"
-    r"|\\(?:(?:re)?newcommand|providecommand|[gex]?def)\*?"
-    r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))"
-    r"[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20})\}"
+    r"|\\(?:(?:re)?newcommand|(?P<provide>providecommand)|[gex]?def|DeclareRobustCommand|(?:New|Renew|Declare)DocumentCommand)\*?"
+    r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
+    r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20})\})?"
+    r"|\\let[ \t]*+\\(?P<let>[a-zA-Z@]{1,40})[ \t]*+=?[ \t]*+(?P<let_to>\\[a-zA-Z@]{1,40})?"
     r"|\\(?P<swallow>ex|in)cludecomment[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
     r"\\(?:comment(?![a-zA-Z])|begin\{comment\})"
@@ -33,18 +36,25 @@ SETTING = (
 """A command that decides what is printed, or a macro that is one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
-    r"|\\(?P<braced_if>nottoggle|notbool|IfFileExists|InputIfFileExists)(?![a-zA-Z@])"
+    r"|\\(?P<braced_if>nottoggle|notbool|notblank|@ifundefined|IfFileExists|InputIfFileExists)(?![a-zA-Z@])"
 )
 
 _NESTED = re.compile(
     r"(?<!\\)%[^\n]*+|\\(?:newif|let)[ \t]*+\\if[a-zA-Z@]++"
-    r"|\\(?:(?P<fi>fi)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
+    r"|\\(?:(?P<fi>fi)|(?P<or>or)|(?P<else>else)|(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+))(?![a-zA-Z@])"
 )
 _DECLARED = re.compile(r"\\newif[ \t]*+\\if([a-zA-Z@]++)")
 _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
+# Conditionals of packages that have their branches in braces, by how many arguments their tests have.
+_TESTS = {
+    "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
+    "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
+    "ifdefvoid": 1, "ifblank": 1, "notblank": 1, "ifstrempty": 1, "ifdefstring": 2, "ifcsstring": 2, "ifstrequal": 2,
+    "ifdefequal": 2,
+}  # fmt: skip
 _PDFTEX = {
     "pdf": True,
     "pdftex": True,
@@ -63,6 +73,9 @@ _NUMBERS = re.compile(
     r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)\s*+([<>=])\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\\relax(?![a-zA-Z@]))?\s?"
 )
 _MACROS = re.compile(r"\s*+\\([a-zA-Z@]+)\s*+\\([a-zA-Z@]+)[ \t]*+")
+_NUMBER = re.compile(r"\s*+(-?\d{1,9}|\\[a-zA-Z@]+)(?:\s*+\\relax(?![a-zA-Z@]))?\s?")
+_ONE_MACRO = re.compile(r"\s*+\\([a-zA-Z@]+)[ \t]*+")
+_UNDEFINED = frozenset(("undefined", "@undefined"))
 _THEN = re.compile(
     r"\s*+(?P<not>\\(?:not|NOT)\s*+)?(?:\\boolean\s*+\{(?P<bool>[^{}]{1,60})\}|\\equal\s*+\{(?P<a>[^{}]{0,100})\}\s*+\{(?P<b>[^{}]{0,100})\}|(?P<numbers>-?[\w\\@]{1,40}\s*+[<>=]\s*+-?[\w\\@]{1,40}))\s*+$"
 )
@@ -78,14 +91,22 @@ class Conditions:
     """What the document has set so far. `words` are macros of one word; `swallowed` are environments not printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
+    defined: set[str] = field(default_factory=set)
     toggles: dict[str, bool] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
+
+    def copy(self) -> "Conditions":
+        """One that later settings of this one leave alone."""
+        return Conditions(
+            dict(self.values), self.defined.copy(), dict(self.toggles), dict(self.words), self.swallowed.copy()
+        )
 
     def set(self, text: str, match: re.Match[str]) -> None:
         """Takes note of a `SETTING`."""
         if name := match["newif"]:
             self.values[name] = False
+            self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
         elif name := match["let_if"]:
             self.values[name] = match["let_value"] == "true"
         elif match["new"]:
@@ -97,13 +118,32 @@ class Conditions:
         elif (name := match["switch"]) in self.values and not defines(text, match.start()):
             self.values[name] = match["switch_value"] == "true"
         elif name := match["macro"] or match["def"]:
-            self.words[name] = match["word"]
+            if not (match["provide"] and name in self.defined):
+                self._define(name, match["word"])
+        elif name := match["let"]:
+            other = (match["let_to"] or "")[1:]
+            self._define(name, self.words.get(other))
+            if other in _UNDEFINED:
+                self.defined.discard(name)
         elif name := match["swallow_name"]:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
         elif name := match["hidden"] or match["unused"] or match["let_comment"]:
             self.swallowed.add(name)
         elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
             self.values["draft"] = True
+
+    def _define(self, name: str, word: str | None) -> None:
+        self.defined.add(name)
+        if word is None:
+            self.words.pop(name, None)
+        else:
+            self.words[name] = word
+
+    def _is_defined(self, name: str) -> bool | None:
+        """Whether a macro is defined; None for one of LaTeX or of a package, which may be."""
+        if name in self.defined:
+            return True
+        return None if is_known(name) else False
 
     def _bools(self, kind: str) -> dict[str, bool]:
         return self.toggles if kind == "toggle" else self.values
@@ -125,36 +165,60 @@ class Conditions:
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
-        value, after = self._value(name, text, after)
-        parts = None if value is None else parts_of().get(match.start("if") - 1)
-        if value is None or parts is None:
+        parts = parts_of().get(match.start("if") - 1)
+        if parts is None:
             return None
-        other, fi = parts
+        ors, other, fi = parts
+        if name == "ifcase":
+            return self._of_cases(text, match.start(), after, [*ors, *([other] if other else ()), fi], bool(other))
+        value, after = self._value(name, text, after)
+        if value is None:
+            return None
         if value is (match["unless"] is None):
             return [(match.start(), after), (other[0] if other else fi[0], fi[1])]
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
+
+    def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
+        r"""Those of `\ifcase`, whose branches end at `borders`; the last is the one for all `otherwise`."""
+        number = _NUMBER.match(text, after)
+        try:
+            n = int(self.expanded(number[1])) if number else -1
+        except ValueError:
+            return None
+        if number is None:
+            return None
+        branches = len(borders)
+        if not 0 <= n < branches - otherwise:
+            n = branches - 1 if otherwise else -1
+        if n < 0:
+            return [(start, borders[-1][1])]
+        first = number.end() if n == 0 else borders[n - 1][1]
+        return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
         r"""Whether a conditional ends with `\fi`; those of packages have their branches in braces."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
+        if name in _TESTS:
+            return False
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        r"""The `\else`, if there is one, and the `\fi` of each conditional, by its start. One pass, since each of many
-        conditionals may hold all others, or never end."""
-        found: dict[int, tuple[Span | None, Span]] = {}
-        open_: list[tuple[int, Span | None]] = []
+        """See `Parts`. One pass, since each of many conditionals may hold all others, or never end."""
+        found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
+        open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
         for match in _NESTED.finditer(text):
             name = match["if"]
             if name and (name[2:] in declared or self._is_plain(name, text, match.end())):
-                open_.append((match.start(), None))
-            elif match["else"] and open_ and open_[-1][1] is None:
-                open_[-1] = (open_[-1][0], match.span())
+                open_.append((match.start(), [], None))
+            elif match["or"] and open_:
+                open_[-1][1].append(match.span())
+            elif match["else"] and open_ and open_[-1][2] is None:
+                open_[-1] = (*open_[-1][:2], match.span())
             elif match["fi"] and open_:
-                start, other = open_.pop()
-                found[start] = other, match.span()
+                start, ors, other = open_.pop()
+                found[start] = tuple(ors), other, match.span()
         return found
 
     def _value(self, name: str, text: str, after: int) -> tuple[bool | None, int]:
@@ -165,7 +229,16 @@ class Conditions:
             return self._same_characters(text, after)
         if name == "ifnum" and (match := _NUMBERS.match(text, after)):
             return self._compared(match[1], match[2], match[3]), match.end()
+        if name == "ifodd" and (match := _NUMBER.match(text, after)):
+            return self._compared(match[1], "odd", "0"), match.end()
+        if name == "ifdefined" and (match := _ONE_MACRO.match(text, after)):
+            return self._is_defined(match[1]), match.end()
+        if name == "ifcsname" and (end := text.find("\\endcsname", after, after + 60)) > 0:
+            return self._is_defined(text[after:end].strip()), end + len("\\endcsname")
         if name == "ifx" and (match := _MACROS.match(text, after)):
+            if match[2] in _UNDEFINED:
+                there = self._is_defined(match[1])
+                return None if there is None else not there, match.end()
             known = match[1] in self.words and match[2] in self.words
             return self.words[match[1]] == self.words[match[2]] if known else None, match.end()
         return self.values.get(name[2:]), after
@@ -175,7 +248,7 @@ class Conditions:
             a, b = int(self.expanded(left)), int(self.expanded(right))
         except ValueError:
             return None
-        return a < b if sign == "<" else a > b if sign == ">" else a == b
+        return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
         r"""`\if0\blind`, or `\if0` and a text: the next two characters, after macros of one word are expanded."""
@@ -199,34 +272,50 @@ class Conditions:
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
         """Those of a conditional with its branches in braces."""
-        groups: list[Group] = []
-        while len(groups) < 3 and (group := tex.group(after)):
-            groups.append(group)
-            after = group.after
-        if name == "ifdraft":
-            value: bool | None = self.values["draft"]
-        else:
-            value = self._tested(name, tex.inner(groups.pop(0)).strip(), exists) if len(groups) == 3 else None
-        if value is None or len(groups) < 2:
+        tests: list[str] = []
+        while len(tests) < _TESTS.get(name, 1) and (argument := tex.argument(after)):
+            tests.append(tex.inner(argument).strip())
+            after = argument.after
+        yes = tex.group(after)
+        no = tex.group(yes.after) if yes is not None else None
+        value = self._tested(name, tests, exists) if len(tests) == _TESTS.get(name) else None
+        if value is None or yes is None or no is None:
             return None
-        yes, no = groups[:2]
         return [(start, yes.start), (yes.end, no.after)] if value else [(start, no.start), (no.end, no.after)]
 
-    def _tested(self, name: str, test: str, exists: Callable[[str], bool]) -> bool | None:
+    def _tested(self, name: str, tests: list[str], exists: Callable[[str], bool]) -> bool | None:
         """The value of a test in braces."""
+        first, second = (*tests, "", "")[:2]
+        macro = first.lstrip("\\")
+        if name.startswith("not") or name in ("ifundef", "ifcsundef", "@ifundefined"):
+            positive = {"nottoggle": "iftoggle", "notbool": "ifbool", "notblank": "ifblank"}.get(name, "ifcsdef")
+            value = self._tested(positive, tests, exists)
+            return None if value is None else not value
         match name:
+            case "ifdraft":
+                return self.values["draft"]
             case "iftoggle":
-                return self.toggles.get(test)
-            case "nottoggle":
-                return None if (value := self.toggles.get(test)) is None else not value
+                return self.toggles.get(first)
             case "ifbool":
-                return self.values.get(test)
-            case "notbool":
-                return None if (value := self.values.get(test)) is None else not value
+                return self.values.get(first)
+            case "ifdef" | "ifcsdef":
+                return self._is_defined(macro)
+            case "ifdefempty" | "ifdefvoid":
+                word = self.words.get(macro, "" if name == "ifdefvoid" and self._is_defined(macro) is False else None)
+                return None if word is None else not word
+            case "ifblank" | "ifstrempty":
+                return None if "\\" in first or "#" in first else not first
+            case "ifdefstring" | "ifcsstring":
+                return self.words[macro] == second if macro in self.words else None
+            case "ifstrequal":
+                return None if "#" in first + second else first == second
+            case "ifdefequal":
+                other = second.lstrip("\\")
+                return self.words[macro] == self.words[other] if {macro, other} <= self.words.keys() else None
             case "IfFileExists" | "InputIfFileExists":
-                return exists(self.expanded(test))
+                return exists(self.expanded(first))
             case "ifthenelse":
-                return self._then(test)
+                return self._then(first)
         return None
 
     def _then(self, test: str) -> bool | None:

@@ -29,12 +29,23 @@ _TOKEN = re.compile(
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
     r"|(?P<stop>\\endinput(?![a-zA-Z]))"
     r"|(?P<conditional>" + CONDITIONAL + r")"
-    r"|(?P<escaped>\\.)"
+    r"|(?P<escaped>\\(?:[a-zA-Z@]++|.))"
     r"|(?P<comment>%)",
     re.DOTALL,
 )
+# What slides have beside: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
+_SLIDE_TOKEN = re.compile(
+    r"\\(?:begin\{[a-zA-Z]{1,30}\*?\}|[a-zA-Z]{1,30}+\*?)(?:\[[^][\n]{0,100}\])?"
+    r"(?P<overlay><(?=[-+.\d]|[a-z]{3,15}[:@|> ])[-+.,:|@*()\w ]{1,60}>)|\\(?P<note>note)(?![a-zA-Z@])|"
+    + _TOKEN.pattern,
+    re.DOTALL,
+)
+_SLIDES = re.compile(r"^[^%\n]{0,200}\\documentclass\s*+(?:\[[^\]]{0,500}\]\s*+)?\{beamer\}", re.MULTILINE)
 _BODY = re.compile(r"\\begin[ \t]*+\{document\}")
 _CLASS = re.compile(r"\\documentclass")
+_PARAMETERS = re.compile(
+    r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
+)
 _INDENT = re.compile(r"[ \t]*+")
 
 
@@ -47,6 +58,16 @@ class Flat:
     warnings: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Dropping:
+    """A macro that does not print all of its arguments: whether the first is `optional`, which are `dropped`, and
+    whether it prints nothing but the others (`bare`)."""
+
+    optional: bool
+    dropped: tuple[bool, ...]
+    bare: bool
+
+
 @dataclass(slots=True)
 class _Output:
     pieces: list[str] = field(default_factory=list)
@@ -56,6 +77,11 @@ class _Output:
     inputs: int = 0
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
+    slides: bool = False
+    alone: bool = False  # the body of a definition, not what it reads or defines
+    deferred: bool = False  # a definition before the body has a condition
+    dropping: dict[str, "_Dropping"] = field(default_factory=dict)
+    at_body: Conditions | None = None  # what is set where the body begins
 
     def warn(self, line: str) -> None:
         if line not in self.warnings and len(self.warnings) < 50:
@@ -65,11 +91,20 @@ class _Output:
 def flatten(files: PaperFiles, main: str) -> Flat:
     """The paper from its main file on. A missing file, a cycle or a path outside the folder is skipped with a warning.
     Raises `InputError` without a main file, `UnsafeInputError` where the inputs grow beyond any paper."""
-    output = _Output()
+    slides = is_slides(files.main(main))
+    output = _Output(slides=slides)
     _File(files, main, files.main(main), output, (main,)).copy()
+    if output.deferred and output.at_body is not None:  # settings that follow a definition decide what it prints
+        output = _Output(slides=slides, at_body=output.at_body)
+        _File(files, main, files.main(main), output, (main,)).copy()
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
     return Flat(*with_plain_labels(text, spans), tuple(output.warnings))
+
+
+def is_slides(text: str) -> bool:
+    """Whether a text is of the class beamer."""
+    return _SLIDES.search(text) is not None
 
 
 class _File:
@@ -79,6 +114,7 @@ class _File:
         self.files, self.path, self.text, self.output, self.stack = files, path, text, output, stack
         self.at = start
         self.line, self.line_at = 1, 0
+        self.definition = 0  # where the definition ends that was begun last
         self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
         self._tex: Tex | None = None
@@ -87,9 +123,10 @@ class _File:
     def copy(self, end: int | None = None) -> None:
         end = len(self.text) if end is None else end
         at = self.at
+        token = _SLIDE_TOKEN if self.output.slides else _TOKEN
         while at <= end:
             limit = min(end, max(at, self.pending[0][0])) if self.pending else end
-            match = _TOKEN.search(self.text, at, limit)
+            match = token.search(self.text, at, limit)
             if match is None:
                 if limit == end and not (self.pending and self.pending[0][0] == end):
                     break
@@ -97,12 +134,18 @@ class _File:
                 self._drop(limit, at)
                 continue
             at = match.end()
-            if match["comment"]:
+            if self.output.slides and (match["overlay"] or match["note"]):
+                at = self._beside(match)
+            elif match["comment"]:
                 at = self._comment(match.start())
             elif match["begin"]:
                 at = self._environment(match["begin"], match.start(), at)
             elif match["setting"]:
                 self.output.conditions.set(self.text, match)
+                if (name := match["macro"] or match["def"]) and match["word"] is None:
+                    self._define(name, at)
+                elif match["let"] and (other := self.output.dropping.get((match["let_to"] or "")[1:])):
+                    self.output.dropping[match["let"]] = other
             elif match["conditional"]:
                 at = self._conditional(match)
             elif match["change"]:
@@ -112,6 +155,8 @@ class _File:
                 if match["pair"]:
                     name = posixpath.join(match["folder"].strip(), match["file"].strip())
                 at = self._input(match.start(), at, name.strip())
+            elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
+                at = self._drop_arguments(match.start(), at, dropping)
             elif match["stop"]:
                 self._drop(match.start(), match.start())
                 return
@@ -119,7 +164,9 @@ class _File:
 
     def _environment(self, name: str, start: int, at: int) -> int:
         """Passes over a verbatim environment, and drops one that prints nothing."""
-        self.output.in_body |= name == "document"
+        if name == "document" and not self.output.in_body:
+            self.output.in_body = True
+            self.output.at_body = self.output.at_body or self.output.conditions.copy()
         swallowed = name in self.output.conditions.swallowed
         if not swallowed and name not in VERBATIM:
             return at
@@ -128,8 +175,19 @@ class _File:
             return at
         return self._drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
+    def _beside(self, match: re.Match[str]) -> int:
+        """Drops the steps at which a slide shows something, or a note."""
+        if match["overlay"]:
+            return self._drop(match.start("overlay"), match.end())
+        tex = self._braces()
+        group = tex.group(tex.skip_options(match.end()))
+        return self._drop(match.start(), group.after) if group else match.end()
+
     def _conditional(self, match: re.Match[str]) -> int:
         conditions = self.output.conditions
+        if match.start() < self.definition:
+            self.output.deferred = True
+            conditions = self.output.at_body or conditions
         spans = conditions.unprinted(self.text, match, self._braces, self._parts_of, self._is_there)
         if spans is None:
             name = match["if"] or match["braced_if"]
@@ -143,6 +201,51 @@ class _File:
             name = self.text[file.start : file.end].strip()
             return self._input(start, after, name) if self._is_there(name) else self._drop(start, after)
         return self._drop(start, after)
+
+    def _define(self, name: str, at: int) -> None:
+        """Takes note of a macro whose parameters begin at an offset: where its definition ends, and which of its
+        arguments it does not print, be it for a condition in it."""
+        parameters = _PARAMETERS.match(self.text, at)
+        group = self._braces().group(parameters.end()) if parameters else None
+        self.output.dropping.pop(name, None)
+        if parameters is None or group is None:
+            return
+        if not self.output.in_body:
+            self.definition = group.after
+        count = int(parameters["count"] or 0) or parameters[0].count("#")
+        if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
+            return
+        body = self._braces().inner(group)
+        if "\\if" in body:
+            values = self.output.conditions if self.output.in_body else self.output.at_body or self.output.conditions
+            scratch = _Output(conditions=values.copy(), in_body=True, alone=True)
+            _File(self.files, self.path, body, scratch, self.stack).copy()
+            body = "".join(scratch.pieces)
+        dropped = tuple(f"#{n}" not in body for n in range(1, count + 1))
+        if any(dropped):
+            bare = dropped.count(False) <= 1 and re.fullmatch(r"(?:\s|#\d)*", body) is not None
+            self.output.dropping[name] = _Dropping(parameters["default"] is not None, dropped, bare)
+
+    def _drop_arguments(self, start: int, at: int, macro: "_Dropping") -> int:
+        """Drops what a macro does not print: of its arguments, and its own command where it prints nothing else."""
+        tex = self._braces()
+        option = tex.option(at) if macro.optional else None
+        at = end = option.after if option else at
+        spans: list[tuple[int, int]] = []
+        kept: list[tuple[int, int]] = []
+        for dropped in macro.dropped[macro.optional :]:
+            group = tex.group(end)
+            if group is None:
+                return at
+            (spans if dropped else kept).append((group.start, group.end))
+            end = group.after
+        if macro.bare and not (macro.optional and not macro.dropped[0]):
+            (inner, close), *_ = [*kept, (end, end)]
+            heappush(self.pending, (close, end))
+            return self._drop(start, inner)
+        for span in spans:
+            heappush(self.pending, span)
+        return at
 
     def _is_there(self, name: str) -> bool:
         return self._resolve(name)[1] is not None
@@ -217,7 +320,7 @@ class _File:
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
         name = output.conditions.expanded(name.strip('"'))
-        if "#" in name or not name:
+        if "#" in name or not name or output.alone:
             return at
         if "\\" in name:
             output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")

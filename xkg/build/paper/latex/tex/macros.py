@@ -52,7 +52,8 @@ _RUN_IN = re.compile(
     r"(?:[{\s]|\\(?:normalsize|small|large|sffamily|textsf|underline)(?![a-zA-Z]))*+"
     r"\\(?P<style>textbf|bf|bfseries|textit|emph|textsc|em|it|itshape|sc|scshape)(?![a-zA-Z])"
     r"(?:[{\s]|\\(?:textbf|bf|bfseries|textit|emph|textsc|em|it|itshape|sc|scshape|sffamily)(?![a-zA-Z]))*+"
-    r"#1(?P<after>(?:[}\s.:~]|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
+    r"#1(?P<after>(?:[}\s.:~—-]|\\textemdash(?![a-zA-Z])"
+    r"|\\(?:q?quad|enspace|xspace|[ ,;/]|hspace\*?\s*+\{[^{}]{0,40}\}))*+)"
 )
 _BOLD = frozenset(("textbf", "bf", "bfseries"))
 _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.DOTALL)
@@ -121,7 +122,8 @@ def find_macros(text: str) -> Macros:
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        known = match["command"] == "providecommand" and name in table
+        # Where a macro was made to print nothing, its uses from there on are gone already.
+        known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         if known or name in _RESERVED or len(body) > _LONGEST_BODY or _DECIDES.search(body):
             continue
         table[name] = (count, body)
@@ -166,8 +168,10 @@ def _begins_paragraph(body: str) -> bool:
     found = _RUN_IN.fullmatch(body)
     if found is None:
         return False
-    stopped = re.search(r"[.:]|quad|enspace|hspace", found["after"]) is not None
-    return bool(found["before"]) or (found["style"] in _BOLD and stopped)
+    after = found["after"]
+    stopped = re.search(r"[.:]|quad|enspace|hspace", after) is not None
+    dash = "---" in after or "—" in after or "emdash" in after
+    return bool(found["before"]) or dash or (found["style"] in _BOLD and stopped)
 
 
 @dataclass(slots=True)

@@ -84,6 +84,11 @@ def _symbols() -> Mapping[str, str]:
     return table | {"ldots": "…", "dots": "…", "textbackslash": "\\", "textasciitilde": "~", "%": "%", " ": " "}
 
 
+def is_known(name: str) -> bool:
+    """Whether a command is one of LaTeX or of a usual package."""
+    return name in SILENT or name in FIRST_SILENT or name in HEADINGS or name in _symbols()
+
+
 @cache
 def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()

@@ -1,0 +1,117 @@
+"""The main file of a LaTeX paper's folder."""
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+
+import yaml
+from pydantic_core import from_json
+
+from xkg.build.paper.files import PaperFiles, inside
+
+LATEX = (".tex", ".ltx", ".latex")
+_CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
+_NO_PAPER = re.compile(r"standalone|beamer|letter|poster|subfiles|minimal")
+_FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
+# What lies beside a paper, by its name or title: what its template shows, and what goes to editors and reviewers.
+_ASIDE = re.compile(
+    r"(?i)(?<![a-z])(?:sample(?:s|_?paper)?|templates?|how_?to|examples?|reference|instructions?|guide(?:lines)?|repl(?:y|ies)"
+    r"|responses?|rebuttal|cover|checklist|si|supp(?:l|lementa(?:l|ry)|lement|orting)?|appendi(?:x|ces)|diff|proposal|bare|old"
+    r"|backup)(?![a-z])"
+)
+_ASIDE_TITLE = re.compile(
+    r"(?i)\b(?:instructions|guidelines)\s+(?:for|to)\b|^\W*(?:\\[a-z]+\W+){0,3}(?:how to use\b"
+    r"|the name of the title is hope|(?:(?:paper|insert|your|my|contribution) )?title(?: (?:of|here|goes)\b|$)"
+    r"|(?:a )?(?:sample|template|demonstration)\b|(?:responses?|reply) to\b|cover letter|support(?:ing)? information"
+    r"|supplement(?:ary|al)?\b|(?:online )?appendix\b|reproducibility checklist)"
+)
+_TITLE = re.compile(r"\\(?:icml|paper)?title\*?\s*+(?:\[[^\]]{0,300}\]\s*+)?\{([^}]{0,300})")
+_INPUT = re.compile(r"^[^%\n]{0,200}\\(?:input|include|subfile)\s*+\{?\s*+([^{}\s%]{1,200})", re.MULTILINE)
+_MOST = 2000
+_LONGEST_STATEMENT = 100_000
+
+Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
+
+
+def looks_like_latex(text: str) -> bool:
+    """Whether a text is a whole LaTeX document, not only a part of one."""
+    return _CLASS.search(text) is not None or "\\begin{document}" in text
+
+
+def favoured(name: str) -> bool:
+    """Whether a file's name is a usual one for a paper."""
+    return _FAVOURED.match(name) is not None
+
+
+class MainFiles:
+    """The LaTeX files of a folder, the likeliest main file first: what arXiv's 00README names, else a file with class,
+    title and body that is no sample of a template, response, cover letter or supplement, before others that is."""
+
+    def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
+        latex = [name for name in names if name.lower().endswith(LATEX)][:_MOST]
+        usage = _stated(files)
+        self.stated = next((name for name, use in usage.items() if use == "toplevel" and name in latex), None)
+        texts = {name: files.text(name) or "" for name in latex if usage.get(name) != "ignore"}
+        bibliographies = {posixpath.splitext(name)[0] for name in names if name.endswith(".bbl")}
+        self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)
+
+    def best(self) -> str | None:
+        """The main file, None if no file is a whole document."""
+        return self.stated or next((name for rank, name in self._ranked if rank[0]), None)
+
+    def fragment(self) -> str | None:
+        """The likeliest of files that are no whole document."""
+        return next((name for rank, name in self._ranked if rank[-2]), None)
+
+    def others(self, read: set[str]) -> list[str]:
+        """The other papers, those in `read` left out. None beside a file that 00README names."""
+        return [] if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
+
+
+def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank:
+    """Higher is more likely the main file: complete, no figure or slide, with front matter, nothing that lies beside
+    papers, with a bibliography that TeX made for it, a typical name, at the top, long with its inputs."""
+    text, (stem, _) = texts[name], posixpath.splitext(name)
+    file = posixpath.basename(stem)
+    kind = _CLASS.search(text)
+    whole = kind is not None and "\\begin{document}" in text
+    front = "\\begin{abstract}" in text or "\\abstract" in text or "\\maketitle" in text or "\\title" in text
+    title = _TITLE.search(text)
+    aside = _ASIDE.search(file.replace("_", " ")) or (title and _ASIDE_TITLE.search(title[1]))
+    return (
+        whole,
+        whole and kind is not None and not _NO_PAPER.search(kind[1]),
+        front,
+        not aside,
+        stem in bibliographies,
+        favoured(file),
+        -name.count("/"),
+        len(text.strip()) + sum(_inputs(name, text, texts)),
+        name,
+    )
+
+
+def _inputs(name: str, text: str, texts: Mapping[str, str]) -> list[int]:
+    """The lengths of the files that a file reads in its own folder or below."""
+    named = {posixpath.join(posixpath.dirname(name), match[1]) for match in _INPUT.finditer(text)}
+    paths = {path if path in texts else f"{path}.tex" for path in map(posixpath.normpath, named)}
+    return [len(texts[path]) for path in paths if path in texts and path != name]
+
+
+def _stated(files: PaperFiles) -> dict[str, str]:
+    """What arXiv's 00README says of each file, by path: "toplevel", "ignore", …
+    (<https://info.arxiv.org/help/00README.html>; its earlier form has a file and a word a line)."""
+    for name in ("00README.json", "00README.yaml", "00README.yml"):
+        if text := files.text(name):
+            return _usage(text[:_LONGEST_STATEMENT], name)
+    lines = (files.text("00README.XXX") or files.text("00README") or "")[:_LONGEST_STATEMENT].split("\n")
+    pairs = [line.split() for line in lines]
+    return {inside(p[0]) or "": "toplevel" if p[1] == "toplevelfile" else p[1] for p in pairs if len(p) == 2}
+
+
+def _usage(text: str, name: str) -> dict[str, str]:
+    try:
+        sources = (from_json(text) if name.endswith(".json") else yaml.safe_load(text))["sources"]
+        return {inside(each["filename"]) or "": str(each.get("usage")) for each in sources}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError, yaml.YAMLError):
+        return {}
