@@ -52,6 +52,7 @@ def test_the_space_is_the_one_that_is_found_without_it(parser: SourceReader) -> 
         command="python train.py --seed 1",
         metric=METRIC,
         executed=None,
+        opened=None,
     )
     expected, protected, shared = find_space(
         [PythonSource("train.py", TRAIN)],
@@ -77,6 +78,7 @@ def test_a_file_that_ends_the_parser_is_left_out(parser: SourceReader) -> None:
         command="",
         metric=METRIC,
         executed=None,
+        opened=None,
     )
     assert {"old.py", *bombs} == set(found.unparsed)
     assert any(c.name == "beta" for c in found.space.components)

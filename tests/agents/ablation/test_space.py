@@ -2,7 +2,7 @@
 
 import pytest
 
-from xkg.agents.ablation.candidates import Candidate, Component, Place, Space
+from xkg.agents.ablation.candidates import COMMAND, Candidate, Component, Place, Space
 from xkg.agents.ablation.checks import refusal
 from xkg.agents.ablation.mutation import apply
 from xkg.agents.ablation.space.exclusions import surely_measures
@@ -101,7 +101,7 @@ def test_every_candidate_applies_parses_and_stays_in_its_place() -> None:
 
 def test_options_fields_and_constants_are_switches() -> None:
     space, _ = space_of()
-    assert [one.value for one in of(space, "lr")] == ["0.0", "0.005", "0.02", "0.001", "0.1"]
+    assert [one.value for one in of(space, "lr")] == ["0.005", "0.02", "0.001", "0.1"]
     assert [(one.kind, one.value) for one in of(space, "Config(use_norm)")] == [("toggle", "False")]
     assert [(one.kind, one.value) for one in of(space, "kernel")] == [("replace", '"linear"')]
     assert [one.value for one in of(space, "MOMENTUM")] == ["0.0", "0.45", "0.95"]
@@ -322,6 +322,159 @@ def test_what_is_reported_alone_is_the_metrics_code() -> None:
     lines = EPOCHS.split("\n")
     kept_from_change = {lines[place.start_line - 1].strip() for place in protected}
     assert kept_from_change >= {"loss = 0.0", "loss -= math.log(out)", "right += int(out > scale)"}
+
+
+TRIALS = """\
+from joblib import Parallel, delayed
+import numpy as np
+
+
+def trial(arms):
+    regret = 0.0
+    value = 0.0
+    for arm in arms:
+        value += 0.1 * (arm - value)
+        regret += arm
+    return regret
+
+
+def all_trials(repeats):
+    found = Parallel(n_jobs=1)(delayed(trial)([1, 2]) for _ in range(repeats))
+    return np.array(found)
+
+
+rows = all_trials(3)
+print(f"regret {rows.mean():.1f}")
+"""
+
+
+def test_a_sum_that_is_reported_by_way_of_parallel_calls_and_means_is_the_metrics_code() -> None:
+    metric = parse_metric("regret ([0-9.]+):min")
+    space, _, _ = find_space([PythonSource("train.py", TRIALS)], [], {"train.py": TRIALS}, metric)
+    assert [component.name for component in space.components] == ["value … 0.1 * (arm - value) in trial"]
+
+
+HAND_MADE = """\
+def loss(x):
+    return x * x + abs(x)
+
+
+def fit(x, lr=0.5):
+    return x - lr * (2 * x + 1)
+
+
+fit(3.0)
+"""
+
+
+def test_a_loss_that_no_library_differentiates_comes_last_and_a_learning_rate_stays_above_0() -> None:
+    space, _ = space_of(HAND_MADE)
+    assert [component.name for component in space.components][-2:] == ["x * x in loss", "abs(x) in loss"]
+    assert [one.value for one in of(space, "fit(lr)")][:2] == ["0.25", "0.75"]
+    followed, _ = space_of("import jax\n" + HAND_MADE + "jax.grad(loss)(1.0)\n")
+    assert followed.components[0].name == "x * x in loss"
+
+
+CLICK = """\
+import click
+
+
+@click.command()
+@click.option("--kernel", default="rbf", type=click.Choice(["rbf", "linear"]))
+@click.option("--shrink", is_flag=True, default=True, help="x")
+@click.option("--rate", default=0.5, type=float)
+@click.option("--epochs", default=100)
+def main(kernel, shrink, rate, epochs):
+    print(kernel, shrink, rate, epochs)
+"""
+
+
+def test_options_of_click_are_switches_by_their_names() -> None:
+    space, _ = space_of(CLICK)
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {
+        "kernel": ['"linear"'],
+        "shrink": ["False"],
+        "rate": ["0.0", "0.25", "0.75"],
+    }
+    [given, _, _] = of(space_of(CLICK, command="python train.py --rate 0.25")[0], "rate")
+    assert given.replacements[0].path == COMMAND
+    # click converts defaults too: a value that ends the run has to come after that.
+    assert all("callback=lambda *_: " in one.probe[0].new for one in of(space, "rate"))
+
+
+BESIDE = """\
+import random
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from own import fit
+
+fig, axes = plt.subplots(2)
+for ax in axes.flat:
+    ax.bar([1], [2], capsize=0.5)
+Path("out").mkdir(parents=True)
+reach = 0.5
+drift = 0.25
+name = "x"
+name = "{}-{}".format(name, 1)
+
+
+class Env:
+    def __init__(self, reach):
+        self.reach = reach
+
+
+env = Env(reach=reach)
+
+
+def chaos(x, tau=0.7):
+    return x * tau
+
+
+def prepare_data(x):
+    return chaos(x)
+
+
+def slope(x, derivative=False):
+    return x if derivative else 2 * x
+
+
+def step(x):
+    return slope(x, derivative=True) + slope(x)
+
+
+fit(step(prepare_data(1)), drift, epsilon=0.3, n_trials=8, input_size=4, max_features=6, train_len=5)
+"""
+
+
+def test_what_draws_makes_data_repeats_or_sizes_is_no_component() -> None:
+    space, _ = space_of(BESIDE)
+    assert {c.name: c.weight for c in space.components} == {
+        "drift": 0.4,
+        "fit(epsilon)": 0.4,  # no guard of numbers: those are small
+        "fit(max_features)": 0.4,
+    }
+    reasons = {left.name: left.reason for left in space.left_out}
+    assert (reasons["reach"], reasons["tau"]) == ("the task that the method is tried on", "input, output or data")
+
+
+def test_numbers_of_the_command_that_no_code_declares_are_switches() -> None:
+    space, _ = space_of("print(1)\n", command="C=10 python train.py rate=0.5 --depth 3 --seed 4 --epochs 9 -k x")
+    assert {c.name: [one.value for one in space.of(c.id)] for c in space.components} == {
+        "C": ["5", "20"],
+        "rate": ["0.0", "0.25", "0.75"],
+        "depth": ["2", "6"],
+    }
+
+
+def test_configuration_that_the_baseline_does_not_read_is_left_out() -> None:
+    texts = {"used.json": '{\n"rate": 0.5\n}\n', "old.json": '{\n"decay": 0.5\n}\n'}
+    settings = [Setting(name="rate", value="0.5", path="used.json", line=2)]
+    settings.append(Setting(name="decay", value="0.5", path="old.json", line=2))
+    space, _, _ = find_space([], settings, texts, parse_metric("x ([0-9.]+):max"), opened={"used.json"})
+    assert [component.name for component in space.components] == ["rate"]
+    assert [(left.name, left.reason) for left in space.left_out] == [("old.json", "the baseline does not read it")]
 
 
 OPTIONS = """\

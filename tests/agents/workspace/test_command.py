@@ -1,3 +1,4 @@
+import ast
 import json
 import re
 from pathlib import Path
@@ -14,6 +15,7 @@ from xkg.agents.workspace.workspace import Workspace
 from xkg.build.parsing.parsers import Parsers
 from xkg.config import SandboxSettings
 from xkg.errors import InputError, SandboxUnavailableError
+from xkg.sandbox.guest.source import guest_source
 from xkg.sandbox.isolation.container import ContainerRunner
 from xkg.sandbox.runner import Environment, Limits
 from xkg.sandbox.select import runner_for
@@ -62,6 +64,30 @@ def test_a_wait_that_slows_a_run_is_given_up(workspace: Workspace, commands: Com
     assert result.ok
     assert result.gave_up
     assert result.lines == {"train.py": {5: 1}}
+
+
+def test_a_traced_run_says_which_files_it_opened(workspace: Workspace, commands: Commands) -> None:
+    workspace.edit({"train.py": "print(open('used.txt').read())\n", "used.txt": "1", "unused.txt": "2"}, "a file")
+    result = commands.run(workspace, "python train.py", trace=["train.py"])
+    assert result.ok
+    assert "used.txt" in (result.opened or ())
+    assert "unused.txt" not in (result.opened or ())
+
+
+def test_nothing_is_known_of_lines_that_no_process_looked_for(workspace: Workspace, commands: Commands) -> None:
+    result = commands.run(workspace, "python -S -c 1", awaited={"train.py": [[1]]})
+    assert result.ok
+    assert result.gave_up
+
+
+@pytest.mark.parametrize("name", ["awaited_lines", "degenerate_inputs", "network_record", "no_gpu"])
+def test_what_processes_import_first_has_no_annotation_that_older_pythons_cannot_evaluate(name: str) -> None:
+    tree = ast.parse(guest_source(name), feature_version=(3, 7))
+    if any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):
+        return
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    annotations = [each for f in functions for each in (f.returns, *(a.annotation for a in f.args.args)) if each]
+    assert not [node for each in annotations for node in ast.walk(each) if isinstance(node, ast.Subscript)]
 
 
 def test_a_run_leaves_the_tree_as_it_was(workspace: Workspace, commands: Commands) -> None:

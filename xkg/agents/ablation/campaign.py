@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from xkg.agents.ablation import parsing
-from xkg.agents.ablation.candidates import Component, Place, Space
+from xkg.agents.ablation.candidates import COMMAND, Component, Place, Space
 from xkg.agents.ablation.outcomes import Baseline, Campaign, CandidateOutcome, Repair, RunOutcome
 from xkg.agents.ablation.questions import Questions
 from xkg.agents.ablation.reproduction.baseline import baseline_of, in_metric, noise_note, notes_on, takes_seed
@@ -105,6 +105,7 @@ class _Runner:
         self._repairs: Sequence[Repair] = ()
         self._causes: Sequence[str] = ()
         self._executed: Mapping[str, Sequence[int]] | None = None
+        self._opened: Sequence[str] | None = None
         self._team: Team | None = None
 
     def _use(self, environment: Environment, day: str | None = None) -> None:
@@ -272,7 +273,8 @@ class _Runner:
         if len({run.value for run in runs}) == 1 and not self._runs.vary and self._seeds.found:
             self._runs.vary = self._seeds.found  # the seed that the command takes does not reach what is drawn
             runs = self._all_seeds(first)
-        self._executed = trace.result()
+        if (traced := trace.result()) is not None:
+            self._executed, self._opened = traced.executed, traced.opened
         unknown = "; ".join(f"{each.place}: {each.why}" for each in self._seeds.fixed if self._ran(each.place))
         if self._runs.vary and (failed := next((run for run in runs if run.value is None), None)):
             self._runs.vary = ()
@@ -295,9 +297,9 @@ class _Runner:
         )
 
     def _ran(self, place: Place) -> bool:
-        """Whether the baseline may run one of these lines."""
+        """Whether the baseline may run one of these lines, or read them."""
         if self._executed is None or not place.path.endswith(".py"):
-            return True
+            return self._opened is None or place.path == COMMAND or place.path in self._opened
         return any(place.start_line <= line <= place.end_line for line in self._executed.get(place.path, ()))
 
     def _space(self, baseline: Baseline, notes: list[str]) -> Space:
@@ -312,6 +314,7 @@ class _Runner:
             command=self._task.run,
             metric=self._task.metric,
             executed=self._executed,
+            opened=self._opened,
         )
         space, self._protected, self._shared = found.space, found.protected, found.shared
         if not self._protected:

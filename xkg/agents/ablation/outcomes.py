@@ -9,7 +9,8 @@ from xkg.value import Value
 
 class RunOutcome(Value):
     """One run of a command: the primary metric first, or why there is none. `seconds` is the run, `overhead` what was
-    spent around it. `never_ran` are places of a candidate of which no line ran, `reached` whether any place ran; None
+    spent around it. `executed` are the lines that a traced run ran, by file, `opened` the files that it opened.
+    `never_ran` are places of a candidate of which no line ran, `reached` whether any place ran; None
     where that is not known (a configuration file, a trace that gave up). `rewritten` are files of the repository that
     it wrote over, `touched` those that measure and that it wrote over or removed. `apart`: no edited file was there
     when the metric was computed; `claimed` is what the run itself reported then.
@@ -25,6 +26,7 @@ class RunOutcome(Value):
     problem: str | None = None
     output_end: str = ""
     executed: dict[str, tuple[int, ...]] | None = None
+    opened: tuple[str, ...] | None = None
     reached: bool | None = None
     never_ran: tuple[Place, ...] = ()
     rewritten: tuple[str, ...] = ()

@@ -76,6 +76,7 @@ def space(
     command: str,
     metric: Metric,
     executed: Mapping[str, frozenset[int]] | None,
+    opened: frozenset[str] | None,
     without: Without,
 ) -> ParsedSpace:
     """As `find_space`, of the files that parse."""
@@ -83,7 +84,7 @@ def space(
     sources = list(_sources(mark, texts, without, unparsed))
     mark("")
     found, protected, shared = find_space(
-        sources, settings, texts, metric, techniques, command=command, executed=executed
+        sources, settings, texts, metric, techniques, command=command, executed=executed, opened=opened
     )
     return ParsedSpace(space=found, protected=tuple(protected), shared=tuple(shared), unparsed=tuple(unparsed))
 

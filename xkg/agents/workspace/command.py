@@ -70,7 +70,8 @@ class Evaluated(Value):
 class RunResult(Value):
     """`output` is stdout and stderr together, without its middle where that is over 2 MB. `lines` says how often each
     line of the traced files ran, those that ran alone; None where that was not asked or the sandbox was killed. Of
-    awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `files` are
+    awaited lines it has one at least of each group that ran; `gave_up` says that others may have run too. `opened` are
+    the files of the tree that a traced run opened, None if that is not known. `files` are
     those that were wanted and are there; `findings` say what watched functions gave for degenerate inputs. `problem`
     says in one line what went wrong, None for nothing. `removed` are files of the tree that the run removed from its
     copy, at most 20, `rewritten` those that have other content there. The metric is read from `evaluated`, if there is
@@ -88,6 +89,7 @@ class RunResult(Value):
     peak_memory_mb: float
     lines: dict[str, dict[int, int]] | None = None
     gave_up: bool = False
+    opened: tuple[str, ...] | None = None
     files: Mapping[str, bytes] = {}
     problem: str | None = None
     findings: tuple[str, ...] = ()
@@ -283,6 +285,7 @@ class Commands:
             peak_memory_mb=ran.peak_memory_mb,
             lines=None if lines is None else {p: {int(n): c for n, c in of.items()} for p, of in lines.items()},
             gave_up=bool(report and report.get("gave_up")),
+            opened=tuple(report["opened"]) if report and report.get("opened") is not None else None,
             files={name: base64.b64decode(text) for name, text in (report["files"] if report else {}).items()},
             findings=tuple(_findings(str(report.get("findings", "")) if report else "")),
             lacks_gpu=exit_code != 0 and self._gpu is None and names_cuda(output, on_cpu=self.environment.cpu),

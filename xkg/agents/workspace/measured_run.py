@@ -124,6 +124,7 @@ def _joined(ran: RunResult, found: RunResult, *, apart: bool) -> RunResult:
             "peak_memory_mb": max(ran.peak_memory_mb, found.peak_memory_mb),
             "lines": lines,
             "gave_up": ran.gave_up or found.gave_up,
+            "opened": None if None in (ran.opened, found.opened) else (*(ran.opened or ()), *(found.opened or ())),
             "removed": tuple(dict.fromkeys((*ran.removed, *found.removed))),
             "rewritten": tuple(dict.fromkeys((*ran.rewritten, *found.rewritten))),
             "evaluated": Evaluated(command=found.command, output=found.output, files=found.files),

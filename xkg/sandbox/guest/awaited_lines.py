@@ -2,7 +2,8 @@
 """Runs in every Python process of a command, before its first line: says which of some awaited lines ran, and stops
 looking as soon as a line of each group did, so that the rest of the run goes at its own speed.
 
-Where that takes too many steps of the interpreter it gives up, which the first counter says.
+The first counter is not 0 unless that was found out: before any process looks, and after one gave up, since it takes
+too many steps of the interpreter.
 """
 
 import dis
@@ -12,9 +13,10 @@ import sys
 from typing import Any
 
 _MOST_LINES, _MOST_CALLS = 1_000_000, 15_000_000
+_LOOKS, _GAVE_UP = 0, 2
 
 
-def await_lines(request: dict[str, Any]) -> None:
+def await_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 and earlier
     """`groups` are, by file, lists of lines; the file `counts` has a counter of 8 bytes for each line, those of a file
     from its number in `first` on."""
     import mmap
@@ -22,6 +24,8 @@ def await_lines(request: dict[str, Any]) -> None:
 
     with open(request["counts"], "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
+    if counts[0] != _GAVE_UP:  # of another process
+        counts[0] = _LOOKS
     waiting = {path: [set(lines) for lines in groups] for path, groups in request["groups"].items()}
     files: dict[str, str] = {}
     within: dict[Any, bool] = {}
@@ -32,7 +36,7 @@ def await_lines(request: dict[str, Any]) -> None:
         sys.settrace(None)
 
     def give_up() -> None:
-        counts[0] = 1
+        counts[0] = _GAVE_UP
         waiting.clear()
         stop()
 

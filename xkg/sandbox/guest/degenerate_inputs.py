@@ -19,7 +19,7 @@ _MOST_FUNCTIONS = 40
 _SECONDS = 20.0
 
 
-def watch(request: dict[str, Any]) -> None:
+def watch(request: "dict[str, Any]") -> None:
     """Stores arguments from now on, and tries the functions at the end. `request` has `functions`, names by real path,
     and `findings`, a file."""
     functions = {name: frozenset(of) for name, of in request["functions"].items()}
@@ -62,7 +62,7 @@ def _try_all(seen: "list[tuple[Any, dict[str, Any]]]", findings: str) -> None:
         _try(function, given, findings)
 
 
-def _try(function: Any, given: dict[str, Any], findings: str) -> None:
+def _try(function: Any, given: "dict[str, Any]", findings: str) -> None:
     """Writes what a function gives for degenerate inputs, if it gives numbers for those that it had."""
     names = [name for name, value in given.items() if _is_array(value)]
     if _fault(function, given) is not None:
@@ -76,7 +76,7 @@ def _try(function: Any, given: dict[str, Any], findings: str) -> None:
                 file.write(json.dumps(line) + "\n")
 
 
-def _fault(function: Any, given: dict[str, Any]) -> "str | None":
+def _fault(function: Any, given: "dict[str, Any]") -> "str | None":
     try:
         result = function(**{name: _copy(value) for name, value in given.items()})
     except Exception as error:

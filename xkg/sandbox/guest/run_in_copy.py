@@ -48,6 +48,18 @@ def _trace(request):
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
     first = request["first"]
     known = {}
+    opened = os.open(request["opened"], os.O_WRONLY | os.O_APPEND)
+    noted = set()
+
+    def note(event, arguments):
+        if event == "open" and isinstance(arguments[0], str) and arguments[0] not in noted and len(noted) < 5000:
+            noted.add(arguments[0])
+            os.write(opened, os.fsencode(os.path.realpath(arguments[0])) + b"\\n")
+
+    if hasattr(sys, "addaudithook"):
+        sys.addaudithook(note)
+    else:
+        os.write(opened, b"*\\n")
 
     def enter(frame, event, argument):
         name = frame.f_code.co_filename
@@ -104,12 +116,15 @@ def main() -> None:
         counts = home / ".python" / "counts"
         if request["traced"]:
             counts.write_bytes(bytes(8 * size))
+            opened = home / ".python" / "opened"
+            opened.write_bytes(b"")
             placed = {"counts": str(counts), "first": {str(tree / name): at for name, at in first.items()}}
+            placed["opened"] = str(opened)
             (home / ".python" / "trace.json").write_text(json.dumps(placed))
         last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
         if last_awaited:
             first, size = offsets(last_awaited, tree)
-            counts.write_bytes(bytes(8 * size))
+            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # nobody has looked
             groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
             awaited = {"counts": str(counts), "groups": groups}
             awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
@@ -124,6 +139,7 @@ def main() -> None:
         report |= run(command, tree, variables, request["seconds"], alone=request["leaves"])
         if request["traced"]:
             report["lines"] = executed(counts, first, request["traced"])
+            report["opened"] = opened_files(opened, Path.cwd(), tree)
         if last_awaited:
             report["lines"] = executed(counts, first, last_awaited)
             report["gave_up"] = bool(any(counts.read_bytes()[:8]))
@@ -223,6 +239,14 @@ def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dic
             lines[name] = {str(line): numbers[at + line] for line in range(1, traced[name] + 1) if numbers[at + line]}
         numbers.release()
     return lines
+
+
+def opened_files(names: Path, original: Path, tree: Path) -> list[str] | None:
+    """The files of the original folder that Python processes opened in its copy; None if a process could not tell."""
+    with names.open("rb") as file:
+        found = {os.fsdecode(line) for line in file.read(_FILE_BYTES).splitlines()}
+    root = os.path.realpath(tree)
+    return None if "*" in found else [path for path in paths_of(original) if f"{root}/{path}" in found]
 
 
 def removed(original: Path, tree: Path, without: set[str]) -> list[str]:

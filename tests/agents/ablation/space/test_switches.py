@@ -85,7 +85,7 @@ def test_options_that_the_command_gives_are_changed_in_the_command() -> None:
     space = space_of(OPTIONS, command)
     changed = {apply(c.replacements, {COMMAND: command})[COMMAND] for c in space.candidates}
     assert changed >= {
-        "python train.py --lr=0.0 --fast --kind b",
+        "python train.py --lr=0.2 --fast --kind b",
         "python train.py --lr=0.8 --fast --kind b",
         "python train.py --lr=0.4   --kind b",
         "python train.py --lr=0.4 --fast --kind a",

@@ -83,8 +83,8 @@ class Runs:
         own = {"command": task.setup, "hosts": sorted(task.allow_hosts)}
         return self._inputs(task, None, task.seeds[0]) | own
 
-    def trace(self, first: RunOutcome) -> Mapping[str, Sequence[int]] | None:
-        """The lines that the baseline runs, by file; None where the traced run did not end."""
+    def trace(self, first: RunOutcome) -> RunOutcome | None:
+        """The run that says which lines the baseline runs and which files it opens; None if it did not end."""
         paths = [path for path in sorted(self.texts) if path.endswith(".py")]
         seed = self.task.seeds[0]
         # Counting lines slows loops in Python tenfold; others hardly.
@@ -95,7 +95,7 @@ class Runs:
             RunOutcome,
             lambda: self.bench.run(self.base, seed, paths, limit, origin=self._origin(None)),
         )
-        return traced.executed if traced.executed and traced.value is not None else None
+        return traced if traced.executed and traced.value is not None else None
 
     def _run(
         self, candidate: Candidate | None, edits: Sequence[Replacement], seeds: Sequence[Replacement], seed: int

@@ -8,8 +8,8 @@ from xkg.agents.ablation.space.python_source import PythonSource, last_name
 
 
 class Call(NamedTuple):
-    positions: int
-    keywords: frozenset[str]
+    positions: tuple[str, ...]
+    keywords: Mapping[str, str]
     open: bool  # `*` or `**` may give anything
 
 
@@ -51,7 +51,20 @@ class Calls:
         if names is None or not calls or function in self._handed_on:
             return False
         position = names.index(parameter) if parameter in names else len(names)
-        return all(not c.open and (parameter in c.keywords or c.positions > position) for c in calls)
+        return all(not c.open and (parameter in c.keywords or len(c.positions) > position) for c in calls)
+
+    def both_ways(self, function: str, parameter: str) -> bool:
+        """Whether some calls of a function set this flag and others do not: it names one of two uses, both of which the
+        method needs (`tanh(x, derivative=True)`)."""
+        names = self._parameters.get(function, ())
+        if parameter not in names:
+            return False
+        position = names.index(parameter)
+        given = {
+            c.keywords.get(parameter, "".join(c.positions[position : position + 1]))
+            for c in self._calls.get(function, ())
+        }
+        return len(given) > 1
 
 
 def _no_values(node: ast.AST) -> Iterator[ast.AST]:
@@ -69,8 +82,8 @@ def _no_values(node: ast.AST) -> Iterator[ast.AST]:
 
 def _of(node: ast.Call) -> Call:
     return Call(
-        len(node.args),
-        frozenset(keyword.arg for keyword in node.keywords if keyword.arg),
+        tuple(map(ast.unparse, node.args)),
+        {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords if keyword.arg},
         any(isinstance(a, ast.Starred) for a in node.args) or any(keyword.arg is None for keyword in node.keywords),
     )
 

@@ -4,8 +4,8 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, words_of
-from xkg.agents.ablation.space.reported import only_reported, reported_names, returned_to
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, root_name, words_of
+from xkg.agents.ablation.space.reported import only_reported, reported_functions, reported_names
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
@@ -14,33 +14,40 @@ LENGTH = "the length of training"
 TASK = "the task that the method is tried on"
 _BESIDE = frozenset(
     "matplotlib seaborn plotly bokeh logging json os sys pickle csv pathlib argparse tqdm time wandb tensorboard"
-    " progressbar terminaltables rich shutil subprocess".split()
+    " progressbar terminaltables rich shutil subprocess click typer absl fire".split()
 )
+_HANDLES = frozenset("matplotlib seaborn plotly bokeh pathlib logging rich wandb tensorboard".split())
+"""Libraries whose results serve display and files too: axes, paths, loggers."""
 _REASONS: Mapping[str, str] = {
     **dict.fromkeys("seed seeds rng".split(), "the random seed"),
     **dict.fromkeys(
         "epochs epoch steps iterations iteration iter iters niter maxiter nsteps rounds round maxepoch maxepochs nepoch"
-        " nepochs numepochs episodes episode experiments experiment generations repeats repetitions runs".split(),
+        " nepochs numepochs episodes episode experiments experiment generations repeats repetitions runs trials trial"
+        " simulations simulation".split(),
         LENGTH,
     ),
     **dict.fromkeys("env environment states actions arms rows cols grid maze board world".split(), TASK),
     **dict.fromkeys(
         "path paths dir directory folder file filename out output outdir save load log logs logging logger plot plots"
         " fig figure figsize dpi checkpoint ckpt resume verbose verbosity print debug name title label color indent"
-        " width quiet progress".split(),
+        " width quiet progress rounding decimals digits".split(),
         "input, output or display",
     ),
     **dict.fromkeys(
         "axis axes dim dims keepdims shape dtype order ndim ndmin casting loc".split(), "the shape of an array"
     ),
     **dict.fromkeys(
-        "device cuda gpu gpus cpu workers jobs threads port host pin".split(), "the machine that it runs on"
+        "device cuda gpu gpus cpu workers jobs threads port host pin optimize parallel jit cache cached inplace"
+        " copy".split(),
+        "the machine that it runs on",
     ),
     **dict.fromkeys(
         "data dataset datasets samples split fold folds download test eval val valid validation evaluation".split(),
         _DATA,
     ),
 }
+_COUNTS = frozenset("n num number size len length dim channels neurons units".split())
+_SIDES = frozenset("in out input inputs output outputs classes features parameters params train".split())
 _WORK = frozenset("load read write download save plot draw log print report parse fetch show".split())
 _LAYOUT = frozenset(
     "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
@@ -57,15 +64,44 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 def reason(name: str) -> str | None:
     """Why a value of this name is no part of a method, in a few words; None where it may be one."""
+    words = words_of(name)
     if is_seed(name):
         return "the random seed"
-    return next((_REASONS[word] for word in words_of(name) if word in _REASONS), None)
+    if not _SIDES.isdisjoint(words) and len({*words} & (_SIDES | _COUNTS)) > 1:
+        return _DATA if "train" in words else "the shape of the data"
+    return next((_REASONS[word] for word in words if word in _REASONS), None)
 
 
 def is_seed(name: str) -> bool:
     """Whether a name says that its value is a seed."""
     words = words_of(name)
     return bool({"seed", "seeds"}.intersection(words)) or words[-2:] == ["random", "state"]
+
+
+def only_beside(sources: Sequence[PythonSource]) -> set[str]:
+    """The functions that load or make data, or draw, by name, and those that are called by these alone."""
+    callers: dict[str, set[str]] = {}
+    for source in sources:
+        for node in ast.walk(source.tree):
+            if isinstance(node, ast.Call) and (name := last_name(node.func)):
+                callers.setdefault(name, set()).add(source.symbol_at(node.lineno).rpartition(".")[2])
+    own = {name.rpartition(".")[2] for source in sources for name, _ in source.functions}
+    found = {name for name in own if is_work(name) or not {"data", "dataset", "datasets"}.isdisjoint(words_of(name))}
+    while more := {name for name in own - found if callers.get(name) and callers[name] <= found}:
+        found |= more
+    return found
+
+
+def handed_to(sources: Sequence[PythonSource], classes: Set[str]) -> set[tuple[str, str]]:
+    """The names that calls of these classes are given, by file, attributes with a dot."""
+    return {
+        (source.path, name)
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and last_name(node.func) in classes
+        for given in (*node.args, *(keyword.value for keyword in node.keywords))
+        for name in names_in(given)
+    }
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
@@ -101,7 +137,27 @@ def beside_the_method(tree: ast.Module) -> set[str]:
             names |= {a.asname or a.name.partition(".")[0] for a in node.names if _is_beside(a.name)}
         elif isinstance(node, ast.ImportFrom) and node.module:
             names |= {a.asname or a.name for a in node.names if _is_beside(f"{node.module}.{a.name}")}
-    return names
+    return names | _handles(tree)
+
+
+def _handles(tree: ast.Module) -> set[str]:
+    """The names of what libraries of display and files make: `fig, ax = plt.subplots()`, `folder = Path("out")`."""
+    found = {
+        alias.asname or (alias.name.partition(".")[0] if isinstance(node, ast.Import) else alias.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in _HANDLES
+    }
+    made = [(n.targets, n.value) for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    made += [([n.target], n.iter) for n in ast.walk(tree) if isinstance(n, ast.For | ast.comprehension)]
+    size = -1
+    while size < len(found):
+        size = len(found)
+        for targets, value in made:
+            if root_name(value) in found:
+                found |= {n.id for each in targets for n in ast.walk(each) if isinstance(n, ast.Name)}
+    return found
 
 
 def _is_beside(module: str) -> bool:
@@ -117,7 +173,7 @@ def is_work(function: str) -> bool:
 
 def is_layout(function: str) -> bool:
     """Whether a called function changes the shape or type of its argument alone, as far as its name says."""
-    return function in _LAYOUT
+    return function in _LAYOUT or (bool(function) and _LAYOUT.issuperset(words_of(function)))
 
 
 def surely_measures(part: str) -> bool:
@@ -142,7 +198,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
     places: list[Place] = []
     called: set[str] = set()
     plain: set[str] = set()
-    reported: set[str] = set()
+    printing: list[tuple[Sequence[ast.stmt], set[str]]] = []
     for source in sources:
         parts = list(measuring(source.path, source.tree, metric))
         for name, node in parts:
@@ -160,7 +216,7 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
                 if statement not in protected and measures and _binds(statement) & reads:
                     protected.append(statement)
             printed = set().union(*(reported_names(s) for s in protected)) if protected else set()
-            reported |= returned_to([s for s in simple if s not in protected], printed)
+            printing.append(([s for s in simple if s not in protected], printed))
             for statement in protected:
                 written.append(source.place(statement))
                 plain.update(_called_plainly(statement))
@@ -176,7 +232,10 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
                 inner = {n for n in _called(function) if _measures(n, vocabulary)} - known
                 known |= inner
                 waiting += sorted(inner)
-    places += [source.place(statement) for source, statement in only_reported(sources, reported - known)]
+    places += [
+        source.place(statement)
+        for source, statement in only_reported(sources, reported_functions(sources, printing) - known)
+    ]
     shared = [
         source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]

@@ -2,12 +2,19 @@
 place, and blocks behind a flag."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Kind, Place, Replacement
-from xkg.agents.ablation.space.exclusions import is_layout
+from xkg.agents.ablation.space.exclusions import beside_the_method, is_layout, is_work, splits_data
 from xkg.agents.ablation.space.probes import VALUE
-from xkg.agents.ablation.space.python_source import Function, PythonSource, names_in, words_of
+from xkg.agents.ablation.space.python_source import (
+    Function,
+    PythonSource,
+    last_name,
+    names_in,
+    root_name,
+    words_of,
+)  # fmt: skip
 from xkg.value import Value
 
 _OBJECTIVE = frozenset("loss losses objective cost energy penalty regularizer elbo criterion".split())
@@ -35,14 +42,29 @@ class Site(Value):
     objective: bool = False
 
 
+_FOLLOWED = frozenset(
+    "backward grad value_and_grad jacobian jacrev jacfwd hessian gradient compile minimize fmin fmin_bfgs fmin_cg"
+    " fmin_l_bfgs_b basinhopping differential_evolution least_squares".split()
+)
+
+
+def is_minimized(sources: Sequence[PythonSource]) -> bool:
+    """Whether a library may differentiate or minimize what the code computes; else a loss is a number to look at, since
+    its gradient is code of its own."""
+    own = {name.rpartition(".")[2] for source in sources for name, _ in source.functions}
+    called = {last_name(n.func) for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Call)}
+    return bool(called & _FOLLOWED - own)
+
+
 def sites(source: PythonSource) -> Iterator[Site]:
     """The sites of all functions of a file, in the order of their lines, each once."""
     seen: set[tuple[int, int]] = set()
     found = []
+    beside = beside_the_method(source.tree)
     for name, function in source.functions:
         objective = bool(_OBJECTIVE.intersection(words_of(name.rpartition(".")[2])))
         for statement in _statements(function):
-            for site in _of_statement(source, statement, objective):
+            for site in _of_statement(source, statement, objective, beside):
                 at = (site.changes[0].replacements[0].start, site.changes[0].replacements[0].end)
                 if at not in seen:
                     seen.add(at)
@@ -56,12 +78,13 @@ def _statements(function: Function) -> Iterator[ast.stmt]:
             yield node
 
 
-def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool) -> Iterator[Site]:
+def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool, beside: Set[str]) -> Iterator[Site]:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = source.code(statement.targets[0])
         named = bool(_OBJECTIVE.intersection(words_of(target)))
         yield from _terms(source, statement, statement.value, objective or named)
-        yield from _identity(source, statement, target)
+        if root_name(statement.value) not in beside:
+            yield from _identity(source, statement, target)
     elif isinstance(statement, ast.Return) and statement.value is not None:
         yield from _terms(source, statement, statement.value, objective)
     elif isinstance(statement, ast.Expr):
@@ -148,7 +171,8 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
     first = call.args[0] if call.args else None
     itself = first is not None and source.code(first) == target
     method = isinstance(call.func, ast.Attribute) and source.code(call.func.value) == target
-    if not (itself or method) or is_layout(source.code(call.func).rpartition(".")[2]):
+    name, called = last_name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else call.func
+    if not (itself or method) or is_layout(name) or splits_data(name) or _is_text(called):
         return
     yield Site(
         what="the call",
@@ -218,7 +242,7 @@ def _short(code: str) -> str:
 def alternatives(sources: Sequence[PythonSource]) -> Iterator[Site]:
     """Calls of a function beside which the same file defines another with the same parameters: replaced by that."""
     for source in sources:
-        tops = [node for node in source.tree.body if isinstance(node, Function)]
+        tops = [node for node in source.tree.body if isinstance(node, Function) and not is_work(node.name)]
         by_signature: dict[str, list[str]] = {}
         for function in tops:
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]

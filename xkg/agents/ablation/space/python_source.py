@@ -101,3 +101,13 @@ def last_name(node: ast.AST) -> str:
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def root_name(node: ast.AST) -> str:
+    """`a` of `a.b(c)[d].e` and of `a / "b"`, '' for what begins with no name."""
+    while True:
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner) | ast.BinOp(left=inner):
+                node = inner
+            case _:
+                return node.id if isinstance(node, ast.Name) else ""

@@ -14,31 +14,88 @@ FORMATS = frozenset(
 """Functions that print, store or write a value as it is."""
 
 
+_AGGREGATES = frozenset("mean sum average median min max std var array asarray".split())
+_CALLS_FOR_US = frozenset("delayed map imap starmap submit partial remote".split())
+"""Functions of joblib, multiprocessing, concurrent.futures, functools and Ray that call their first argument."""
+
+
 def reported_names(statement: ast.stmt) -> set[str]:
-    """The names whose value a statement prints or stores as it is, not by way of another function."""
+    """The names whose value a statement prints or stores as it is or as a mean, not by way of another function."""
+    return {node.id for node in _as_it_is(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def reported_functions(
+    sources: Sequence[PythonSource], printing: Sequence[tuple[Sequence[ast.stmt], Set[str]]]
+) -> set[str]:
+    """The functions whose result is what is reported: those that give a name its value in a body that prints the name,
+    and those whose result these return."""
+    own: dict[str, list[Function]] = {}
+    for source in sources:
+        for name, function in source.functions:
+            own.setdefault(name.rpartition(".")[2], []).append(function)
+    waiting = {name for body, names in printing for name in returned_to(body, names)}
     found: set[str] = set()
-    waiting: list[ast.AST] = [statement]
     while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            found.add(node.id)
-        elif isinstance(node, ast.Call):
-            if last_name(node.func) in FORMATS:
-                waiting += [*node.args, *(keyword.value for keyword in node.keywords)]
-                waiting += [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        else:
-            waiting += ast.iter_child_nodes(node)
-    return found
+        name = waiting.pop()
+        found.add(name)
+        for function in own.get(name, ()):
+            body = [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]
+            values = [node for node in body if isinstance(node, ast.Return) and node.value]
+            names = set().union(*map(reported_names, values))
+            waiting |= {*returned_to(body, names), *(last_name(f) for each in values for f in _results(each))} - found
+    return found - {""}
 
 
 def returned_to(body: Sequence[ast.stmt], names: Set[str]) -> set[str]:
-    """The functions whose result these statements give one of the names."""
-    return {
-        last_name(statement.value.func)
-        for statement in body
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
-        if names & {node.id for target in statement.targets for node in ast.walk(target) if isinstance(node, ast.Name)}
-    } - {""}
+    """The functions whose result these statements give one of the names, or add to it."""
+    found: set[str] = set()
+    known: set[str] = set()
+    waiting = set(names)
+    while waiting:
+        known |= waiting
+        values = [value for statement in body for value in _given(statement, waiting)]
+        found |= {last_name(function) for value in values for function in _results(value)}
+        waiting = set[str]().union(*(reported_names(ast.Expr(value=value)) for value in values)) - known
+    return found - {""}
+
+
+def _given(statement: ast.stmt, names: Set[str]) -> Iterator[ast.expr]:
+    """What a statement gives one of the names, adds to it or appends to it."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AugAssign(target=target, op=ast.Add() | ast.Sub(), value=value):
+            targets = [target]
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="append"), args=[value])):
+            targets = [target]
+        case _:
+            return
+    if names & {node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)}:
+        yield value
+
+
+def _results(node: ast.AST) -> Iterator[ast.expr]:
+    """The functions whose result is the value of an expression or a part of it, as they are named there."""
+    for each in _as_it_is(node):
+        if isinstance(each, ast.Call) and last_name(each.func) in _CALLS_FOR_US and each.args:
+            yield each.args[0]
+        elif isinstance(each, ast.Call):
+            yield each.func
+
+
+def _as_it_is(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a node whose value it has, prints or stores: nothing of the arguments of other functions."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        here = waiting.pop()
+        yield here
+        if not isinstance(here, ast.Call):
+            waiting += ast.iter_child_nodes(here)
+        elif isinstance(here.func, ast.Call):  # `delayed(f)(x)`, `Parallel(n)(… for …)`
+            waiting += [here.func, *here.args]
+        elif last_name(here.func) in FORMATS | _AGGREGATES:
+            waiting += [*here.args, *(keyword.value for keyword in here.keywords)]
+            waiting += [here.func.value] if isinstance(here.func, ast.Attribute) else []
 
 
 def only_reported(sources: Sequence[PythonSource], functions: Set[str]) -> Iterator[tuple[PythonSource, ast.stmt]]:
@@ -97,10 +154,11 @@ def _trained_on(sources: Sequence[PythonSource]) -> set[str]:
 
 
 def _handed_on(sources: Sequence[PythonSource]) -> set[str]:
-    """The names of functions that are used without being called."""
+    """The names of functions that are used without being called, or whose result goes into something else."""
     found: set[str] = set()
     for source in sources:
-        called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
+        kept = (s for s in ast.walk(source.tree) if isinstance(s, ast.Assign | ast.AugAssign | ast.Return | ast.Expr))
+        called = {id(function) for statement in kept for function in _results(statement)}
         for node in ast.walk(source.tree):
             if id(node) not in called and isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found.add(last_name(node))

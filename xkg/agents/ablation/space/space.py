@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
-from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
+from xkg.agents.ablation.space.expressions import Change, Site, alternatives, is_minimized, sites
 from xkg.agents.ablation.space.python_source import PythonSource, words_of
 from xkg.agents.ablation.space.switches import (
     PRIOR,
@@ -17,6 +17,7 @@ from xkg.agents.ablation.space.switches import (
     options_read,
     parameters_of,
     python_switches,
+    undeclared,
 )  # fmt: skip
 from xkg.agents.workspace.metric import Metric
 from xkg.build.code.settings import Setting
@@ -25,7 +26,7 @@ MOST_COMPONENTS = 60
 _MOST_OF_ONE = 12
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
-_GUARD_WEIGHT = 0.1
+_GUARD_WEIGHT, _GUARDS_BELOW = 0.1, 0.01
 _ALTERNATIVE_WEIGHT, _OBJECTIVE_WEIGHT, _SITE_WEIGHT = 0.7, 0.6, 0.4
 
 
@@ -38,20 +39,25 @@ def find_space(
     *,
     command: str = "",
     executed: Mapping[str, frozenset[int]] | None = None,
+    opened: Set[str] | None = None,
 ) -> tuple[Space, list[Place], list[Place]]:
     """The space, the lines that compute the metric, which nothing may change, and the functions that these call.
 
     `settings` are entries of configuration files, whose text is in `texts`; `techniques` components with places in
     these files; `command` is the task's, which may set options; `executed` the lines that the baseline runs, by
-    file, where that is known: what was not run cannot matter."""
+    file, and `opened` the files that it opens, where that is known: what was not run or read cannot matter."""
     written, protected, shared = exclusions.metric_code(sources, metric)
     parameters = parameters_of(sources)
     builder = _Builder(techniques, written, protected, executed, options_read(sources), sources, parameters)
     for source in sources:
         for switch in python_switches(source, parameters):
             builder.add_switch(given_by(switch, command))
-    for switch in file_switches(settings, texts):
+    for path in sorted({setting.path for setting in settings if opened is not None and setting.path not in opened}):
+        builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
+    for switch in file_switches([each for each in settings if opened is None or each.path in opened], texts):
         builder.add_switch(given_by(switch, command))
+    for switch in undeclared(command, builder.declared):
+        builder.add_switch(switch)
     for source in sources:
         for site in sites(source):
             builder.add_site(site)
@@ -74,10 +80,14 @@ class _Builder:
         self._techniques = list(techniques)
         self._calls = Calls(sources, executed, parameters)
         self._tasks, self._task_places = exclusions.environments(sources)
+        self._of_task = exclusions.handed_to(sources, self._tasks)
+        self._beside = exclusions.only_beside(sources)
+        self._minimized = is_minimized(sources)
         self._written, self._protected = written, protected
         self._own_functions = {name for name in parameters if not exclusions.measures(name)}
         self._executed = executed
         self._read = read
+        self.declared: set[str] = set()
         self._components: dict[str, Component] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._left_out: dict[tuple[str, str], LeftOut] = {}
@@ -85,19 +95,25 @@ class _Builder:
 
     def add_switch(self, switch: Switch) -> None:
         short = switch.name.rpartition(".")[2].replace("-", "_")
+        if switch.origin in ("option", "setting"):
+            self.declared.add(short)
         # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
         configures = switch.origin == "argument" and switch.function in self._own_functions
         why = self._excluded(switch.name, switch.place, self._protected if configures else self._measuring)
-        if not why and any(map(exclusions.is_work, (switch.function, switch.place.symbol))):
-            why = "input or output"
+        caller = switch.place.symbol.rpartition(".")[2]
+        if not why and ({switch.function, caller} & self._beside or exclusions.is_work(switch.function)):
+            why = "input, output or data"
         if not why and exclusions.splits_data(switch.function):
             why = "data and their evaluation"
         if not why and switch.scope is not None:
             why = self._unexecuted(switch.scope)
         if not why and switch.given:
             why = "set by the command"
-        if not why and switch.function in self._tasks:
+        named_as = f".{short}" if switch.origin in ("option", "field", "attribute", "setting") else short
+        if not why and (switch.function in self._tasks or (switch.place.path, named_as) in self._of_task):
             why = exclusions.TASK
+        if not why and isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
+            why = "calls give it either value"
         if not why and switch.origin in ("default", "field") and self._calls.override(switch.function, switch.name):
             why = "every call that ran sets it"
         if not why and switch.origin == "option" and self._read is not None and short not in self._read:
@@ -107,11 +123,12 @@ class _Builder:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
             if switch.origin != "argument":  # arguments of every call would fill the list
-                self._leave_out(switch.name, switch.place, why)
+                self.leave_out(switch.name, switch.place, why)
             return
         technique = self._technique_at(switch.place)
         named = f"{switch.function}({switch.name})" if switch.function else switch.name
-        guard = bool(_GUARDS.intersection(words_of(switch.name)))
+        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
+        guard = small and bool(_GUARDS.intersection(words_of(switch.name)))
         weight = _GUARD_WEIGHT if guard else PRIOR[switch.origin]
         component = technique or self._own(
             named, switch.place, weight, "a guard of numbers" if guard else switch.origin
@@ -130,12 +147,14 @@ class _Builder:
         name = f"{site.text} in {function}" if function else site.text
         if technique is None and joined is None and not alone:
             return
-        why = self._excluded("", site.place, self._measuring) or (exclusions.is_work(function) and "input or output")
+        why = self._excluded("", site.place, self._measuring) or (function in self._beside and "input, output or data")
         if why:
-            self._leave_out(name, site.place, str(why))
+            self.leave_out(name, site.place, str(why))
             return
         component = technique or (self._components[joined] if joined else None)
-        weight = _OBJECTIVE_WEIGHT if site.objective else _SITE_WEIGHT
+        weight = _SITE_WEIGHT
+        if site.objective:
+            weight = _OBJECTIVE_WEIGHT if self._minimized else _GUARD_WEIGHT
         if site.what == "the function":  # another part of the method says more than another number
             weight = _ALTERNATIVE_WEIGHT
         component = component or self._own(
@@ -149,7 +168,7 @@ class _Builder:
         ranked = sorted(self._components.values(), key=lambda c: (c.technique is None, -c.weight, c.order))
         ranked = [component for component in ranked if self._candidates.get(component.id)]
         for component in ranked[MOST_COMPONENTS:]:
-            self._leave_out(component.name, component.places[0], f"beyond the first {MOST_COMPONENTS} components")
+            self.leave_out(component.name, component.places[0], f"beyond the first {MOST_COMPONENTS} components")
         placed = {technique.id for technique in ranked}
         for technique in self._techniques:
             if technique.id not in placed:
@@ -159,7 +178,7 @@ class _Builder:
                     else "no place in the code"
                 )
                 place = technique.places[0] if technique.places else Place(path="", start_line=0, end_line=0)
-                self._leave_out(technique.name, place, why)
+                self.leave_out(technique.name, place, why)
         kept = [c.model_copy(update={"order": i}) for i, c in enumerate(ranked[:MOST_COMPONENTS])]
         candidates = []
         for component in kept:
@@ -221,7 +240,7 @@ class _Builder:
         if all(candidate.id != other.id for other in own):
             own.append(candidate)
 
-    def _leave_out(self, name: str, place: Place, why: str) -> None:
+    def leave_out(self, name: str, place: Place, why: str) -> None:
         self._left_out.setdefault((name, str(place)), LeftOut(name=name, place=place, reason=why))
 
 
@@ -269,7 +288,8 @@ def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
                 yield "scale", str(count), str(count)
     elif isinstance(value, float) and value:
         above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
-        for number in (0.0, value / 2, above):
+        learns = not {"lr", "learning"}.isdisjoint(words_of(switch.name))  # at a rate of 0 there is no method
+        for number in (value / 2, above) if learns else (0.0, value / 2, above):
             yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"
         if 0 < value < 0.1:
             for factor in (0.1, 10.0):

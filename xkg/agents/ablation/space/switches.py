@@ -10,7 +10,7 @@ from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
 from xkg.agents.ablation.space.constants import assigned, enumerations
 from xkg.agents.ablation.space.exclusions import beside_the_method, splits_data
 from xkg.agents.ablation.space.probes import TEXT, VALUE
-from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
 from xkg.build.code.settings import Setting
 from xkg.value import Value
 
@@ -27,7 +27,8 @@ _CONFIGURED = frozenset({"dataclass", "dataclasses", "BaseModel", "BaseSettings"
 class Switch(Value):
     """A value with a name: `text` is how it is written, at `at`, and `choices` are the values that it may have. `scope`
     is the body of the function whose default it is. `given`: the command sets it, with a value that `at` is not the
-    place of; `converted` is what the value of an option given there is converted by."""
+    place of; `converted` is what the value of an option given there is converted by, and with `converts` its default
+    too."""
 
     name: str
     origin: Origin
@@ -40,13 +41,14 @@ class Switch(Value):
     scope: Place | None = None
     given: bool = False
     converted: Replacement | None = None
+    converts: bool = False
 
     def set_to(self, new: str) -> Replacement:
         return self.at.model_copy(update={"new": new})
 
     def probes(self) -> tuple[Replacement, ...]:
         """The same place with a value that ends the run when it is used; none where there is no such value."""
-        if self.at.path == COMMAND:
+        if self.at.path == COMMAND or self.converts:
             return () if self.converted is None else (self.converted,)
         if self.origin == "setting":
             plain = self.at.path.endswith((".yaml", ".yml", ".ini", ".cfg", ".conf"))
@@ -68,6 +70,8 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
             yield from (
                 _option(source, node)
                 if last_name(node.func) == "add_argument"
+                else _click_option(source, node)
+                if last_name(node.func) == "option" and root_name(node.func) in beside
                 else _arguments(source, node, parameters, beside)
             )
         elif isinstance(node, ast.Dict):
@@ -162,6 +166,23 @@ def _option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
             yield switch.model_copy(update={"converted": converted})
 
 
+def _click_option(source: PythonSource, call: ast.Call) -> Iterator[Switch]:
+    """Of `click.option("--rate", default=0.1)`, which converts a default as it does what a command gives."""
+    flags = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
+    names = [flag.partition("/")[0] for flag in flags if flag.startswith("--")]
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    default = given.get("default")
+    if not names or default is None:
+        return
+    kind = given.get("type")
+    listed = kind.args[0] if isinstance(kind, ast.Call) and last_name(kind.func) == "Choice" and kind.args else None
+    items = listed.elts if isinstance(listed, ast.List | ast.Tuple) else []
+    choices = tuple(source.code(item) for item in items if isinstance(item, ast.Constant))
+    probe = source.replaced(default, f"{source.code(default)}, callback=lambda *_: {VALUE}")
+    for switch in _switch(source, names[0].lstrip("-"), "option", default, choices):
+        yield switch.model_copy(update={"converts": True, "converted": None if "callback" in given else probe})
+
+
 def given_by(switch: Switch, command: str) -> Switch:
     """The switch with the value that the command gives it, if it does."""
     if switch.origin not in ("option", "setting"):
@@ -221,6 +242,22 @@ def _fields(node: ast.ClassDef) -> Iterator[tuple[str, ast.expr | None]]:
             yield statement.target.id, statement.value
 
 
+def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
+    """Numbers that the command gives to names which no code declares as options: `C=10`, `--rate 0.1` of fire."""
+    for match in re.finditer(
+        r"(?<!\S)(?:--?(\w[\w.-]{0,80})[= ]|([A-Za-z_][\w.]{0,80})=)(\d[\d.e-]{0,20})(?!\S)", command
+    ):
+        name = match[1] or match[2]
+        value = _scalar(match[3])
+        if value is None or name.rpartition(".")[2].replace("-", "_") in declared:
+            continue
+        yield Switch(
+            name=name, origin="setting", value=value, text=match[3],
+            place=Place(path=COMMAND, start_line=1, end_line=1),
+            at=Replacement(path=COMMAND, start=match.start(3), end=match.end(3), old=match[3], new=""),
+        )  # fmt: skip
+
+
 def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
     """The names that some code may read of the options: attributes, strings outside `add_argument`, and parameters.
     None where all may be read at once (`vars(args)`, `**kwargs`), by code that names none."""
@@ -247,7 +284,7 @@ def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
     function = last_name(call.func)
-    if splits_data(function) or _root(call.func) in beside:
+    if splits_data(function) or root_name(call.func) in beside:
         return
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
@@ -287,12 +324,6 @@ def _data_tables(tree: ast.Module) -> set[int]:
         for inner in ast.walk(node.value)
         if isinstance(inner, ast.Dict)
     }
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _is_configuration(node: ast.ClassDef) -> bool:
