@@ -11,7 +11,10 @@ from xkg.errors import MissingExtraError
 
 NEEDED = (
     *("arxiv", "lxml", "pylatexenc", "pypdfium2", "requests", "tree_sitter", "urllib3", "uv"),
-    *(f"tree_sitter_{name}" for name in "c cpp cuda javascript julia python rust typescript".split()),
+    *(
+        f"tree_sitter_{name}"
+        for name in "c c_sharp cpp cuda go java javascript julia matlab php python rust typescript".split()
+    ),
 )
 
 if any(find_spec(name) is None for name in NEEDED):

@@ -8,7 +8,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.context import BuildContext, Built, Contents, OpenedPaper
 from xkg.build.curation.repository_links import links_of
 from xkg.build.paper.document import Document
-from xkg.build.parsing.parsers import deadly
+from xkg.build.parsing.parsers import deadly, elsewhere
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
 from xkg.build.sources.paper_source import find_paper
@@ -200,8 +200,11 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
 
 
 def _unread_files(codebase: Codebase | None) -> list[str]:
-    named = deadly(codebase) if codebase is not None else ""
-    return [f"files of the repository were not read: {named}"] if named else []
+    if codebase is None:
+        return []
+    named = deadly(codebase)
+    stopped = [f"files of the repository were not read: {named}"] if named else []
+    return [*stopped, *elsewhere(codebase)]
 
 
 def _advice(bundle: PaperBundle, context: BuildContext, document: Document) -> list[str]:

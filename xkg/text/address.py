@@ -35,8 +35,13 @@ _WITHIN_GITLAB = frozenset(
 )
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
 _SHOWN = re.compile(
-    r"(?:-/)?(?:(?:tree|blob|raw|commits?)|src/(?:branch|tag|commit)|src|releases/tag)/(?P<reference>[^/]+)"
+    r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?|zipball|tarball"
+    r"|(?:archive|get)(?=/(?:refs/\w+/)?[^/]+$)|releases(?:/tag|/download)?)/(?:refs/(?:heads|tags)/)?(?P<reference>[^/]+)"
 )
+_ARCHIVED = re.compile(r"(?:-/)?(?:archive|get)/")
+_ARCHIVE = re.compile(r"\.(?:zip|tar\.gz|tar\.bz2|tgz)$")
+_RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com"))
+"""Hosts on which a reference follows the repository at once."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
 
@@ -153,9 +158,12 @@ def repository_address(text: str) -> RepositoryAddress | None:
     repository, within = _parted(forge, words)
     if forge != _GIST and len(repository) < 2:
         return None
+    if place.host in _RAW and within:
+        within = ["raw", *within]
     shown = _SHOWN.match("/".join(within))
     if shown and not reference:
         reference, within = shown["reference"], within[shown[0].count("/") + 1 :]
+        reference = _ARCHIVE.sub("", reference) if _ARCHIVED.match(shown[0]) else reference
     server = forge or (place.host if place.scheme == "ssh" else place.server)
     return RepositoryAddress(server, _quoted(repository), _quoted(within), reference) if repository else None
 
@@ -201,6 +209,8 @@ def _parted(forge: str, words: list[str]) -> tuple[list[str], list[str]]:
         return found[:1], words[2:]
     count = len(words)
     if forge == _HUGGING_FACE:
+        if words[:1] == ["papers"]:
+            return [], words
         count = 3 if words[:1] and words[0].lower() in ("datasets", "spaces") else 2
         count = next((at for at, word in enumerate(words[:count]) if word in _WITHIN_HUGGING_FACE), count)
     elif forge and forge != _GITLAB:

@@ -97,7 +97,7 @@ class _Family:
         name = posixpath.normpath(posixpath.join(folder, module))
         stems = (name, name.removesuffix(".js")) if self.family == "javascript" else (name,)
         for stem in stems:
-            for ending in _ENDINGS[self.family]:
+            for ending in _ENDINGS.get(self.family, ()):
                 if stem + ending in self.outlines:
                     return stem + ending
         if self.family == "c":

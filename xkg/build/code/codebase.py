@@ -8,9 +8,18 @@ from xkg.build.code.settings import Setting
 from xkg.model import Repository, Symbol
 from xkg.value import Value
 
-LanguageName = Literal["python", "javascript", "typescript", "c", "cpp", "cuda", "julia", "rust"]
-# Languages whose comments begin with `#`; the others' begin with `//`.
-HASH_COMMENTS: frozenset[LanguageName] = frozenset({"python", "julia"})
+LanguageName = Literal[
+    "python", "cython", "javascript", "typescript", "c", "cpp", "cuda", "julia", "rust", "java", "go", "csharp", "php",
+    "r", "matlab",
+]  # fmt: skip
+CommentMark = Literal["#", "//", "%"]
+
+
+def comment_mark(language: LanguageName) -> CommentMark:
+    """What begins a comment of one line."""
+    if language == "matlab":
+        return "%"
+    return "#" if language in ("python", "cython", "julia", "r") else "//"
 
 
 class Import(Value):
@@ -52,8 +61,8 @@ class Module(Value):
 
 
 SkipReason = Literal[
-    "binary", "generated", "vendored", "too-large", "other-language", "unreadable", "link", "broken-notebook",
-    "too-slow", "out-of-memory", "crashed",
+    "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
+    "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
 # Reasons for files that ended the process which parsed them.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})

@@ -7,12 +7,13 @@ tokens, so they can change without changing a sketch.
 
 import re
 import zlib
+from collections.abc import Mapping
 from operator import eq
 
 import numpy as np
 from numpy.typing import NDArray
 
-from xkg.build.code.codebase import HASH_COMMENTS, Module
+from xkg.build.code.codebase import CommentMark, Module, comment_mark
 
 DIGITS = 64
 _RUN = 3
@@ -25,8 +26,12 @@ _REST = rb"""
     | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
     | [A-Za-z_\x80-\xff][\w\x80-\xff]* | \d[\w.]* | [^\s\w\x80-\xff]
 """
-_HASHES = re.compile(rb'(?P<skip>"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\#[^\n]*)' + _REST, re.VERBOSE)
-_SLASHES = re.compile(rb"(?P<skip>//[^\n]*|/\*[\s\S]*?(?:\*/|\Z))" + _REST, re.VERBOSE)
+_SKIPPED: Mapping[CommentMark, bytes] = {
+    "#": rb'"""[\s\S]*?(?:"""|\Z)|\'\'\'[\s\S]*?(?:\'\'\'|\Z)|\#[^\n]*',
+    "//": rb"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)",
+    "%": rb"%[^\n]*",
+}
+_TOKENS = {mark: re.compile(b"(?P<skip>" + skipped + b")" + _REST, re.VERBOSE) for mark, skipped in _SKIPPED.items()}
 
 _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=np.uint64)
 
@@ -56,7 +61,7 @@ def similarity(one: str, other: str) -> float:
 
 def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Hashes of the runs that start at each token, and each token's 1-based line."""
-    pattern = _HASHES if module.language in HASH_COMMENTS else _SLASHES
+    pattern = _TOKENS[comment_mark(module.language)]
     text = module.text.encode("utf-8", "surrogatepass")
     starts, hashes = [], []
     for match in pattern.finditer(text):

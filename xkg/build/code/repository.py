@@ -13,10 +13,12 @@ from xkg.build.code.imports import ModuleIndex
 from xkg.build.code.languages.grammars import LANGUAGES, grammars_of
 from xkg.build.code.languages.notebook import notebook_source
 from xkg.build.code.languages.python import Analysis, analyse
+from xkg.build.code.languages.r import SUFFIXES as R
+from xkg.build.code.languages.r import outline_r
 from xkg.build.code.languages.symbols import Outline, outline
 from xkg.build.code.root_packages import UnresolvedImport, root_packages
 from xkg.build.code.settings import is_settings, likeliest, settings_in
-from xkg.build.code.source_files import Skips, decode, is_source, is_wanted, suffix, unread_languages
+from xkg.build.code.source_files import Skips, decode, is_pointer, is_source, is_wanted, suffix, unread_languages
 from xkg.build.declared_packages import declared_packages
 from xkg.build.repositories.checkout import Checkout, File
 from xkg.build.repositories.clone import MAX_READ_BYTES
@@ -56,6 +58,8 @@ def parse_repository(
         mark(path)
         if content is None:
             skipped.add("unreadable", path)
+        elif is_pointer(content):
+            skipped.add("lfs-pointer", path)
         elif suffix(path) == "ipynb":
             if (source := _notebook(path, content, skipped)) is not None:
                 parsed.add(path, source, skipped)
@@ -144,8 +148,13 @@ class _Parsed:
         self._analyses: dict[str, Analysis] = {}
 
     def add(self, path: str, text: str, skipped: Skips) -> None:
-        grammars = grammars_of(suffix(path), text)
-        parsed = outline(path, text, grammars, self._identity) if grammars else analyse(path, text, self._identity)
+        parsed: Outline | Analysis
+        if suffix(path) in R:
+            parsed = outline_r(path, text, self._identity)
+        elif grammars := grammars_of(suffix(path), text):
+            parsed = outline(path, text, grammars, self._identity)
+        else:
+            parsed = analyse(path, text, self._identity)
         if is_tangled(parsed.module):
             skipped.add("generated", path)
             return

@@ -7,13 +7,15 @@ from collections import Counter
 from collections.abc import Iterable
 
 from xkg.build.code.codebase import Skipped
+from xkg.build.code.languages.cython import SUFFIXES as CYTHON
 from xkg.build.code.languages.grammars import SUFFIXES
+from xkg.build.code.languages.r import SUFFIXES as R
 from xkg.build.repositories.checkout import File
 from xkg.build.repositories.clone import MAX_READ_BYTES
 
 MAX_SOURCE_BYTES = 1_000_000
 _EXAMPLES = 5
-_PYTHON = ("py", "ipynb")
+_HASHED = ("py", "ipynb", *CYTHON, *R)
 
 _VENDORED = {
     "vendor", "vendors", "_vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "external",
@@ -21,9 +23,9 @@ _VENDORED = {
     ".tox",
 }  # fmt: skip
 _OTHER_SOURCE = {
-    "java": "Java", "r": "R", "rmd": "R", "m": "MATLAB or Objective-C", "lua": "Lua", "go": "Go", "scala": "Scala",
-    "kt": "Kotlin", "swift": "Swift", "rb": "Ruby", "pl": "Perl", "php": "PHP", "cs": "C#", "f": "Fortran",
-    "f90": "Fortran", "sh": "shell", "bash": "shell", "pyx": "Cython", "pxd": "Cython",
+    "rmd": "R", "lua": "Lua", "scala": "Scala", "kt": "Kotlin", "swift": "Swift", "rb": "Ruby", "pl": "Perl",
+    "mm": "Objective-C", "f": "Fortran",
+    "f90": "Fortran", "sh": "shell", "bash": "shell",
     "pyi": "Python stub", "hs": "Haskell", "ml": "OCaml", "sql": "SQL",
 }  # fmt: skip
 # Folders in which JavaScript belongs to a web page, mostly with copied libraries, or is a build's output.
@@ -35,6 +37,7 @@ _BINARY = {
     "a", "o", "exe", "pyc", "whl", "egg", "jar", "mp3", "mp4", "wav", "flac", "avi", "mov", "parquet", "arrow",
     "feather", "safetensors", "onnx", "pb", "tflite", "ttf", "otf", "woff", "woff2", "db", "sqlite", "bin",
 }  # fmt: skip
+_OBJECTIVE_C = re.compile(rb"(?m)^(?:#import\b|@(?:interface|implementation|import|protocol)\b)")
 _GENERATED_NAME = re.compile(
     r"_pb2(_grpc)?\.py$|(^|/)\.ipynb_checkpoints/|\.pb\.(h|cc|c)$|\.grpc\.pb\.|[.-]min\.[cm]?js$|\.bundle\.js$|(^|/)moc_[^/]*\.cpp$"
 )
@@ -68,13 +71,15 @@ def suffix(path: str) -> str:
 def is_wanted(file: File, skipped: Skips) -> bool:
     """Whether a path can be source in a supported language, by its name and size."""
     ending = suffix(file.path)
-    readable = ending in _PYTHON or ending in SUFFIXES
+    readable = ending in _HASHED or ending in SUFFIXES
     folders = file.path.split("/")[:-1]
     vendored = not _VENDORED.isdisjoint(folders) or (ending in _SCRIPTS and not _WEB_PAGE.isdisjoint(folders))
     reason = None
     if file.kind == "link":
         reason = "link"
-    elif file.kind == "submodule" or ((readable or ending in _OTHER_SOURCE) and vendored):
+    elif file.kind == "submodule":
+        reason = "submodule"
+    elif (readable or ending in _OTHER_SOURCE) and vendored:
         reason = "vendored"
     elif file.size is None:
         reason = "unreadable"
@@ -96,11 +101,14 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
     """Whether the content is source that a person wrote."""
     if not suffix(path) and not re.match(rb"#![^\n]*\bpython", content):
         return False  # a file without a suffix is Python only where its first line says so
+    if suffix(path) == "m" and _OBJECTIVE_C.search(content):
+        skipped.add("other-language", path)
+        return False
     if b"\0" in content[:8192] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
         skipped.add("binary", path)
         return False
     lines = content[:2000].decode("utf-8", "replace").split("\n")[:10]
-    marks = ("#",) if suffix(path) in (*_PYTHON, "") else ("//", "/*", "*", "#")
+    marks = ("#",) if suffix(path) in (*_HASHED, "") else ("//", "/*", "*", "#", "%")
     head = [line for line in lines if line.lstrip().startswith(marks)]
     longest = max((len(line) for line in content.split(b"\n")), default=0)
     minified = longest > 20_000 and longest * 2 > len(content)
@@ -108,6 +116,11 @@ def is_source(path: str, content: bytes, skipped: Skips) -> bool:
         skipped.add("generated", path)
         return False
     return True
+
+
+def is_pointer(content: bytes) -> bool:
+    """Whether Git LFS keeps the file elsewhere: https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md."""
+    return content.startswith(b"version https://git-lfs.github.com/spec/")
 
 
 def unread_languages(files: Iterable[File]) -> dict[str, int]:

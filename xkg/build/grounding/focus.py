@@ -1,6 +1,6 @@
 """The lines of a symbol that do what a technique says: one to three ranges, best first, each with a reason."""
 
-from xkg.build.code.codebase import HASH_COMMENTS
+from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.block_search import BlockSearch
 from xkg.build.grounding.evidence import is_whole
 from xkg.build.grounding.index.blocks import MOST_LINES, Block
@@ -31,7 +31,7 @@ def focus(
 
     def runs(block: Block) -> list[Block]:
         first, last = block.first - span.start_line + 1, block.last - span.start_line + 1
-        found = working_ranges(lines, first, last, hashes=entry.language in HASH_COMMENTS, signed=signed)
+        found = working_ranges(lines, first, last, mark=comment_mark(entry.language), signed=signed)
         return [Block(first + span.start_line - 1, last + span.start_line - 1) for first, last in found]
 
     every = Block(span.start_line, span.end_line)

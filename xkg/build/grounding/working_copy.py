@@ -13,7 +13,7 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.source_files import Skips, is_wanted
 from xkg.build.grounding.index.block_index import BlockIndex
 from xkg.build.grounding.index.symbol_index import SymbolIndex
-from xkg.build.parsing.parsers import Parsers, deadly
+from xkg.build.parsing.parsers import Parsers, deadly, elsewhere
 from xkg.build.repositories.checkout import Checkout, read_folder
 
 _CACHE_SIZE = 4
@@ -32,7 +32,7 @@ class WorkingCopy:
         return BlockIndex(SymbolIndex(self.codebase))
 
     def __str__(self) -> str:
-        unread = deadly(self.codebase)
+        unread = "; ".join(filter(None, (deadly(self.codebase), *elsewhere(self.codebase))))
         return f"{self.folder}, {len(self.codebase.modules)} source files" + (f" ({unread})" if unread else "")
 
 

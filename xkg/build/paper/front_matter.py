@@ -1,6 +1,9 @@
 """The front matter of a paper: identifiers, year, names of persons."""
 
 import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from xkg.text.arxiv_id import arxiv_id
 
@@ -54,3 +57,96 @@ def is_person(text: str) -> bool:
     if not 2 <= len(words) <= 5 or _INSTITUTION.search(text) or "@" in text:
         return False
     return all(word.lower() in _PARTICLES or (word[0].isupper() and bool(_NAME_WORD.fullmatch(word))) for word in words)
+
+
+TEMPLATE_AUTHOR = "Hippocampus"
+"""Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
+NOBODY = re.compile(r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search")
+_MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
+# A name has no digit: digits and signs, raised or not, point to affiliations and notes.
+_POINTERS = re.compile(r"(?:[\d*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
+_APART = re.compile(r"[,;|·•&\n]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
+_GRADE = re.compile(
+    r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"
+    r"|ph\.?\s?d\.?|m\.?d\.?|[js]r\.?|i{2,3}"
+)
+_WORDS_OF_TWO = 4
+
+
+@dataclass(frozen=True)
+class FrontRow:
+    """A row between a title and the text, raised signs as `*` or `†`: `look` is its font, `apart` whether it is set
+    off from the row above."""
+
+    text: str
+    look: Hashable = ""
+    apart: bool = False
+
+
+def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
+    """The names in rows that hold nothing but names: lists, and blocks of a name above its affiliation. () if there are
+    none, or if the rows leave in doubt which words are names."""
+    names: list[str] = []
+    first: FrontRow | None = None
+    above = "other"
+    for row, below in pairwise((*_whole_names(rows), FrontRow("", apart=True))):
+        pieces, heads = _pieces(row.text), row.apart and not below.apart
+        if not pieces:
+            above = "mail" if "@" in row.text else above
+        elif not all(map(is_person, pieces)):
+            above = "mail" if "@" in row.text else "other"
+        elif first is None or (row.look == first.look and (above in ("names", "mail") or heads)):
+            if len(pieces) > 1 and "," not in row.text and any(map(_may_be_two, pieces)):
+                return ()
+            several = len(pieces) > 1 or "@" in row.text or _POINTERS.search(row.text) is not None
+            first, above = first or row, "names" if several else "name"
+            names += pieces
+        elif above in ("names", "name") and not row.apart:
+            return ()  # two names, or a name and its place
+        else:
+            above = "other"
+    if any(TEMPLATE_AUTHOR in name for name in names):
+        return ()
+    return tuple(name for name in dict.fromkeys(names) if not NOBODY.fullmatch(name))
+
+
+def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
+    """The rows, each with the end of its last name where the next row begins with that."""
+    before: FrontRow | None = None
+    for row in rows:
+        if before is not None and not row.apart and row.look == before.look and _is_cut(before.text, row.text):
+            before = replace(before, text=_joined(before.text, row.text))
+            continue
+        if before is not None:
+            yield before
+        before = row
+    if before is not None:
+        yield before
+
+
+def _is_cut(text: str, following: str) -> bool:
+    """Whether two rows make more sense as one."""
+    if not any(map(is_person, _pieces(text))):
+        return False
+    return text.endswith("-") or _others(_joined(text, following)) < _others(text) + _others(following)
+
+
+def _joined(text: str, following: str) -> str:
+    return text + ("" if text.endswith("-") else " ") + following
+
+
+def _others(text: str) -> int:
+    return sum(not is_person(piece) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> list[str]:
+    """What may be names in a row."""
+    split = _APART.split(_POINTERS.sub("\n", _MAIL.sub("\n", text)))
+    bare = (re.sub(r"(?<=[^\W\d_]{2})\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
+    return [piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece)]
+
+
+def _may_be_two(name: str) -> bool:
+    """Whether it may be two names side by side."""
+    words = name.split()
+    return len(words) >= _WORDS_OF_TWO and all(len(w.strip(".")) > 1 and w.lower() not in _PARTICLES for w in words)

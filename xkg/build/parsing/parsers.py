@@ -3,7 +3,7 @@
 validated."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from xkg.build.code.codebase import DEADLY, Codebase, Module, is_tangled
+from xkg.build.code.codebase import DEADLY, Codebase, Module, SkipReason, is_tangled
 from xkg.build.paper.document import Document
 from xkg.build.paper.read import paper_on_disk
 from xkg.build.parsing.paper_exchange import described, serve_files
@@ -21,6 +21,7 @@ from xkg.build.repositories.checkout import Checkout
 from xkg.errors import UnsafeInputError
 from xkg.model import symbol_id
 from xkg.sandbox.isolation.confined_worker import Bounds, ConfinedWorker, Reason, WorkerDiedError
+from xkg.text.plural import plural
 
 T = TypeVar("T")
 V = TypeVar("V", bound=BaseModel)
@@ -35,6 +36,10 @@ _IN_WORDS: dict[Reason, str] = {
     "too-slow": "it takes more time than any honest one",
     "out-of-memory": "it takes more memory than any honest one",
     "crashed": "the parser crashed",
+}
+_ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
+    "submodule": ("submodule", "give its own address as the repository to read it"),
+    "lfs-pointer": ("Git LFS pointer", "clone the repository, run git lfs pull, and give that folder"),
 }
 
 
@@ -156,6 +161,15 @@ def deadly(codebase: Codebase) -> str:
         for skipped in codebase.skipped
         if skipped.reason in DEADLY
     )
+
+
+def elsewhere(codebase: Codebase) -> Iterator[str]:
+    """A line for each kind of file that the repository names and does not hold, with a remedy."""
+    for skipped in codebase.skipped:
+        if (words := _ELSEWHERE.get(skipped.reason)) is not None:
+            kind, remedy = words
+            some = ", ".join(skipped.examples) + (", …" if skipped.count > len(skipped.examples) else "")
+            yield f"{plural(skipped.count, kind)} of the repository not read: {some}; {remedy}"
 
 
 def _cannot(name: str, reason: Reason, detail: str) -> str:

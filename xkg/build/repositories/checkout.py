@@ -18,18 +18,20 @@ from typing import Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from xkg.build.repositories import git, git_directory
-from xkg.build.repositories.clone import MAX_READ_BYTES, clone, clone_path
+from xkg.build.repositories.clone import MAX_READ_BYTES, clone, clone_path, remote_commit
 from xkg.build.repositories.git_directory import GitDirectory, read_small
 from xkg.build.repositories.licenses import FILE_NAME, spdx
-from xkg.errors import InputError, UnsafeInputError
+from xkg.errors import InputError, UnreachableError, UnsafeInputError
 from xkg.files import lies_under
 from xkg.model import Repository, slug
 from xkg.sandbox.isolation import programs
-from xkg.text.address import repository_address
+from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
+_MOST_SLASHES = 4  # of a branch's name
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
+_SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
 _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
@@ -160,14 +162,31 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
         raise InputError(f"{spec}: not the URL of a repository (https://host/owner/name)")
     if address.within and not address.reference:
         raise InputError(f"{spec} leads into a repository: give {address.url}, perhaps with @COMMIT")
+    _check_reference(address.reference or None, spec)
+    if address.within:
+        address = _with_branch(address)
     commit = address.reference or None
-    _check_reference(commit, spec)
     folder, found = clone(address.url, commit, cache)
     identity = f"{address.server}/{address.path}@{found}"
     checkout = _checkout_of_clone(folder, found, identity, address.url, spec)
     notes = (f"{address.within} was named, and the whole repository was read",) if address.within else ()
     repository = checkout.repository.model_copy(update={"reference": commit})
     return replace(checkout, repository=repository, notes=(*checkout.notes, *notes))
+
+
+def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
+    """The address of a page, with the branch of which its reference is the first word: branches may have slashes."""
+    words = unquote(address.within).split("/")
+    for count in range(min(len(words), _MOST_SLASHES) + 1):
+        reference = "/".join([address.reference, *words[:count]])
+        try:
+            remote_commit(address.url, reference)
+        except UnreachableError:
+            raise
+        except InputError:
+            continue
+        return address._replace(reference=reference, within="/".join(words[count:]))
+    return address
 
 
 def _checkout_of_clone(folder: Path, commit: str, identity: str, url: str, spec: str | None = None) -> Checkout:
@@ -354,11 +373,21 @@ def _as_it_lies(
         real[name_in_checkout] = path / raw
         digest.update(f"{kind}\0{size}\0{name_in_checkout}\0".encode() + hashlib.sha256(content).digest())
     identity = f"local:{name}@{digest.hexdigest()[:40]}" if named else f"local:{name}"
+    if ".gitmodules" in real and not any(file.kind == "submodule" for file in files):
+        files += [File(folder, "submodule", None) for folder in _empty_submodules(real[".gitmodules"], list(real))]
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return (read_small(real[name], MAX_READ_BYTES) for name in paths)
 
     return _checkout(identity, url, None, tuple(files), notes, read, spec)
+
+
+def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
+    """The folders that `.gitmodules` names and that have no file, as in a copy made without them."""
+    for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
+        folder = match[1].strip().strip("/")
+        if folder and not any(name.startswith(f"{folder}/") for name in names):
+            yield folder
 
 
 def _checkout(

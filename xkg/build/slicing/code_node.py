@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator
 
-from xkg.build.code.codebase import HASH_COMMENTS, Codebase, SourceSymbol
+from xkg.build.code.codebase import Codebase, SourceSymbol, comment_mark
 from xkg.build.slicing.slice import Slice, slice_symbols
 from xkg.model import Code, Symbol, code_id
 from xkg.sandbox.evidence.python_ast import syntax_tree
@@ -19,7 +19,7 @@ def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code,
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language
     if cut.refused:
-        mark = "#" if language in HASH_COMMENTS else "//"
+        mark = comment_mark(language)
         implementation = f"{mark} --- {_place(source.symbol, codebase)}\n{codebase.source(source.symbol)}\n"
         made_from: tuple[str, ...] = (symbol_id,)
     else:

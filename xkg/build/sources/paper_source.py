@@ -26,15 +26,18 @@ class PaperFile(Value):
 
     def described(self, document: Document) -> Document:
         """The document with the source's metadata where that is better than the text's."""
+        authors = self.authors or document.authors
+        guessed = document.format != "latex"
+        unknown = (f"{self.path.name}: its authors were not recognised",) if guessed and not authors else ()
         update = {
             "title": self.title or document.title,
-            "authors": self.authors or document.authors,
+            "authors": authors,
             "abstract": document.abstract or self.abstract,
             "year": self.year or document.year,
             "arxiv_id": self.arxiv_id or document.arxiv_id,
             "arxiv_version": self.arxiv_version,
             "doi": self.doi or document.doi,
-            "warnings": (*document.warnings, *self.notes),
+            "warnings": (*document.warnings, *unknown, *self.notes),
         }
         return document.model_copy(update=update)
 

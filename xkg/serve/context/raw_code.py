@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from xkg.build.code.codebase import HASH_COMMENTS, Codebase
+from xkg.build.code.codebase import Codebase, comment_mark
 from xkg.build.parsing.parsers import Parsers
 from xkg.build.repositories.checkout import Checkout, fetch_repository, fetched
 from xkg.build.stage_cache import folder_name, outputs
@@ -116,7 +116,7 @@ class _Source:
         spans = {(s.symbol.start_line, s.symbol.end_line) for s in module.symbols if _same(s.symbol, symbol)}
         if (symbol.start_line, symbol.end_line) not in spans:
             return None
-        mark = "#" if module.language in HASH_COMMENTS else "//"
+        mark = comment_mark(module.language)
         place = f"{symbol.path}:{symbol.start_line}-{symbol.end_line}"
         text = "\n".join(module.text.split("\n")[symbol.start_line - 1 : symbol.end_line])
         return f"{mark} {place}\n{text}"

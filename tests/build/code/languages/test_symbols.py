@@ -5,13 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.code.codebase import Codebase, SourceSymbol
+from xkg.build.code.languages.cython import as_python
 from xkg.build.code.languages.grammars import SUFFIXES, grammars_of
+from xkg.build.code.languages.python import analyse
+from xkg.build.code.languages.r import outline_r
 from xkg.build.code.languages.symbols import outline
 from xkg.build.code.repository import parse_repository
 from xkg.build.repositories.checkout import fetch_repository
 
 LANGUAGES = Path(__file__).parents[3] / "data" / "languages"
-FILES = sorted(str(p.relative_to(LANGUAGES)) for p in LANGUAGES.rglob("*.*"))
+FILES = sorted(str(p.relative_to(LANGUAGES)) for p in LANGUAGES.rglob("*.*") if p.suffix[1:].lower() in SUFFIXES)
 
 
 @pytest.fixture(scope="module")
@@ -189,6 +192,60 @@ def test_javascript_and_typescript(codebase: Codebase) -> None:
     assert "web/Panel.tsx::Badge" in calls(codebase, "web/Panel.tsx", "Panel")
 
 
+OTHERS = {
+    "Sampler.java": "Sampler 6-26, Sampler.MAX_STEPS 7-7, Sampler.Sampler 9-11, Sampler.step 14-17, "
+    "Sampler.gate 19-21, Sampler.Gate 23-25, Sampler.Gate.opens 24-24, Point 28-28",
+    "Sampler.cs": "Ripple.Core.Sampler 6-21, Ripple.Core.Sampler.MAX_STEPS 9-9, Ripple.Core.Sampler.Sampler 11-11, "
+    "Ripple.Core.Sampler.Steps 13-13, Ripple.Core.Sampler.Step 15-15, Ripple.Core.Sampler.Gate 17-20, "
+    "Ripple.Core.Point 23-23",
+    "sampler.go": "Sampler 6-8, Gate 10-12, Sampler.Step 15-17, Sampler.scale 19-19, gate 21-23",
+    "sampler.php": "Sampler 7-17, Sampler.MAX_STEPS 9-9, Sampler.step 11-14, Sampler.gate 16-16, scale 19-22",
+    "Sampler.m": "Sampler 1-14, Sampler.Sampler 6-8, Sampler.step 10-12",
+    "gate.m": "gate 1-4, scale 6-8",
+    "sampler.R": "draw.points 4-8, gate 10-11, Sampler 13-19, Sampler.step 15-18, show 21-23",
+    "sampler.pyx": "gate 6-9, draw 11-13, Sampler 15-22, Sampler.__init__ 18-19, Sampler.step 21-22",
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_languages_of_places_alone(codebase: Codebase, name: str) -> None:
+    found = outlined(codebase, f"others/{name}").items()
+    assert ", ".join(f"{each} {first}-{last}" for each, (_, first, last) in found) == OTHERS[name]
+
+
+def test_calls_and_words_of_places_alone(codebase: Codebase) -> None:
+    def step(path: str, name: str) -> tuple[str, list[str]]:
+        source = symbols(codebase, path)[name]
+        return source.docstring, [call.rpartition("::")[2] for call in source.calls]
+
+    assert step("others/Sampler.java", "Sampler.step") == ("One step.", ["Sampler.gate"])
+    assert step("others/sampler.go", "Sampler.Step")[0] == "Step is one step."
+    assert step("others/sampler.php", "Sampler.step")[1] == ["Sampler.gate"]
+    assert step("others/Sampler.m", "Sampler.step") == ("One step.", ["gate"])
+    assert step("others/sampler.R", "draw.points") == ("Draws points.", ["gate"])
+    assert step("others/sampler.pyx", "draw")[1] == ["gate"]
+    drawn = symbols(codebase, "others/sampler.pyx")["gate"]
+    assert drawn.symbol.signature.startswith("cdef inline double gate(double x")
+    assert {m.language for m in codebase.modules if m.path.startswith("others/")} == {
+        "java", "csharp", "go", "php", "matlab", "r", "cython",
+    }  # fmt: skip
+
+
+@given(st.text(st.sampled_from("(){}[]<-=:#\"'` \nabf,r%cdef "), max_size=200))
+def test_any_text_is_read_as_r_and_as_cython(text: str) -> None:
+    for path, module in (("a.R", outline_r("a.R", text).module), ("a.pyx", analyse("a.pyx", text).module)):
+        lines = text.count("\n") + 1
+        assert all(1 <= s.symbol.start_line <= s.symbol.end_line <= lines for s in module.symbols), path
+
+
+@pytest.mark.parametrize(
+    "piece", ["(", "f <- function(x) ", 'r"(', "R6Class(", "cdef a(", "cdef a[", "def f(int a, ", "<a"]
+)
+def test_r_and_cython_are_read_in_linear_time(piece: str) -> None:
+    outline_r("a.R", piece * 2_000)
+    assert len(as_python((piece * 2_000).encode())) == len(piece) * 2_000
+
+
 def test_broken_files_give_what_can_be_read(codebase: Codebase) -> None:
     assert {m.path for m in codebase.modules if m.broken} == {"broken.cpp"}
     found = outlined(codebase, "broken.cpp")
@@ -235,7 +292,7 @@ def test_any_text_is_read(ending: str, text: str) -> None:
     check_lines(f"any.{ending}", text)
 
 
-@pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs"])
+@pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs", "java", "cs", "go", "php", "m"])
 @pytest.mark.parametrize("piece", ["(", "{", "a::", "a.", "f(", "/*", "struct a {", "namespace a {", "x => "])
 def test_deep_nesting_ends_in_time(ending: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("xkg.build.code.languages.syntax_nodes.SECONDS", 0.1)

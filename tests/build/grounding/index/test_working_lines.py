@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xkg.build.code.codebase import CommentMark
 from xkg.build.grounding.index.working_lines import made_attributes, working_ranges
 
 NEWTON = '''\
@@ -46,9 +47,9 @@ __global__ void scan(float *x, int n) {
 """
 
 
-def ranges(source: str, *, hashes: bool = True) -> list[tuple[int, int]]:
+def ranges(source: str, *, mark: CommentMark = "#") -> list[tuple[int, int]]:
     lines = source.split("\n")
-    return working_ranges(lines, 1, len(lines), hashes=hashes, signed={1})
+    return working_ranges(lines, 1, len(lines), mark=mark, signed={1})
 
 
 def test_the_steps_of_a_function_without_what_surrounds_them() -> None:
@@ -56,7 +57,8 @@ def test_the_steps_of_a_function_without_what_surrounds_them() -> None:
 
 
 def test_comments_of_other_languages_are_no_work() -> None:
-    assert ranges(CUDA, hashes=False) == [(3, 6)]
+    assert ranges(CUDA, mark="//") == [(3, 6)]
+    assert ranges("function y = f(x)\n% Help.\n%{\nA block.\n%}\n  y = x * 2;\nend", mark="%") == [(6, 6)]
 
 
 @pytest.mark.parametrize(
@@ -76,15 +78,16 @@ def test_one_line_may_be_all(body: str) -> None:
 
 def test_attributes_that_a_constructor_makes() -> None:
     source = "def f(self, n):\n    self.n = n\n    self.act = GELU()\n    self.conv = Conv2d(\n        n\n    )\n"
-    assert list(made_attributes(source.split("\n"), hashes=True)) == [(3, 3, "act"), (4, 6, "conv")]
+    assert list(made_attributes(source.split("\n"), mark="#")) == [(3, 3, "act"), (4, 6, "conv")]
 
 
 @given(
     st.lists(st.sampled_from(["", "x = f(y)", "def g(", "    a,", "):", '"""', "'", "#", "    print(1)", "/*", "*/"]))
 )
 def test_any_text_has_ranges_in_order_within_it(lines: list[str]) -> None:
-    for hashes in (True, False):
-        found = working_ranges(lines, 1, len(lines), hashes=hashes)
+    marks: tuple[CommentMark, ...] = ("#", "//", "%")
+    for mark in marks:
+        found = working_ranges(lines, 1, len(lines), mark=mark)
         edges = [edge for each in found for edge in each]
         assert edges == sorted(edges)
         assert all(1 <= edge <= len(lines) for edge in edges)

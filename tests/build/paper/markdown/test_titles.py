@@ -116,6 +116,24 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "authors",
+    [
+        "Ann Lee1,2*, Bo Ray1\n\n1 University of Nowhere, 2 New York",
+        "Ann Lee<sup>1,∗</sup> Bo Ray<sup>2</sup>\n<sup>1</sup>Some Institute",
+        "Ann Lee $^{1,2}$ , Bo Ray $^{1\\dagger}$\n\n$^1$ Some Institute",
+        "## Ann Lee, Bo Ray\n\nSome Institute",
+        "_Ann Lee_[1] and _Bo Ray_[2]",
+        "[Ann Lee](https://a.org)<sup>*</sup> · [Bo Ray](mailto:b@b.org)",
+        "Ann Lee\nSome Institute\na@b.org\nBo Ray\nOther Institute",
+        "Ann Lee\nSome Institute\n\nBo Ray\nOther Institute\n\nKey Words",
+    ],
+)
+def test_authors_as_converters_write_them(tmp_path: Path, authors: str) -> None:
+    text = f"# {TITLE}\n\n{authors}\n\n## Abstract\n\nWe propose it.\n\n## 1 Introduction\n\nRivers ripple.\n"
+    assert paper(tmp_path, text).authors == AUTHORS
+
+
+@pytest.mark.parametrize(
     "text",
     ["## 1 Introduction\n\nRivers.\n\n## 2 Method\n\nWe.", "# Introduction\n\nRivers.", "I. Introduction\n\nRivers."],
 )

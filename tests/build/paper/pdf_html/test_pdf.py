@@ -293,3 +293,18 @@ def test_a_numbered_title_inside_a_numbered_subsection_is_a_heading_in_any_font(
     assert [(s.number, s.title, s.level) for s in document.walk()] == [
         ("1", "Introduction", 1), ("1.1", "Rules", 2), ("1.2", "Atoms", 2), ("1.2.1", "Scalar Atoms", 3),
     ]  # fmt: skip
+
+
+def test_authors_are_read_by_row_with_raised_marks_and_without_a_subtitle() -> None:
+    page = [
+        Put(60, 60, "Ripples Everywhere in Slow Energies", 17, "bold"),
+        Put(60, 80, "Causal Ripples, Model Control", 17, "bold"),
+        *(Put(60, 110, "Ada Lind", 12), Put(110, 106, "1,*", 7), Put(330, 110, "Cy Ng", 12)),
+        *(Put(60, 125, "University of Nowhere"), Put(330, 125, "Google Research")),
+        *column(
+            ["# Abstract", *["We sort particles by their weight and merge the lightest ones in every step."] * 4],
+            60,
+            160,
+        ),
+    ]
+    assert parse_pdf(pdf([page]), Path("p.pdf")).authors == ("Ada Lind", "Cy Ng")

@@ -1,7 +1,7 @@
 """Definitions, calls and imports in each language but Python: tables over tree-sitter grammars.
 
 `outline` reads a file by its table. Node kinds and fields are those of each grammar's `node-types.json`. A *path* leads
-from a node down to another one: fields or numbers of named children, joined by `/`; "" is the node itself.
+from a node down to another one: fields, kinds or numbers of named children, joined by `/`; "" is the node itself.
 """
 
 import re
@@ -315,6 +315,134 @@ _RUST = Grammar(
     dropped=_of("crate super"),
 )
 
+# --- Java, C#, Go, PHP, MATLAB ----------------------------------------------------------------------------------------
+
+_JAVA = Grammar(
+    language="java",
+    family="java",
+    module="tree_sitter_java",
+    function="language",
+    definitions={
+        **dict.fromkeys(
+            ("class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
+             "annotation_type_declaration"), _TYPE,
+        ),
+        **dict.fromkeys(("method_declaration", "constructor_declaration", "compact_constructor_declaration"), _BY_NAME),
+        "field_declaration": (Shape("constant", name="declarator/name", body="", head="", only=_UPPER),),
+    },
+    names={"scoped_identifier": ("scope", "name"), "field_access": ("object", "field"), "generic_type": ("0",),
+           "method_invocation": ("object", "name"), "scoped_type_identifier": ("0", "-1")},
+    leaves=_of("identifier type_identifier this super"),
+    calls={"method_invocation": "", "object_creation_expression": "type"},
+    imports={"import_declaration": "0"},
+    uses=_of("type_identifier"),
+    members=_of("method_invocation field_access"),
+    comments=_of("line_comment block_comment"),
+)  # fmt: skip
+_CSHARP = Grammar(
+    language="csharp",
+    family="csharp",
+    module="tree_sitter_c_sharp",
+    function="language",
+    definitions={
+        "namespace_declaration": (Shape("scope", body=""),),
+        **dict.fromkeys(
+            ("class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
+             "struct_declaration"), _TYPE,
+        ),
+        **dict.fromkeys(
+            ("method_declaration", "constructor_declaration", "destructor_declaration", "local_function_statement"),
+            _BY_NAME,
+        ),
+        "property_declaration": (
+            Shape("function", body="accessors", where=("accessors", None)), Shape("function", body="value"),
+        ),
+        "variable_declarator": (Shape("constant", body="", head="", only=_UPPER),),
+    },
+    names={"qualified_name": ("qualifier", "name"), "member_access_expression": ("expression", "name"),
+           "generic_name": ("0",), "alias_qualified_name": ("name",)},
+    leaves=_of("identifier this base"),
+    calls={"invocation_expression": "function", "object_creation_expression": "type", "base_list": "0"},
+    imports={"using_directive": "-1"},
+    members=_of("member_access_expression"),
+    comments=_of("comment"),
+    attributes=_of("attribute_list"),
+)  # fmt: skip
+_GO = Grammar(
+    language="go",
+    family="go",
+    module="tree_sitter_go",
+    function="language",
+    definitions={
+        "function_declaration": _BY_NAME,
+        "method_declaration": (Shape("function", name=""),),
+        "type_spec": (
+            Shape("class", body="type", where=("type", frozenset(("struct_type", "interface_type")))),
+        ),
+        "var_spec": (Shape("function", body="value/0/body", where=("value/0", frozenset(("func_literal",)))),),
+        "const_spec": (Shape("constant", body="", head="", only=_UPPER),),
+    },
+    names={"method_declaration": ("receiver/0/type", "name"), "pointer_type": ("0",), "generic_type": ("type",),
+           "selector_expression": ("operand", "field"), "qualified_type": ("package", "name"),
+           "parenthesized_expression": ("0",)},
+    leaves=_of("identifier type_identifier field_identifier package_identifier"),
+    calls={"call_expression": "function"},
+    imports={"import_spec": "path"},
+    uses=_of("type_identifier"),
+    members=_of("selector_expression"),
+    comments=_of("comment"),
+    wrappers=_of("type_declaration var_declaration const_declaration"),
+    own=frozenset(),
+)  # fmt: skip
+_PHP = Grammar(
+    language="php",
+    family="php",
+    module="tree_sitter_php",
+    function="language_php",
+    definitions={
+        "namespace_definition": (Shape("scope", body="", where=("body", None)),),
+        **dict.fromkeys(
+            ("class_declaration", "interface_declaration", "trait_declaration", "enum_declaration"), _TYPE
+        ),
+        "function_definition": _BY_NAME,
+        "method_declaration": _BY_NAME,
+        "const_element": (Shape("constant", name="0", body="", head="", only=_UPPER),),
+        "assignment_expression": (
+            Shape("function", "left", "right/body", None,
+                  ("right", frozenset(("anonymous_function", "arrow_function")))),
+        ),
+    },
+    names={"qualified_name": ("prefix", "-1"), "namespace_name": ("-1",), "variable_name": ("0",),
+           "member_call_expression": ("object", "name"), "scoped_call_expression": ("scope", "name"),
+           "object_creation_expression": ("0",)},
+    leaves=_of("name relative_scope"),
+    calls={"function_call_expression": "function", "member_call_expression": "", "scoped_call_expression": "",
+           "object_creation_expression": "", "base_clause": "0"},
+    imports={"namespace_use_clause": "0"},
+    members=_of("member_call_expression"),
+    comments=_of("comment"),
+    wrappers=_of("expression_statement const_declaration"),
+    attributes=_of("attribute_list"),
+    own=_of("this self static"),
+)  # fmt: skip
+_MATLAB = Grammar(
+    language="matlab",
+    family="matlab",
+    module="tree_sitter_matlab",
+    function="language",
+    definitions={
+        "function_definition": (Shape("function", body="block"),),
+        "class_definition": (Shape("class", head="name"),),
+    },
+    names={"field_expression": ("object", "field"), "property_name": ("0", "-1")},
+    leaves=_of("identifier"),
+    calls={"function_call": "name"},
+    imports={},
+    members=_of("field_expression"),
+    comments=_of("comment"),
+    own=_of("obj self this"),
+)
+
 _BY_SUFFIX: Mapping[str, Grammar] = {
     **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _JAVASCRIPT),
     **dict.fromkeys(("ts", "mts", "cts"), _TYPESCRIPT),
@@ -325,6 +453,11 @@ _BY_SUFFIX: Mapping[str, Grammar] = {
     "h": _C,
     "jl": _JULIA,
     "rs": _RUST,
+    "java": _JAVA,
+    "cs": _CSHARP,
+    "go": _GO,
+    "php": _PHP,
+    "m": _MATLAB,
 }
 SUFFIXES = frozenset(_BY_SUFFIX)
 
@@ -335,7 +468,7 @@ def load_all() -> None:
         load(grammar.module, grammar.function)
 
 
-LANGUAGES = "Python, JavaScript, TypeScript, C, C++, CUDA, Julia and Rust"
+LANGUAGES = "Python, Cython, JavaScript, TypeScript, C, C++, CUDA, Julia, Rust, Java, C#, Go, PHP, R and MATLAB"
 
 _CUDA_SIGN = re.compile(r"\b__(?:global|device|host|shared|constant)__\b|<<<")
 _CPP_SIGN = re.compile(

@@ -16,7 +16,9 @@ from functools import cache
 import tree_sitter_python
 from tree_sitter import Language, Node, Parser
 
-from xkg.build.code.codebase import Import, Module
+from xkg.build.code.codebase import Import, LanguageName, Module
+from xkg.build.code.languages.cython import SUFFIXES as CYTHON
+from xkg.build.code.languages.cython import as_python
 from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
@@ -82,7 +84,7 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     grammar met errors or this Python cannot parse it. `wanted`: module-level assignments that other files use; they
     become constants too. Never raises for what the text contains."""
     source = text.encode("utf-8", "surrogatepass")
-    root = syntax_root(language(), source)
+    root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
     root = root or _nothing()
     leaves = _leaves(root)
@@ -93,8 +95,12 @@ def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] =
     _close(definitions)
     assigned = frozenset(d.name for d in definitions if d.kind == "constant")
     symbols = _worth_keeping(definitions, wanted)
-    broken = not complete or root.has_error or parse_ast(text) is None
+    broken = not complete or root.has_error or (not _is_cython(path) and parse_ast(text) is None)
     return _assemble(path, text, repository, source, symbols, tuple(imports), assigned, broken)
+
+
+def _is_cython(path: str) -> bool:
+    return path.rpartition(".")[2].lower() in CYTHON
 
 
 @cache
@@ -461,7 +467,8 @@ def _assemble(
     names = [[n for c in d.references if (n := c.split(".")[0]) not in _BOUND] for d in definitions]
     symbols = source_symbols(path, repository, source, definitions, names)
     ids = [each.symbol.id for each in symbols]
-    module = Module(path=path, text=text, imports=imports, symbols=symbols, broken=broken)
+    language_name: LanguageName = "cython" if _is_cython(path) else "python"
+    module = Module(path=path, text=text, language=language_name, imports=imports, symbols=symbols, broken=broken)
     return Analysis(
         module=module,
         references=dict(zip(ids, (d.references for d in definitions), strict=True)),

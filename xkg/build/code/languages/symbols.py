@@ -26,7 +26,7 @@ _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _MARK = re.compile(rb"\S")
 _RULER = re.compile(r"^[\s=*/#~_+-]*$")
 _DIRECTIVE = re.compile(r"^(eslint|prettier|tslint|@ts-|clang-format|NOLINT|istanbul|!)")
-_COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+)?|(?:\*/|=#)\s*$")
+_COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+|%+)?|(?:\*/|=#)\s*$")
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ class _Walk:
         """Whether a name with its owner as a prefix (`Type::f`) is that of a method."""
         if "prototype" in raw:
             return True
-        return self.grammar.family == "c" and len(raw) > 1 and full.rpartition(".")[0] not in self.namespaces
+        return self.grammar.family in ("c", "go") and len(raw) > 1 and full.rpartition(".")[0] not in self.namespaces
 
     def _start(self, node: Node) -> int:
         start = node.start_byte

@@ -10,6 +10,7 @@ from xkg.build.code.languages.grammars import Grammar
 SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
 _CHUNK = 1 << 16
 _DEEPEST_NAME = 64
+_FIRST = 8  # children that may be named by their kind
 
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
@@ -47,8 +48,14 @@ def node_at(node: Node, path: str) -> Node | None:
             at += count if at < 0 else 0
             current = current.named_child(at) if 0 <= at < count else None
         else:
-            current = current.child_by_field_name(step)
+            current = current.child_by_field_name(step) or _first(current, step)
     return current
+
+
+def _first(node: Node, kind: str) -> Node | None:
+    """The first child of a kind among the first few."""
+    some = (node.named_child(at) for at in range(min(node.named_child_count, _FIRST)))
+    return next((child for child in some if child is not None and child.type == kind), None)
 
 
 def name_parts(node: Node, grammar: Grammar, source: bytes) -> tuple[tuple[str, ...], frozenset[str]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from xkg.build.code.codebase import HASH_COMMENTS, Codebase, LanguageName, SourceSymbol
+from xkg.build.code.codebase import Codebase, CommentMark, LanguageName, SourceSymbol, comment_mark
 from xkg.build.grounding.index.blocks import Block, blocks
 from xkg.build.grounding.index.fielded_index import FieldedIndex, FieldWeight
 from xkg.build.grounding.index.identifier_words import Vocabulary, stem, stems, words
@@ -25,8 +25,11 @@ _FIELDS: Mapping[str, FieldWeight] = {
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
 _LONG = 60  # lines, beyond which the blocks of a function are documents too
-_NOT_CODE = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*')
-_NOT_C_CODE = re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)")
+_NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
+    "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
+    "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
+    "%": re.compile(r"%[^\n]*"),
+}
 
 _PACKAGING = frozenset({"setup.py", "conftest.py", "conf.py", "versioneer.py"})
 
@@ -170,10 +173,10 @@ def _parts(entry: Entry) -> Iterable[Entry]:
     if entry.lines > _LONG:
         for block in blocks(lines, 1, len(lines)):
             text = "\n".join(lines[block.first - 1 : block.last])
-            if working_ranges(lines, block.first, block.last, hashes=entry.language in HASH_COMMENTS, signed={1}):
+            if working_ranges(lines, block.first, block.last, mark=comment_mark(entry.language), signed={1}):
                 yield _part(entry, block, text, (), (*owner, *entry.fields["name"]))
     elif entry.short_name in ("__init__", "constructor"):
-        for first, last, text in made_attributes(lines, hashes=entry.language in HASH_COMMENTS):
+        for first, last, text in made_attributes(lines, mark=comment_mark(entry.language)):
             yield _part(entry, Block(first, last), "\n".join(lines[first - 1 : last]), tuple(stems(text)), owner)
 
 
@@ -203,13 +206,13 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
     """Source without comments and docstrings; other strings stay, since settings and messages contain names too."""
-    return (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).sub("", text)
+    return _NOT_CODE[comment_mark(language)].sub("", text)
 
 
 def comments_of(text: str, language: LanguageName = "python") -> str:
     """The comments and docstrings of source as prose, without their marks."""
-    found = (_NOT_CODE if language in HASH_COMMENTS else _NOT_C_CODE).findall(text)
-    return " ".join(re.sub(r"[#/*\"']+", " ", comment).strip() for comment in found)
+    found = _NOT_CODE[comment_mark(language)].findall(text)
+    return " ".join(re.sub(r"[#/%*\"']+", " ", comment).strip() for comment in found)
 
 
 def _named(entry: Entry) -> Iterable[str]:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Set
 
-from xkg.build.code.codebase import HASH_COMMENTS
+from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
@@ -70,6 +70,6 @@ def holds_nothing(entry: Entry, about: Set[str]) -> bool:
     words have the stems `about`, is not about data."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
-    if not working_ranges(lines, 1, len(lines), hashes=entry.language in HASH_COMMENTS, signed=signed):
+    if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):
         return True
     return bool(_DATA & set(words(entry.source.symbol.signature))) and not about & {stem(word) for word in _DATA}

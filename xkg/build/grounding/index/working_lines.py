@@ -4,9 +4,10 @@ Lines are read as text, by brackets and indentation, so that one way serves all 
 """
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from xkg.build.code.codebase import CommentMark
 from xkg.build.grounding.index.identifier_words import words
 
 LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print verbose profile"
@@ -14,7 +15,12 @@ LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print v
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
-_MARKS = re.compile(r"\"\"\"|'''")
+_OPENING: Mapping[CommentMark, re.Pattern[str]] = {
+    "#": re.compile(r"\"\"\"|'''"),
+    "//": re.compile(r"/\*"),
+    "%": re.compile(r"%\{\s*$"),
+}
+_CLOSING = {"/*": "*/", "%{": "%}"}
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'")
 _HEADER = re.compile(r"(?:async\s|export\s|static\s|pub\s)*+(?:def|class|function|fn|struct)\b|@")
 _IMPORT = re.compile(r"(?:import|from|using|use|require)\b[^=(]*+(?:\(|$)|#include")
@@ -44,11 +50,11 @@ class _Statement:
 
 
 def working_ranges(
-    lines: Sequence[str], first: int, last: int, *, hashes: bool, signed: Container[int] = ()
+    lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The runs of lines that do something among lines `first` to `last` (1-based, inclusive). `hashes` where comments
-    begin with `#`; `signed` are lines where a symbol, and so a signature, begins."""
-    found = list(_statements(lines, first, min(last, len(lines)), hashes=hashes))
+    """The runs of lines that do something among lines `first` to `last` (1-based, inclusive). `mark` begins a
+    comment; `signed` are lines where a symbol, and so a signature, begins."""
+    found = list(_statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
     if "working" not in states:  # a list of what a loop makes may be all that a function does
         states = ["working" if state == "recording" else state for state in states]
@@ -70,9 +76,9 @@ def working_ranges(
     return runs
 
 
-def made_attributes(lines: Sequence[str], *, hashes: bool) -> Iterator[tuple[int, int, str]]:
+def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
     """The statements of a constructor that make an attribute, `self.act = GELU()`: first and last line, its name."""
-    for statement in _statements(lines, 1, len(lines), hashes=hashes):
+    for statement in _statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
             yield statement.first, statement.last, made[1]
@@ -89,12 +95,12 @@ def _state(text: str) -> str:
     return "recording" if _RECORDING.fullmatch(text) else "working"
 
 
-def _statements(lines: Sequence[str], first: int, last: int, *, hashes: bool) -> Iterator[_Statement]:
+def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
     start = depth = indent = 0
     inside, parts = "", list[str]()  # the mark of a string or comment of several lines
     for number in range(first, last + 1):
         line = lines[number - 1]
-        text, inside = _bare(line, inside, hashes=hashes)
+        text, inside = _bare(line, inside, mark=mark)
         if not text and not inside and not start:
             continue
         if not start:
@@ -107,7 +113,7 @@ def _statements(lines: Sequence[str], first: int, last: int, *, hashes: bool) ->
             start, parts = 0, []
 
 
-def _bare(line: str, inside: str, *, hashes: bool) -> tuple[str, str]:
+def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
     """A line without comments and with `s` for each string, and the mark that closes what is open at its end."""
     text = ""
     while True:
@@ -115,12 +121,12 @@ def _bare(line: str, inside: str, *, hashes: bool) -> tuple[str, str]:
             _, closed, line = line.partition(inside)
             if not closed:
                 return text.strip(), inside
-            text += "s" if inside != "*/" else ""
+            text += "s" if inside not in _CLOSING.values() else ""
             inside = ""
-        mark = _MARKS.search(line) if hashes else re.search(r"/\*", line)
-        before = _STRING.sub("s", line[: mark.start()] if mark else line)
-        head, comment, _ = before.partition("#" if hashes else "//")
+        opening = _OPENING[mark].search(line)
+        before = _STRING.sub("s", line[: opening.start()] if opening else line)
+        head, comment, _ = before.partition(mark)
         text += head
-        if mark is None or comment:
+        if opening is None or comment:
             return text.strip(), ""
-        inside, line = mark[0] if hashes else "*/", line[mark.end() :]
+        inside, line = _CLOSING.get(opening[0], opening[0]), line[opening.end() :]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from xkg.build.code.codebase import HASH_COMMENTS, Codebase
+from xkg.build.code.codebase import Codebase, comment_mark
 
 _MOST = 8_000
 
@@ -14,7 +14,7 @@ def other_places(codebase: Codebase, located: Sequence[str], used: Sequence[str]
     dropped: list[str] = []
     for identity in (each for each in located if each not in used):
         symbol = codebase.symbols()[identity].symbol
-        mark = "#" if codebase.module(symbol).language in HASH_COMMENTS else "//"
+        mark = comment_mark(codebase.module(symbol).language)
         lines = codebase.source(symbol).strip("\n")
         text = f"{mark} --- {symbol.path}:{symbol.start_line}-{symbol.end_line}\n{lines}\n"
         if sum(map(len, parts)) + len(text) <= _MOST:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from xkg.build.code.codebase import HASH_COMMENTS, Codebase
+from xkg.build.code.codebase import Codebase, comment_mark
 from xkg.build.code.languages.python import parse_ast
 from xkg.build.guided.coding.call_sites import call_sites
 from xkg.build.guided.vendored import is_inside, vendored_folders
@@ -226,7 +226,7 @@ def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
     module = codebase.module(first)
     whole = _size(module.text) <= _SHORT_FILE
     commit = _commit(codebase)
-    mark = "#" if module.language in HASH_COMMENTS else "//"
+    mark = comment_mark(module.language)
 
     def part(symbol: Symbol, text: str, lines: str) -> str:
         return f"{mark} --- {symbol.path}:{lines} @ {commit}\n{text.strip(chr(10))}\n"

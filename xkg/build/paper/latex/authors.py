@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from xkg.build.paper.front_matter import is_person
+from xkg.build.paper.front_matter import NOBODY, TEMPLATE_AUTHOR, is_person
 from xkg.build.paper.latex.tex.macros import expand
 from xkg.build.paper.latex.tex.text import latex_text
 
@@ -15,9 +15,6 @@ _MARKS = re.compile(
     r"|\\email\s++[^\s\\{}]++"
 )
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
-_TEMPLATE = "Hippocampus"
-"""Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
-_NOBODY = re.compile(r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?")
 
 
 def authors_in(
@@ -29,9 +26,9 @@ def authors_in(
         body = _MARKS.sub(" ", expand(source[:20_000], macros, defaults))
         for chunk in re.split(r"\\(?:and|And|AND|IEEEauthorblockN|name|Name)(?![a-zA-Z])", body):
             names += _names(_ADDRESS.split(chunk, 1)[0])
-    if any(_TEMPLATE in name for name in names):
+    if any(TEMPLATE_AUTHOR in name for name in names):
         return ()
-    return tuple(name for name in dict.fromkeys(names) if not _NOBODY.fullmatch(name))
+    return tuple(name for name in dict.fromkeys(names) if not NOBODY.fullmatch(name))
 
 
 def _names(chunk: str) -> list[str]:

@@ -3,7 +3,7 @@
 import bisect
 import datetime
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import yaml
 
 from xkg.build.paper.document import Algorithm, Document, Emphasis, Equation, SourceSpan
 from xkg.build.paper.files import PaperFiles
-from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, is_person, venue_year
+from xkg.build.paper.front_matter import FrontRow, arxiv_id_in, doi_in, first_year, listed_authors, venue_year
 from xkg.build.paper.headings import (
     Heading,
     is_noun_phrase,
@@ -66,6 +66,14 @@ _EMPHASIS = re.compile(
     r"|\\texttt\{(?P<tex_monospace>[^{}\n]{1,150})\}"
 )
 _BETWEEN_NAMES = re.compile(r",|;|(?<!\s)\s++and\s+|&|·")
+_RAISED = re.compile(
+    r"\$[^$\n]{0,80}\$|\\\((?:[^\\\n]|\\[^)\n]){0,80}\\\)|<su[pb]>[^<\n]{0,80}</su[pb]>|\^[^^\s]{1,10}\^|\\textsuperscript\{[^{}\n]{0,80}\}"
+    r"|\[\^?[\d,∗*†‡§¶ ]{1,12}\](?:\([^()\n]{0,200}\))?|!\[[^\]\n]{0,200}\]\([^()\n]{0,300}\)"
+)
+_MARKUP = re.compile(
+    r"^#+\s+|<[^<>@\n]{1,80}>|\*\*+(?=[^\W\d_])|(?<=[^\W\d_])\*\*+|(?<!\w)_(?=[^\W\d_])|(?<=\w)_(?!\w)"
+)
+_LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\([^()\n]{1,300}\)")
 _NO_TERM = re.compile(r"(?i)(?:abstract|algorithm \d+|figure \d+|table \d+)\b")
 _INLINE_MATH = re.compile(r"\$[^$\n]{1,2000}+\$|\\\((?:[^\\\n]|\\[^()\n]){1,2000}+\\\)")
 _DISPLAY_INLINE = re.compile(r"\$\$([^$]{1,5000})\$\$")
@@ -136,6 +144,19 @@ def _front_fields(block: str) -> Mapping[str, Any]:
     except (yaml.YAMLError, RecursionError, ValueError):
         fields = {name: _unquoted(value) for name, value in _FRONT_FIELD.findall(block)}
     return {str(name).lower(): value for name, value in fields.items()} if isinstance(fields, dict) else {}
+
+
+def _front_rows(text: str) -> Iterator[FrontRow]:
+    """The lines between a title and the next heading. A list of names may be a heading itself."""
+    first = apart = True
+    for line in text.split("\n"):
+        plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
+        if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
+            return
+        if plain:
+            look = (plain.startswith("#"), plain.startswith("**"), plain.startswith("_"))
+            yield FrontRow(_MARKUP.sub("", plain), look, apart)
+        first, apart = first and not plain, not plain
 
 
 class _Paper:
@@ -355,21 +376,7 @@ class _Paper:
             people = (each.get("name", "") if isinstance(each, dict) else each for each in listed[:200])
             return tuple(dict.fromkeys(name.strip() for name in map(str, people) if name.strip()))
         stop = abstract[0] if abstract else title.end + 2000
-        names: list[str] = []
-        for line in self.text[title.end : max(title.end, min(stop, title.end + 3000))].split("\n"):
-            marked = re.sub(
-                r"\$[^$]{0,80}\$|<sup>[^<]{0,40}</sup>|\^[^^\s]{1,10}\^|[*†‡§¶]+|\\textsuperscript\{[^{}]*\}|\[\d\]",
-                ",",
-                line,
-            )
-            pieces = [re.sub(r"(?<![\d,\s])[\d,\s]++$", "", p).strip() for p in _BETWEEN_NAMES.split(marked)]
-            pieces = [p for p in pieces if re.search(r"[^\W\d_]{2}", p)]
-            if pieces and not all(is_person(piece) for piece in pieces):
-                if names:
-                    break
-                continue
-            names += pieces
-        return tuple(dict.fromkeys(names))
+        return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 
     def equations(self, macros: Mapping[str, tuple[int, str]]) -> tuple[Equation, ...]:
         spans = [(r.start, r.end, r.body_start, r.body_end) for r in self.regions if r.kind == "math"]

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import MemoryReader, PaperFiles
-from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, venue_year
+from xkg.build.paper.front_matter import arxiv_id_in, doi_in, first_year, listed_authors, venue_year
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.markdown.writer import MarkdownWriter, literal
 from xkg.build.paper.pdf_html.pdf_blocks import Block, blocks
-from xkg.build.paper.pdf_html.pdf_front import abstract_mark
+from xkg.build.paper.pdf_html.pdf_front import abstract_mark, front_rows
 from xkg.build.paper.pdf_html.pdf_layout import Placed, reading_order
 from xkg.build.paper.pdf_html.pdf_lines import Page, Run, read_pdf
 from xkg.build.paper.reference_text import reference_from_text
@@ -35,7 +35,8 @@ _LONGEST_SIGN = 12  # characters of a symbol
 def parse_pdf(data: bytes, path: Path) -> Document:
     """The paper in a PDF. Raises as `read_pdf`."""
     printed = read_pdf(data, path)
-    page_blocks = blocks(reading_order(printed.pages), printed.title)
+    lines = reading_order(printed.pages)
+    page_blocks = blocks(lines, printed.title)
     writer = _Writer(path.name, page_blocks)
     for block in page_blocks:
         writer.write(block)
@@ -47,6 +48,7 @@ def parse_pdf(data: bytes, path: Path) -> Document:
         update={
             "format": "pdf",
             "title": document.title or printed.title,
+            "authors": _authors(lines, page_blocks),
             "arxiv_id": arxiv_id,
             "doi": document.doi or doi_in(front),
             "year": venue_year(front) or document.year or first_year(arxiv_id),
@@ -59,6 +61,13 @@ def parse_pdf(data: bytes, path: Path) -> Document:
 
 def _printed(pages: Iterable[Page]) -> str:
     return "\n".join(line.text for page in pages for line in page.fragments)
+
+
+def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
+    """What is listed between the title and what the text begins with."""
+    title = next((block.lines for block in page_blocks if block.kind == "title"), None)
+    text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
+    return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
 
 
 def _references(page_blocks: Sequence[Block], writer: "_Writer") -> Iterator[Reference]:

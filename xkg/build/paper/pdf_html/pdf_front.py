@@ -1,20 +1,25 @@
-"""The title and the abstract of a printed paper."""
+"""The title, the authors and the abstract of a printed paper."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
+from xkg.build.paper.front_matter import FrontRow
 from xkg.build.paper.headings import normalised
 from xkg.build.paper.pdf_html.pdf_headings import KNOWN_TITLE, HeadingFonts, without_number
 from xkg.build.paper.pdf_html.pdf_kinds import kind_of
 from xkg.build.paper.pdf_html.pdf_layout import Placed
+from xkg.build.paper.pdf_html.pdf_lines import Run
 from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
 _SHORTEST_ABSTRACT = 40  # words
+_RAISED = 0.82  # of the size beside it, at most
+_SET_OFF = 1.25  # of the distance of two rows
 
 
 def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tuple[int, int]:
-    """The first and last line of the title: the largest text of the first page's upper part."""
+    """The first and last line of the title: the largest text in the first page's upper part, or bold text on top."""
     page = [p for p in lines if p.line.page == lines[0].line.page]
     upper = [i for i, p in enumerate(page) if p.line.top < 0.6 * max(q.line.bottom for q in page)]
     if len(metadata_title.split()) > 2:
@@ -33,7 +38,12 @@ def find_title(lines: Sequence[Placed], metadata_title: str, body: float) -> tup
             end += 1
         if len(text_of(page[start:end]).split()) > 2:
             return start, end
-    return 0, 0
+    bold = {i for i in large if all(run.style.bold for run in page[i].line.runs)}
+    start = end = large[0] if large else 0
+    while end in bold:
+        end += 1
+    text = text_of(page[start:end])
+    return (start, end) if len(text.split()) > 2 and not _ABSTRACT.match(text) else (0, 0)
 
 
 def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
@@ -60,3 +70,36 @@ def abstract_mark(lines: Sequence[Placed]) -> int:
     return (
         len(first.text) if first.style.bold and re.fullmatch(r"(?i)abstract\s*", first.text) and len(lines) > 1 else 0
     )
+
+
+def front_rows(lines: Sequence[Placed], title: Sequence[Placed], text: Placed) -> Iterator[FrontRow]:
+    """The printed rows between a title and the text, columns side by side as one; without what goes on in the title's
+    font."""
+    first, last = title[0].line, title[-1].line
+    front = (p for p in lines if p.line.page == first.page and last.bottom <= p.line.bottom <= text.line.top)
+    rows: list[list[Placed]] = []
+    for placed in sorted(front, key=lambda p: p.line.bottom):
+        if placed.line.size > 0.97 * first.size:
+            continue
+        if rows and placed.line.bottom - rows[-1][0].line.bottom < 0.4 * placed.line.size:
+            rows[-1].append(placed)
+        else:
+            rows.append([placed])
+    tops = [min(placed.line.bottom for placed in row) for row in rows]
+    steps = [after - before for before, after in pairwise(tops)]
+    for row, step in zip(rows, (0.0, *steps), strict=False):
+        cells = sorted(row, key=lambda p: p.line.x0)
+        style = max((run for placed in cells for run in placed.line.runs), key=lambda run: len(run.text)).style
+        printed = "  ".join(map(_with_signs, cells))
+        yield FrontRow(
+            printed, (style.bold, style.italic, round(cells[0].line.size)), step > _SET_OFF * min(steps, default=0)
+        )
+
+
+def _with_signs(placed: Placed) -> str:
+    size = placed.line.size
+    return "".join("*" if _is_raised(run, size) else run.text for run in placed.line.runs)
+
+
+def _is_raised(run: Run, size: float) -> bool:
+    return run.style.size < _RAISED * size and not re.search(r"[^\W\d_]{2}", run.text.replace("iD", ""))

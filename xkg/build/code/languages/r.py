@@ -1,0 +1,192 @@
+"""R source to an `Outline`: there is no wheel of a grammar for it, so brackets, strings and comments are counted here.
+
+Functions are `name <- function(…)`; those inside functions are part of the outer one. Classes of S4, of Reference
+Classes and of R6 hold the functions that they list, and `setMethod("name", …)` is a function of that name."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from xkg.build.code.codebase import Import, Module
+from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, source_symbols
+from xkg.build.code.languages.symbols import Outline, Reference
+
+SUFFIXES = frozenset(("r",))
+
+_LONGEST_SIGNATURE = 400
+_TOKEN = re.compile(
+    r"(?P<comment>\#[^\n]*)"
+    r"|(?P<string>[rR]\"(?P<raw>-*)\((?:[^)]|\)(?!(?P=raw)\")){0,2000}+\)(?P=raw)\"|\"(?:\\.|[^\"\\])*+\"|'(?:\\.|[^'\\])*+'|%[^%\n]*+%)"
+    r"|(?P<name>`[^`\n]+`|[^\W\d_.][\w.]*|\.[\w.]*)"
+    r"|(?P<assign><<?-|:=|=(?!=))|(?P<open>[(\[{])|(?P<close>[)\]}])|(?P<newline>\n)|(?P<other>\\(?=\()|[^\s\w])",
+    re.DOTALL,
+)
+_CLASS = frozenset(("setClass", "setRefClass", "R6Class"))
+_METHOD = frozenset(("setMethod", "setReplaceMethod", "setGeneric"))
+_IMPORTING = frozenset(("library", "require", "requireNamespace", "source"))
+_NO_CALL = frozenset("function if for while repeat return switch c list".split())
+
+
+class _Token:
+    __slots__ = ("end", "kind", "match", "start", "text")
+
+    def __init__(self, match: re.Match[str]) -> None:
+        self.kind, self.text = str(match.lastgroup), match[0]
+        self.kind = "string" if self.kind == "raw" else self.kind
+        self.start, self.end, self.match = match.start(), match.end(), -1
+
+
+def outline_r(path: str, text: str, repository: str = "") -> Outline:
+    """The module with its symbols in line order. Never raises for what the text contains; linear in it."""
+    source = text.encode("utf-8", "surrogatepass")
+    plain = source.decode("latin-1")  # a character a byte: offsets are bytes, as for other languages
+    found = [_Token(match) for match in _TOKEN.finditer(plain)]
+    tokens = [token for token in found if token.kind != "comment"]
+    broken = _pair(tokens)
+    definitions = [Definition("", "module", 0, len(source))]
+    references: list[dict[Reference, None]] = [{}]
+    imports: list[Import] = []
+    around: list[tuple[int, int]] = []  # the last token of each class or function around, and its definition
+    breaks = line_breaks(source)
+    for at, token in enumerate(tokens):
+        while around and at > around[-1][0]:
+            around.pop()
+        owner = around[-1][1] if around else 0
+        within = definitions[owner].kind in ("function", "method")
+        if not within and (defined := _defined(tokens, at)) is not None:
+            kind: Kind = "method" if owner and defined.kind == "function" else defined.kind
+            name = f"{definitions[owner].name}.{defined.name}" if owner else defined.name
+            signature = " ".join(
+                _text(plain[token.start : min(defined.head, token.start + _LONGEST_SIGNATURE)]).split()
+            )
+            around.append((defined.last, len(definitions)))
+            end = tokens[defined.last].end
+            definitions.append(Definition(_text(name), kind, token.start, end, signature, parent=owner))
+            references.append({})
+        elif token.kind == "name" and at + 2 < len(tokens) and tokens[at + 1].text == "(":
+            if token.text in _IMPORTING:
+                named = _text(tokens[at + 2].text.strip("\"'"))
+                imports.append(
+                    Import(name=named, module=named, attribute=None, line=bisect_left(breaks, token.start) + 1)
+                )
+            elif token.text not in _NO_CALL:
+                references[owner][Reference((_text(token.text.strip("`")),))] = None
+    _document(plain, [token for token in found if token.kind == "comment"], definitions, breaks)
+    names = [[reference.parts[-1] for reference in each] for each in references]
+    symbols = source_symbols(path, repository, source, definitions, names)
+    module = Module(
+        path=path,
+        text=text,
+        language="r",
+        dotted=path.rpartition(".")[0].replace("/", "."),
+        imports=tuple(imports),
+        symbols=symbols,
+        broken=broken,
+    )
+    return Outline(
+        module=module,
+        family="r",
+        references={each.symbol.id: tuple(used) for each, used in zip(symbols, references, strict=True)},
+        announced={},
+    )
+
+
+def _text(piece: str) -> str:
+    return piece.encode("latin-1").decode("utf-8", "replace")
+
+
+def _pair(tokens: Sequence[_Token]) -> bool:
+    """Sets the place of the bracket that belongs to each; whether some belongs to none."""
+    waiting: list[int] = []
+    broken = False
+    pairs = {"(": ")", "[": "]", "{": "}"}
+    for at, token in enumerate(tokens):
+        if token.kind == "open":
+            waiting.append(at)
+        elif token.kind == "close":
+            if not waiting or pairs[tokens[waiting[-1]].text] != token.text:
+                broken = True
+                continue
+            tokens[waiting[-1]].match, token.match = at, waiting[-1]
+            waiting.pop()
+    return broken or bool(waiting)
+
+
+class _Defined(NamedTuple):
+    """`last` is the last token, `head` the offset at which the signature ends."""
+
+    name: str
+    kind: Literal["function", "class"]
+    last: int
+    head: int
+
+
+def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
+    """What a definition that begins with this token defines."""
+    token = tokens[at]
+    following = tokens[at + 1] if at + 1 < len(tokens) else None
+    if token.kind not in ("name", "string") or following is None:
+        return None
+    if following.kind == "assign" and at + 2 < len(tokens):
+        value = tokens[at + 2]
+        if value.text in ("function", "\\"):
+            return _function(token.text, tokens, at + 2)
+        call = at + 5 if [each.text for each in tokens[at + 2 : at + 5]] == ["R6", ":", ":"] else at + 2
+        if call + 1 < len(tokens) and tokens[call].text in _CLASS:
+            return _call(token.text, "class", tokens, call)
+    assigned = at > 0 and (tokens[at - 1].kind == "assign" or tokens[at - 1].text == ":")
+    named = tokens[at + 2] if following.text == "(" and at + 2 < len(tokens) and not assigned else None
+    if token.text in _CLASS | _METHOD and named is not None and named.kind == "string":
+        return _call(named.text, "class" if token.text in _CLASS else "function", tokens, at)
+    return None
+
+
+def _function(name: str, tokens: Sequence[_Token], at: int) -> _Defined | None:
+    """A function whose `function` is here: to the end of its block, or of the expression that is its body."""
+    opening = at + 1
+    if opening >= len(tokens) or tokens[opening].text != "(" or tokens[opening].match < 0:
+        return None
+    head = last = tokens[opening].match
+    begun = False
+    place = head + 1
+    while place < len(tokens):
+        token = tokens[place]
+        if token.kind == "close" or (token.text in (",", ";") and begun):
+            break
+        if token.kind == "newline":
+            if begun and not (tokens[last].kind in ("assign", "other") or tokens[last].text[0] == "%"):
+                break
+            place += 1
+            continue
+        last = place = token.match if token.kind == "open" and token.match > place else place
+        if not begun and token.text == "{":
+            break
+        begun = True
+        place += 1
+    return _Defined(_bare(name), "function", last, tokens[head].end)
+
+
+def _call(name: str, kind: Literal["function", "class"], tokens: Sequence[_Token], at: int) -> _Defined | None:
+    last = tokens[at + 1].match
+    return _Defined(_bare(name), kind, last, tokens[min(at + 2, last)].end) if last > 0 else None
+
+
+def _bare(name: str) -> str:
+    return name.strip("`\"'")
+
+
+def _document(plain: str, comments: Sequence[_Token], definitions: Sequence[Definition], breaks: Sequence[int]) -> None:
+    """Gives each definition the comments right above it."""
+    starts = [0, *(offset + 1 for offset in breaks)]
+    alone = {
+        row: token
+        for token in comments
+        if not plain[starts[row := bisect_left(breaks, token.start)] : token.start].strip()
+    }
+    for definition in definitions[1:]:
+        row, above = bisect_left(breaks, definition.start) - 1, list[str]()
+        while (token := alone.pop(row, None)) is not None:
+            above.append(_text(re.sub(r"^#+['*]?\s?", "", token.text)))
+            row -= 1
+        definition.docstring = "\n".join(reversed(above)).strip()
