@@ -290,8 +290,19 @@ class KnowledgeGraph:
         row, _ = self._jobs.ask(named[0], named[1] or None, OPERATOR, llm)
         return job_answer(self._jobs, row)
 
+    def curate(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
+        """Finds the papers with code that are worth building around a paper (a file, an arXiv id or address), as `xkg
+        curate` does, in a process of its own; returns the job at once. `llm` and errors as of `build`. With
+        `llm="caller"` one question asks for a search of the web."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        named = str(path.absolute()) if (path := Path(paper)).exists() else paper
+        row, _ = self._jobs.ask_curation(named, OPERATOR, llm)
+        return job_answer(self._jobs, row)
+
     def job(self, job: int) -> "JobAnswer":
-        """How a job of `build` is doing, and its result at the end. Raises `UnknownIdError`."""
+        """How a job of `build` or `curate` is doing, and its result at the end. Raises `UnknownIdError`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 

@@ -71,6 +71,7 @@ class AsyncKnowledgeGraph:
     run = _coroutine(KnowledgeGraph.run)
     implement = _coroutine(KnowledgeGraph.implement)
     build = _coroutine(KnowledgeGraph.build)
+    curate = _coroutine(KnowledgeGraph.curate)
     job = _coroutine(KnowledgeGraph.job)
     questions = _coroutine(KnowledgeGraph.questions)
     answer = _coroutine(KnowledgeGraph.answer)

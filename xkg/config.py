@@ -200,10 +200,9 @@ Place = Annotated[str, Field(pattern=r"^(none|https?://[^\s{}?#]+)$")]
 
 class CurationSettings(_Section):
     """What `xkg curate` asks besides arXiv: addresses of the APIs, another one for a mirror, `none` not to ask. Keys
-    come from `OPENALEX_API_KEY`, `SEMANTIC_SCHOLAR_API_KEY` and `GITHUB_TOKEN`; each is optional, and raises limits."""
+    come from `OPENALEX_API_KEY` and `GITHUB_TOKEN`; each is optional, and raises limits."""
 
     openalex: Place = "https://api.openalex.org"
-    semantic_scholar: Place = "https://api.semanticscholar.org"
     github: Place = "https://api.github.com"
 
 

@@ -8,8 +8,8 @@ published format (titles, abstracts, references) and of git mirrors (README, lic
 `evaluation/gold/curation`, which has facts alone: arXiv ids, titles, authors, and which titles belong to which target.
 Nothing of it is asked for on the internet.
 
-What is served on loopback are the programs that the tests have: they speak the protocols of arXiv, OpenAlex, Semantic
-Scholar and GitHub, and find by words. The pauses between requests are left out; the number of requests is printed.
+What is served on loopback are the programs that the tests have: they speak the protocols of arXiv, OpenAlex and
+GitHub, and find by words. The pauses between requests are left out; the number of requests is printed.
 For each target: recall@10 of its expected papers, and of those of them that it cites; what was chosen and why; and of
 each that was missed, at which step it was lost.
 """
@@ -34,7 +34,7 @@ def measure(web: Scholarly, target: Target, kg: Path, llm: str, most: int) -> Fo
         kg=kg,
         llm=LlmSettings(model=llm),
         arxiv=ArxivSettings(url=web.url),
-        curation=CurationSettings(openalex=web.openalex, semantic_scholar=web.semantic_scholar, github=web.github),
+        curation=CurationSettings(openalex=web.openalex, github=web.github),
     )
     web.requests.clear()
     started = time.monotonic()

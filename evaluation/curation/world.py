@@ -1,4 +1,4 @@
-"""A folder of papers and repositories, as a web on loopback that speaks arXiv, OpenAlex, Semantic Scholar and GitHub.
+"""A folder of papers and repositories, as a web on loopback that speaks arXiv, OpenAlex and GitHub.
 
     FOLDER/papers.jsonl          a line a paper: number (its arXiv id, perhaps made up), title, authors, published
                                  (YYYY-MM-DD), abstract, comment, doi, listed (false: arXiv does not have it)

@@ -1,5 +1,5 @@
-"""A stand-in on loopback for what a curation asks: arXiv (Atom feed, e-prints), OpenAlex (works and cursors), Semantic
-Scholar and GitHub (REST with pages, limits and entity tags). It finds by words, as they do roughly."""
+"""A stand-in on loopback for what a curation asks: arXiv (Atom feed, e-prints), OpenAlex (works and cursors)
+and GitHub (REST with pages, limits and entity tags). It finds by words, as they do roughly."""
 
 import base64
 import json
@@ -124,14 +124,10 @@ class Scholarly:
         return f"{self.url}/openalex"
 
     @property
-    def semantic_scholar(self) -> str:
-        return f"{self.url}/s2"
-
-    @property
     def github(self) -> str:
         return f"{self.url}/github"
 
-    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+    def answer(self, handler: BaseHTTPRequestHandler, _: bytes) -> None:
         parts = urlsplit(handler.path)
         self.requests.append(handler.path)
         self.times.append(time.time())
@@ -150,8 +146,6 @@ class Scholarly:
             reply(handler, 200 if data is not None else 404, data or b"No paper here")
         elif kind == "openalex":
             self._openalex(handler, query)
-        elif kind == "s2":
-            self._semantic_scholar(handler, rest, query, body)
         elif kind == "github":
             self._github(handler, rest, query)
         else:
@@ -194,7 +188,7 @@ class Scholarly:
     def ranked(self, text: str) -> list[StandInPaper]:
         return self._found(" OR ".join(f"all:{word}" for word in dict.fromkeys(words(text))))
 
-    # --- OpenAlex and Semantic Scholar --------------------------------------------------------------------------------
+    # --- OpenAlex -----------------------------------------------------------------------------------------------------
 
     def _openalex(self, handler: BaseHTTPRequestHandler, query: dict[str, str]) -> None:
         size, cursor = int(query.get("per-page", 25)), query.get("cursor", "*")
@@ -212,18 +206,6 @@ class Scholarly:
         following = str(start + size) if start + size < len(found) else None
         value = {"meta": {"count": len(found), "next_cursor": following}, "results": [_work(paper) for paper in page]}
         _say(handler, value)
-
-    def _semantic_scholar(self, handler: BaseHTTPRequestHandler, rest: str, query: dict[str, str], body: bytes) -> None:
-        if rest.endswith("/batch"):
-            asked = [each.partition(":")[2].lower() for each in json.loads(body)["ids"]]
-            by_name = {p.number: p for p in self.papers.values()} | {
-                p.doi.lower(): p for p in self.papers.values() if p.doi
-            }
-            _say(handler, [_scholar(by_name[name]) if name in by_name else None for name in asked])
-        else:
-            limit = int(query.get("limit", 100))
-            found = self.ranked(query.get("query", ""))[:limit]
-            _say(handler, {"total": len(found), "offset": 0, "data": [_scholar(paper) for paper in found]})
 
     # --- GitHub -------------------------------------------------------------------------------------------------------
 
@@ -299,18 +281,6 @@ def _work(paper: StandInPaper) -> dict[str, object]:
         "authorships": [{"author": {"display_name": name}} for name in paper.authors],
         "locations": pages,
         "abstract_inverted_index": index or None,
-    }
-
-
-def _scholar(paper: StandInPaper) -> dict[str, object]:
-    return {
-        "paperId": paper.number,
-        "title": paper.title,
-        "abstract": paper.abstract or None,
-        "externalIds": ({"ArXiv": paper.number} if paper.listed else {}) | ({"DOI": paper.doi} if paper.doi else {}),
-        "publicationDate": paper.published,
-        "year": int(paper.published[:4]),
-        "authors": [{"authorId": "1", "name": name} for name in paper.authors],
     }
 
 

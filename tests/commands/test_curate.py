@@ -1,14 +1,15 @@
 import json
 import re
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.build.arxiv_server import says, status
+from tests.build.arxiv_server import says
 from tests.build.curation.conftest import TARGET
-from tests.build.scholarly_stand_in import Scholarly, StandInRepository
+from tests.build.scholarly_stand_in import Scholarly, StandInPaper, StandInRepository
 from tests.clock import TurnedClock
 from tests.llm_endpoint import ScriptedEndpoint
 from xkg import api
@@ -26,6 +27,8 @@ from xkg.commands.published import OwnGraph, Unpublished
 from xkg.config import ArxivSettings, CurationSettings, EnvironmentSettings, LlmSettings, Settings
 from xkg.engine.engine import Site
 from xkg.errors import InputError
+from xkg.llm.open_questions import OpenQuestions
+from xkg.llm.programs.program import conversation
 
 CLOCK = TurnedClock()
 build, curate = partial(build_by_clock, clock=CLOCK), partial(curate_by_clock, clock=CLOCK)
@@ -47,9 +50,7 @@ def settings(server: Scholarly, folder: Path) -> Settings:
         kg=folder / "graph",
         llm=LlmSettings(model="none"),
         arxiv=ArxivSettings(url=server.url),
-        curation=CurationSettings(
-            openalex=server.openalex, semantic_scholar=server.semantic_scholar, github=server.github
-        ),
+        curation=CurationSettings(openalex=server.openalex, github=server.github),
     )
 
 
@@ -86,11 +87,10 @@ def test_a_repository_of_its_authors_is_known_by_their_commits(world: Scholarly,
 
 
 def test_sources_that_fail_are_named_and_the_others_go_on(world: Scholarly, tmp_path: Path) -> None:
-    world.faults += [("/openalex", says(b"<html>a page</html>"))] * 50 + [("/s2", status(500))] * 50
+    world.faults += [("/openalex", says(b"<html>a page</html>"))] * 50
     curated = curate(settings(world, tmp_path), "2402.00001")
     assert "2001.00001" in chosen(curated)
     assert any(note.startswith("OpenAlex was not") for note in curated.notes)
-    assert any(note.startswith("Semantic Scholar was not") for note in curated.notes)
 
 
 def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
@@ -99,9 +99,7 @@ def test_without_any_network(world: Scholarly, tmp_path: Path) -> None:
     away = settings(world, tmp_path).model_copy(
         update={
             "arxiv": ArxivSettings(url="http://127.0.0.1:9"),
-            "curation": CurationSettings(
-                openalex="http://127.0.0.1:9", semantic_scholar="none", github="http://127.0.0.1:9"
-            ),
+            "curation": CurationSettings(openalex="http://127.0.0.1:9", github="http://127.0.0.1:9"),
         }
     )
     curated = curate(away, str(paper), paper_id=IDENTITY)
@@ -130,7 +128,6 @@ def test_a_target_that_cannot_be_curated_does_not_keep_the_others(
     for name, url in (
         ("ARXIV__URL", world.url),
         ("CURATION__OPENALEX", world.openalex),
-        ("CURATION__SEMANTIC_SCHOLAR", world.semantic_scholar),
         ("CURATION__GITHUB", world.github),
         ("ENVIRONMENT__MAX_MB", "0"),
     ):
@@ -156,7 +153,6 @@ def test_a_curation_that_is_built_prints_one_report_and_keeps_the_choice(
     for name, url in (
         ("ARXIV__URL", world.url),
         ("CURATION__OPENALEX", world.openalex),
-        ("CURATION__SEMANTIC_SCHOLAR", world.semantic_scholar),
         ("CURATION__GITHUB", world.github),
         ("ENVIRONMENT__MAX_MB", "0"),
     ):
@@ -270,6 +266,77 @@ def test_a_model_reads_the_titles_that_parsing_cannot_tell(
     assert "Wave Transport" not in asked[0]
 
 
+UNCITED = StandInPaper("2406.00006", "Harbour Flows in Closed Form", "Flows.", ("Quin Quay",), "2024-06-01")
+FINDS = [
+    {"title": "Harbour Flows in Closed Form", "arxiv_id": "arXiv:2406.00006v2", "repository": "github.com/qquay/flows"},
+    {"title": "The Reef Sampler: Sampling by Growth", "arxiv_id": "1803.00003"},  # it is cited
+    {"title": "An Invented Paper of the Model", "arxiv_id": "2406.99999"},
+    {"title": "Quite Another Title", "arxiv_id": "2305.00009"},  # the id of other work
+    {"title": "Wave Transport Kept Out", "arxiv_id": "2407.00007", "repository": "https://github.com/qquay/kept"},
+]
+"""What an agent says it found on the web: one right, four that the checks have to keep out."""
+
+
+def agent(instructions: str, prompt: str) -> dict[str, Any]:
+    """Answers the questions of a curation of `world`."""
+    if "You name the techniques" in instructions:
+        return {"techniques": [{"name": "Wave transport", "definition": "Moves particles.", "why": "The method."}]}
+    if "Search the web" in instructions:
+        empty = {"arxiv_id": None, "doi": None, "repository": None, "why": "It moves particles, too."}
+        return {"works": [{**empty, **work} for work in FINDS]}
+    if "You choose which papers" in instructions:
+        numbers = re.findall(r"^\[(\d+)\]", prompt, re.M)
+        return {"chosen": [{"candidate": int(n), "technique": 1, "why": "It fits."} for n in numbers]}
+    return {"own": False, "why": "Nothing shows it."}
+
+
+def with_the_uncited(world: Scholarly, folder: Path) -> Path:
+    """Adds the works of `FINDS` that there are; the path of a blacklist that names one of them."""
+    world.add(UNCITED, StandInPaper("2407.00007", "Wave Transport Kept Out", "", ("Quin Quay",), "2024-07-01"))
+    heading = "# Harbour Flows in Closed Form\nOfficial code for our paper."
+    world.host(StandInRepository("qquay/flows", heading, created="2024-06-02"))
+    (folder / "blacklist.txt").write_text("2407.00007\n")
+    return folder / "blacklist.txt"
+
+
+def test_what_the_caller_finds_on_the_web_is_checked_like_any_candidate(
+    world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XKG_JOB", "7")
+    monkeypatch.setattr("xkg.llm.caller._TICK_SECONDS", 0.01)
+    called = settings(world, tmp_path).model_copy(update={"llm": LlmSettings(model="caller")})
+    blacklist = with_the_uncited(world, tmp_path)
+    asked: list[str] = []
+    ended = threading.Event()
+
+    def answering() -> None:
+        questions = OpenQuestions(called.kg)
+        while not ended.wait(0.01):
+            for question in questions.waiting(7):
+                asked.append(question.prompt)
+                instructions, prompt = conversation(question.messages)
+                questions.answer(7, question.id, json.dumps(agent(instructions, prompt)))
+
+    caller = threading.Thread(target=answering)
+    caller.start()
+    try:
+        curated = curate(called, "2402.00001", blacklist=blacklist)
+        assert curate(called, "2402.00001", blacklist=blacklist) == curated
+    finally:
+        ended.set()
+        caller.join()
+    assert asked.count("uncited_works") == 1, "the answer is stored"
+    [found] = [paper for paper in curated.papers if paper.origin == "model"]
+    assert (found.arxiv_id, chosen(curated)["2406.00006"]) == ("2406.00006", "https://github.com/qquay/flows")
+    assert found.repository is not None
+    assert found.repository.found == "caller names it, from the web"
+    dropped = {paper.title: paper.dropped or "" for paper in curated.dropped if paper.origin == "model"}
+    assert set(dropped) == {"An Invented Paper of the Model", "Quite Another Title", "Wave Transport Kept Out"}
+    assert "not found on arXiv" in dropped["An Invented Paper of the Model"]
+    assert "not found on arXiv" in dropped["Quite Another Title"]
+    assert "the blacklist names" in dropped["Wave Transport Kept Out"]
+
+
 def test_a_model_names_techniques_and_chooses_papers(
     world: Scholarly, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -277,6 +344,7 @@ def test_a_model_names_techniques_and_chooses_papers(
 
     def answer(request: dict[str, Any]) -> str:
         text = "\n".join(message["content"] for message in request["messages"])
+        assert "Search the web" not in text, "a model behind an endpoint cannot"
         if "You name the techniques" in text:
             asked.append("techniques")
             named = {"name": "Wave transport", "definition": "Moves particles.", "why": "It is the method."}

@@ -39,7 +39,7 @@ def test_it_says_what_was_found_and_where_the_others_were_lost(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY", "SEMANTIC_SCHOLAR_API_KEY"):
+    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(sys, "argv", ["curation", str(folder)])
     main()

@@ -1,8 +1,9 @@
 """Commands about what a graph is to hold: curate, audit."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -33,23 +34,30 @@ def curate(
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
     build: Annotated[bool, typer.Option("--build", help="Then build what was found, --jobs at a time.")] = False,
     jobs: PaperJobs = None,
+    progress: Annotated[
+        Literal["text", "json"],
+        typer.Option(help="How calls of the model are reported on stderr: not, or as JSON lines."),
+    ] = "text",
     as_json: Json = False,
 ) -> None:
     """Find the papers and repositories that are worth building around one paper, and say why.
 
-    Asks arXiv, OpenAlex, Semantic Scholar and GitHub; builds nothing without --build. Exits with 3 where nothing was
+    Asks arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 where nothing was
     found and something could not be asked, or some papers failed."""
+    from xkg.cli.display.progress import json_lines
     from xkg.commands import curate
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
-    curated = curate.curate(
-        settings,
-        target,
-        most=most,
-        blacklist=blacklist,
-        paper_id=paper_id,
-        notify=lambda line: print_text(line, err=True),
-    )
+    with json_lines() if progress == "json" else nullcontext(lambda _: None) as called:
+        curated = curate.curate(
+            settings,
+            target,
+            most=most,
+            blacklist=blacklist,
+            paper_id=paper_id,
+            notify=lambda line: print_text(line, err=True),
+            called=called,
+        )
     if as_json and not build:
         print_result(curated, as_json=True)
     else:

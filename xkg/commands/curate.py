@@ -31,10 +31,12 @@ def curate(
     blacklist: Path | None = None,
     paper_id: str | None = None,
     notify: "Callable[[str], None]" = lambda _: None,
+    called: "Callable[[object], None]" = lambda _: None,
     clock: Clock = CLOCK,
 ) -> "CuratedSet":
     """Curates one target, a path or an arXiv id or address, without what a `blacklist` names, and stores the set in the
-    folder `curation` of the graph's. `notify` receives lines on what could not be asked, and where the set is.
+    folder `curation` of the graph's. `notify` receives lines on what could not be asked, and where the set is;
+    `called` each call of the language model.
 
     Raises what `curate` of `xkg.build.curation` raises, `InputError` for a target that cannot be read, and
     `ConfigError` where the packages of the extra `curation` are not installed."""
@@ -73,8 +75,10 @@ def curate(
         guide = None
         if settings.llm.model != OFF:
             without_key = "`--llm none` ranks by citations and vectors"
-            model = opened.enter_context(language_model(settings, lambda _: None, without_key))
-            guide = Guide(model.for_paper(f"curate {identity}"), settings.llm.paper_model or settings.llm.model, note)
+            model = opened.enter_context(language_model(settings, called, without_key))
+            name = settings.llm.paper_model or settings.llm.model
+            ask = model.for_paper(f"curate {identity}")
+            guide = Guide(ask, name, note, searches=model.searches("paper_model"))
         decide = guide.is_own if guide is not None else lambda *_: None
         cache = settings.kg / "repositories"
         search = RepositorySearch(host, cache, decide=decide, refused=refused, note=note)
@@ -145,10 +149,6 @@ def _indexes(settings: Settings, clock: Clock) -> "Sequence[PaperIndex]":
             from xkg.build.sources.openalex_index import OpenAlexIndex
 
             chosen.append(OpenAlexIndex(settings.curation.openalex, clock=clock))
-        if settings.curation.semantic_scholar != OFF:
-            from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
-
-            chosen.append(SemanticScholarIndex(settings.curation.semantic_scholar, clock=clock))
     except ImportError as error:
         raise _missing(error) from error
     # arXiv answers once in three seconds: it is asked last, for what the others do not know.
@@ -168,5 +168,5 @@ def _host(settings: Settings, clock: Clock) -> "GitHub | None":
 def _missing(error: ImportError) -> ConfigError:
     return ConfigError(
         f"curation needs packages that are not installed ({error.name}): {install_extra('curation')}, or switch "
-        "their sources off (curation.openalex, curation.semantic_scholar and curation.github: none)"
+        "their sources off (curation.openalex and curation.github: none)"
     )

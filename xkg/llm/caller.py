@@ -33,6 +33,7 @@ class CallerEndpoint:
             )
         self.at = "the caller"
         self.remedy = "ask for the job again"
+        self.searches = True
         self._job, self._clock = int(job), clock
         self._questions = OpenQuestions(folder, clock)
         self._closing = threading.Event()

@@ -65,6 +65,7 @@ class ChatCompletions:
     ) -> None:
         self.at = where.at
         self.remedy = "check llm.base_url, or raise llm.seconds"
+        self.searches = False
         self._where = where
         self._seconds = seconds
         self._patience, self._clock = patience, clock

@@ -162,7 +162,9 @@ class LanguageModel:
         ) -> A:
             self._require_open()
             try:
-                tiers = (Tier(prompt.role, _TRIES), Tier("expert_model", _EXPERT_TRIES))
+                tiers = [Tier(prompt.role, _TRIES), Tier("expert_model", _EXPERT_TRIES)]
+                if prompt.search:
+                    tiers = [tier for tier in tiers if self.searches(tier.role)]
                 return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, None).answer
             except StoreError:
                 self._require_open()  # closed meanwhile, and the ledger with it
@@ -207,6 +209,10 @@ class LanguageModel:
         except UnusableError:
             return None
         return answer if check(answer) is None else None
+
+    def searches(self, role: Role) -> bool:
+        """Whether the model of a role can search the web by itself."""
+        return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
         """The part of a stage's cache key that prompts decide: the identity of each, and the model that answers it."""
@@ -264,7 +270,7 @@ class LanguageModel:
                 attempt, experts = attempt + 1, experts + (tier.role == "expert_model")
                 key = answer_key(model, messages, schema, draw, temperature)
                 question = Question(paper, prompt.stage, prompt.name, about, model, tier.role, attempt)
-                reply, fresh = self._reply(question, key, messages, schema, temperature)
+                reply, fresh = self._reply(question, key, messages, schema, temperature, prompt.search)
                 keys.append(key)
                 if reply.ending == "late":
                     timeouts, complaint = timeouts + 1, reply.text
@@ -311,6 +317,7 @@ class LanguageModel:
         messages: list[Message],
         schema: Mapping[str, object],
         temperature: float | None,
+        search: bool,
     ) -> tuple[Reply, bool]:
         """The answer, and whether it was asked for now. Who asks the same at the same time waits for it."""
         with self._changed:
@@ -322,7 +329,7 @@ class LanguageModel:
                 self._report(question, stored, cached=True)
                 return stored, False
             with self._turn():
-                return self._send(question, key, messages, schema, temperature), True
+                return self._send(question, key, messages, schema, temperature, search), True
 
     def _send(
         self,
@@ -331,6 +338,7 @@ class LanguageModel:
         messages: list[Message],
         schema: Mapping[str, object],
         temperature: float | None,
+        search: bool,
     ) -> Reply:
         self._require_up()
         endpoint = self._endpoints[question.model]
@@ -347,6 +355,7 @@ class LanguageModel:
                     stage=question.stage,
                     prompt=question.prompt,
                     about=question.about,
+                    search=search,
                 )
             )
             stored = self._ledger.end(call, question, key, reply)

@@ -17,7 +17,8 @@ TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|ma
 @dataclass(frozen=True)
 class Request:
     """A question to a model: the conversation so far, and the schema of its answer. `key` is a digest of what decides
-    the answer (`xkg.llm.ledger`); `stage`, `prompt` and `about` say to people what it is."""
+    the answer (`xkg.llm.ledger`); `stage`, `prompt` and `about` say to people what it is. `search`: the question wants
+    a search of the web."""
 
     model: str
     messages: Sequence[Message]
@@ -27,6 +28,7 @@ class Request:
     stage: str = ""
     prompt: str = ""
     about: str = ""
+    search: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,12 @@ class Reply:
 
 
 class Endpoint(Protocol):
-    """`at` names it in messages, and `remedy` says what to do if it gives no answers. Safe to use from several
-    threads."""
+    """`at` names it in messages, and `remedy` says what to do if it gives no answers. `searches`: it can search the web
+    by itself. Safe to use from several threads."""
 
     at: str
     remedy: str
+    searches: bool
 
     def complete(self, request: Request) -> Reply:
         """The answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model cannot be had, or

@@ -6,6 +6,7 @@
     inputs: name, files      the slots of the user message, each used at least once, as {{name}}
     output: Places           the pydantic type of the answer
     version: 1
+    search: web              the answer wants a search of the web; left out in all others
     ---
     You …
     ===
@@ -36,6 +37,7 @@ from xkg.errors import XkgError
 Role = Literal["model", "paper_model", "code_model", "verifier_model", "stronger_model", "expert_model"]
 
 _HEADER = ("stage", "role", "inputs", "output", "version")
+_SEARCH = ("search", "web")
 _SLOT = re.compile(r"\{\{(\w+)\}\}")
 _OPTIONAL = re.compile(r"\{\{#(\w+)\}\}\n?(.*?)\{\{/\1\}\}\n?", re.S)
 _DATA = (
@@ -56,6 +58,7 @@ class Prompt:
     version: int
     system: str
     user: str
+    search: bool = False
 
     @property
     def identity(self) -> str:
@@ -106,7 +109,9 @@ def load_prompt(path: Path) -> Prompt:
     header = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in match[1].splitlines())}
     inputs = tuple(name.strip() for name in header.get("inputs", "").split(",") if name.strip())
     used = set(_SLOT.findall(match[3]))
-    known = tuple(header) == _HEADER and header["role"] in get_args(Role) and header["version"].isdigit()
+    search = tuple(header.items())[len(_HEADER) :]
+    complete = tuple(header)[: len(_HEADER)] == _HEADER and search in ((), (_SEARCH,))
+    known = complete and header["role"] in get_args(Role) and header["version"].isdigit()
     optional = {part[1] for part in _OPTIONAL.finditer(match[3])}
     unclosed = re.search(r"\{\{[#/]", _OPTIONAL.sub(r"\2", match[3]))
     if not known or used != set(inputs) or optional - used or unclosed or _SLOT.search(match[2]):
@@ -123,4 +128,5 @@ def load_prompt(path: Path) -> Prompt:
         version=int(header["version"]),
         system=match[2].strip(),
         user=match[3].strip(),
+        search=bool(search),
     )

@@ -72,7 +72,7 @@ def text_for_agents(answer: AnyAnswer) -> str:
 def _quotes(answer: AnyAnswer) -> bool:
     """Whether the answer quotes papers or repositories, as results and errors of builds do."""
     jobs = answer.jobs if isinstance(answer, JobsAnswer) else (answer,) if isinstance(answer, JobAnswer) else ()
-    return isinstance(answer, Quoting) or any(job.error or job.result is not None for job in jobs)
+    return isinstance(answer, Quoting) or any(job.error or job.result or job.curated for job in jobs)
 
 
 def _lines(answer: AnyAnswer) -> list[str]:

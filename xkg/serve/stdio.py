@@ -46,6 +46,7 @@ them."""
 _ASKED: "dict[Asked, str]" = {
     "build": " A paper that is missing can be built: build answers with a job, and job_status says when it is done. "
     "With llm=caller, or if the server has no language model, you answer its questions by questions and answer.",
+    "curate": " What else is worth building around a paper: curate.",
     "implement": " A method can be implemented in starter code by an agent: implement answers with a job, too.",
     "run": " To try code before you copy it, run_code runs a few lines of yours over it.",
 }
@@ -53,7 +54,7 @@ _ASKED: "dict[Asked, str]" = {
 
 def instructions(asked: "Sequence[Asked]" = ()) -> str:
     """What the server says of itself to clients, who may ask for this."""
-    unchanged = "" if {"build", "implement"} & set(asked) else " Nothing here changes the graph."
+    unchanged = "" if {"build", "curate", "implement"} & set(asked) else " Nothing here changes the graph."
     return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged
 
 

@@ -34,7 +34,7 @@ particle by a moon kernel \cite{moon}, which we adapt from its authors.
 def scholarly(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Scholarly]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY", "SEMANTIC_SCHOLAR_API_KEY"):
+    for name in ("GITHUB_TOKEN", "OPENALEX_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     with scholarly_stand_in.serving() as state:
         yield state
@@ -67,7 +67,7 @@ def world(scholarly: Scholarly) -> Scholarly:
         StandInPaper(
             "2305.00005",
             "Faster Wave Transport with Currents",
-            "Wave transport in currents.",
+            "Wave transport in currents, for posterior fields.",
             ("Ivy Flow",),
             "2023-05-01",
         ),

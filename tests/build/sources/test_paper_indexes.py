@@ -10,15 +10,13 @@ from tests.clock import TurnedClock
 from xkg.build.sources.arxiv_index import ArxivIndex
 from xkg.build.sources.openalex_index import OpenAlexIndex
 from xkg.build.sources.paper_index import PaperIndex
-from xkg.build.sources.semantic_scholar_index import SemanticScholarIndex
 from xkg.errors import InputError
 
 MAKERS: dict[str, Callable[[Scholarly], PaperIndex]] = {
     "arXiv": lambda server: ArxivIndex(server.url, clock=TurnedClock()),
     "OpenAlex": lambda server: OpenAlexIndex(server.openalex, clock=TurnedClock()),
-    "Semantic Scholar": lambda server: SemanticScholarIndex(server.semantic_scholar, clock=TurnedClock()),
 }
-PATHS = {"arXiv": "/api", "OpenAlex": "/openalex", "Semantic Scholar": "/s2"}
+PATHS = {"arXiv": "/api", "OpenAlex": "/openalex"}
 every = pytest.mark.parametrize("name", list(MAKERS))
 
 
@@ -49,9 +47,8 @@ def test_papers_by_doi(server: Scholarly, name: str) -> None:
     index = MAKERS[name](server)
     found = index.by_dois(["10.1234/WAVE.1", "10.1234/none"])
     assert [paper.arxiv_id for paper in found] == ([] if name == "arXiv" else ["2001.00001"])
-    if name != "Semantic Scholar":
-        [own] = index.by_dois(["10.48550/arXiv.2001.00002"])
-        assert own.arxiv_id == "2001.00002"
+    [own] = index.by_dois(["10.48550/arXiv.2001.00002"])
+    assert own.arxiv_id == "2001.00002"
 
 
 @every
@@ -81,7 +78,7 @@ def test_openalex_goes_over_pages_with_its_cursor(server: Scholarly) -> None:
 
 
 def test_a_work_without_arxiv_has_no_id(server: Scholarly) -> None:
-    [book] = MAKERS["Semantic Scholar"](server).by_dois(["10.1234/book"])
+    [book] = MAKERS["OpenAlex"](server).by_dois(["10.1234/book"])
     assert (book.arxiv_id, book.doi) == (None, "10.1234/book")
 
 

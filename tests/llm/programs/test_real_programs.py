@@ -2,6 +2,7 @@
 fake, which prints what the real one printed once, in place of one that is not there."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ SCHEMA = {
     "properties": {"name": {"type": "string"}},
     "required": ["name"],
     "additionalProperties": False,
+}
+SEARCHES = {
+    "claude-code": "WebSearch",
+    "codex": "web_search",
+    "gemini": "google_web_search",
+    "opencode": "websearch",
 }
 SECOND_TIER = pytest.mark.product("needs programs of npm, and seconds")
 
@@ -121,3 +128,22 @@ def test_a_real_program_answers_without_tools_memories_or_keys(
     # One carries the answer, one asks a person who is not there, and one is an empty list.
     assert tools in ([], ["StructuredOutput"], ["request_user_input"], [{"functionDeclarations": []}])
     assert not list((home / "cache" / "xkg" / "programs").iterdir())
+
+
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if installed(name).exists()])
+@SECOND_TIER
+def test_a_real_program_that_searches_has_that_tool_alone(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(installed(name).parent), prepend=":")
+    model = "gemini:gemini-3-pro" if name == "gemini" else name
+    known = program_of(model)
+    assert known is not None
+    with AgentServer(lambda _: '{"name": "SVGD"}') as server:
+        configure(home, server.url, monkeypatch)
+        messages = [{"role": "system", "content": "You search."}, {"role": "user", "content": "Which one?"}]
+        reply = ProgramEndpoint(*known, seconds=120).complete(Request(model, messages, SCHEMA, search=True))
+    assert (reply.ending, json.loads(reply.text)) == ("ok", {"name": "SVGD"})
+    named = set(re.findall(r'"(?:name|type)": "(\w+)"', json.dumps(server.requests[-1]["tools"])))
+    assert SEARCHES[name] in named
+    assert not {each.lower() for each in named} & {"bash", "shell", "exec_command", "webfetch", "read", "write", "edit"}

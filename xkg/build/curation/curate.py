@@ -4,33 +4,30 @@ each; at most ten papers."""
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from xkg.build.curation.blacklist_guard import BlacklistGuard
-from xkg.build.curation.citations import mentions
-from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet, Mention
-from xkg.build.curation.field_terms import field_terms
-from xkg.build.curation.guide import Guide
+from xkg.build.curation.candidates import SAME, Candidate, found_by_search, references, suggested_by_model
+from xkg.build.curation.curated_set import ChosenRepository, CoreTechnique, CuratedPaper, CuratedSet
+from xkg.build.curation.guide import Guide, UncitedWork
 from xkg.build.curation.identify import identify
 from xkg.build.curation.ownership import PaperIdentity
-from xkg.build.curation.ranking import rank, weight_of_use
+from xkg.build.curation.ranking import rank
 from xkg.build.curation.reference_titles import with_titles
 from xkg.build.curation.repository_links import RepositoryLink, links_in, links_of
 from xkg.build.curation.repository_search import RepositoriesFound, RepositorySearch
 from xkg.build.paper.document import Document
 from xkg.build.sources.paper_index import FoundPaper, PaperIndex
-from xkg.build.techniques.definitions import Reader, read
+from xkg.build.techniques.definitions import read
 from xkg.build.techniques.extract import extract
-from xkg.build.techniques.section_roles import Part
 from xkg.embeddings.base import Embedder
 from xkg.errors import InputError
-from xkg.model import Reference
 from xkg.text.titles import title_similarity
-from xkg.value import Value
+from xkg.text.unicode import printable_line
 
 MOST_PAPERS = 10
-_REFERENCES, _FOUND, _TRIED, _TEXTS = 40, 8, 60, 3
+_REFERENCES, _TRIED, _TEXTS = 40, 60, 3
 _TECHNIQUES = 6
-_SAME = 0.9
 _CITED_PER_FOUND = 3
 _FOUND_TRIED = 10
 
@@ -47,19 +44,6 @@ class Sources:
     note: Callable[[str], None] = field(default=lambda _: None)
 
 
-class Candidate(Value):
-    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 for one that a search
-    found, and `queries` what that was asked."""
-
-    title: str
-    reference: Reference | None = None
-    found: FoundPaper | None = None
-    identified: str = ""
-    mentions: tuple[Mention, ...] = ()
-    use: float = 0.0
-    queries: tuple[str, ...] = ()
-
-
 def curate(
     document: Document,
     identity: str,
@@ -69,9 +53,9 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, without what `guard` keeps out; a `guide` names the techniques and chooses. An
-    index or host that cannot be asked is left out, and the set's notes say so. Raises `InputError` for a target without
-    techniques, and `EmbeddingError`."""
+    """The papers around one target, without what `guard` keeps out; a `guide` names the techniques, finds works that
+    the target does not cite, if its model can search, and chooses. An index or host that cannot be asked is left out,
+    and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -85,16 +69,18 @@ def curate(
     techniques = by_model or core_techniques(document, identity)
     if not techniques:
         raise InputError(f"no technique was found in {document.title or identity}, so nothing can be curated around it")
-    cited = _references(reader, parts)
+    cited = references(reader, parts)
     candidates = _identified(cited, techniques, document, sources, note)
-    candidates += _searched(techniques, candidates, document, sources, note)
+    candidates += found_by_search(candidates, document, sources.indexes, note)
+    if guide is not None:
+        candidates += suggested_by_model(guide, techniques, candidates, document, sources.indexes, note)
     by_facts = _ranked(candidates, techniques, document, sources.embedder)
     chosen = _chosen(by_facts, techniques, document, guide) if guide is not None else None
     ranked = _looked_up(chosen, sources, note) if chosen else _in_turn(by_facts)
     papers: list[CuratedPaper] = []
     dropped: list[CuratedPaper] = []
     texts = _Texts(sources, note)
-    left = {"reference": _TRIED, "search": _FOUND_TRIED}
+    left = {"reference": _TRIED, "search": _FOUND_TRIED, "model": _FOUND_TRIED}
     for candidate, paper in ranked:
         found = candidate.found
         reason = paper.dropped or _unusable(candidate, document, guard)
@@ -104,7 +90,7 @@ def curate(
             reason = "it ranks behind those whose repositories were looked for"
         if reason is None and found is not None:
             left[paper.origin] -= 1
-            searched = _repositories(found, sources, texts)
+            searched = _repositories(found, candidate.suggested, guide, sources, texts)
             paper = paper.model_copy(update={"repositories": searched.repositories})
             if paper.repository is None:
                 reason = _without_repository(paper, searched.unanswered)
@@ -149,18 +135,6 @@ def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, .
     )
 
 
-def _references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
-    return [
-        Candidate(
-            title=reference.title or (reference.text or "")[:200],
-            reference=reference,
-            mentions=tuple(found),
-            use=weight_of_use(found),
-        )
-        for reference, found in zip(reader.document.references, mentions(reader, parts), strict=True)
-    ]
-
-
 def _identified(
     cited: Sequence[Candidate],
     techniques: Sequence[CoreTechnique],
@@ -182,53 +156,6 @@ def _identified(
     ]
 
 
-def _searched(
-    techniques: Sequence[CoreTechnique],
-    known: Sequence[Candidate],
-    document: Document,
-    sources: Sources,
-    note: Callable[[str], None],
-) -> list[Candidate]:
-    """Papers that the indexes find for each technique, for the target's title, which names its subject, and for terms
-    of its field; without those that are there already."""
-    ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
-    titles = [document.title, *(candidate.title for candidate in known)]
-    terms = field_terms([candidate.title for candidate in known], document.text)
-    queries = (
-        *(technique.name for technique in techniques),
-        document.title,
-        *terms,
-        *(" ".join(terms[:2]),) * bool(terms[1:]),
-    )
-    new: dict[str, Candidate] = {}
-    answered = False
-    for index in sorted(sources.indexes, key=lambda each: each.is_slow):
-        if index.is_slow and answered:
-            continue
-        try:
-            for query in queries:
-                for paper in index.search(query, _FOUND):
-                    if paper.arxiv_id is None or paper.arxiv_id in ids:
-                        continue
-                    before = new.get(paper.arxiv_id)
-                    if before is None and any(title_similarity(paper.title, title) >= _SAME for title in titles):
-                        continue
-                    asked = before.queries if before is not None else ()
-                    if query not in asked:
-                        new[paper.arxiv_id] = _found(before, paper, index, (*asked, query))
-            answered = True
-        except InputError as error:
-            note(f"{index.name} was not searched for all techniques: {error}")
-    return list(new.values())
-
-
-def _found(before: Candidate | None, paper: FoundPaper, index: PaperIndex, queries: tuple[str, ...]) -> Candidate:
-    how = f"{index.name} finds it for {', '.join(repr(query[:80]) for query in queries)}"
-    if before is None:
-        return Candidate(title=paper.title, found=paper, identified=how, queries=queries)
-    return before.model_copy(update={"identified": how, "queries": queries})
-
-
 def _ranked(
     candidates: Sequence[Candidate], techniques: Sequence[CoreTechnique], document: Document, embedder: Embedder
 ) -> list[tuple[Candidate, CuratedPaper]]:
@@ -239,7 +166,7 @@ def _ranked(
             candidate,
             CuratedPaper(
                 title=candidate.title,
-                origin="reference" if candidate.reference is not None else "search",
+                origin=_origin(candidate),
                 technique=techniques[score.technique].name,
                 score=round(score.score, 4),
                 scores={"use": round(score.use, 4), "nearness": round(score.nearness, 4)},
@@ -260,6 +187,9 @@ def _chosen(
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
     """What the model chooses, in its order and with its words, then the others, dropped; empty without an answer."""
+    # Not all that there are can be shown: those that a model found come first.
+    ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
+    ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
     if not choices:
         return []
@@ -315,12 +245,11 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
     """References first, and after every few of them a paper that a search found, as long as it is as near to the target
-    as half of the references are: a search always finds something. Of these, nearness times the number of queries that
-    found it decides (CombMNZ: Fox and Shaw, Combination of Multiple Searches, TREC 1994). Those as near as a quarter of
-    the references come last, for the room that is left; others are too far."""
+    as half of the references are: a search always finds something. Those as near as a quarter of the references come
+    last, for the room that is left; others are too far."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
-    found.sort(key=lambda pair: -pair[1].scores["nearness"] * len(pair[0].queries))
+    found.sort(key=lambda pair: -pair[1].scores["nearness"])
     nearness = sorted(paper.scores["nearness"] for _, paper in cited) or [0.0]
     middle, least = nearness[len(nearness) // 2], nearness[len(nearness) // 4]
     near = deque(pair for pair in found if pair[1].scores["nearness"] >= middle)
@@ -347,7 +276,15 @@ def _text(candidate: Candidate) -> str:
     return f"{candidate.title}. {abstract[:700]} {around[:700]}"
 
 
+def _origin(candidate: Candidate) -> Literal["reference", "search", "model"]:
+    if candidate.suggested is not None:
+        return "model"
+    return "search" if candidate.reference is None else "reference"
+
+
 def _why(candidate: Candidate) -> str:
+    if candidate.suggested is not None:
+        return f"{candidate.identified}: {printable_line(candidate.suggested.why)[:300]}"
     if candidate.reference is None:
         return candidate.identified
     count = len(candidate.mentions)
@@ -361,7 +298,7 @@ def _why(candidate: Candidate) -> str:
 
 def _is_target(found: FoundPaper, document: Document) -> bool:
     same = found.arxiv_id == document.arxiv_id and found.arxiv_id is not None
-    return same or title_similarity(found.title, document.title) >= _SAME
+    return same or title_similarity(found.title, document.title) >= SAME
 
 
 class _Texts:
@@ -381,9 +318,14 @@ class _Texts:
             return ()
 
 
-def _repositories(found: FoundPaper, sources: Sources, texts: _Texts) -> RepositoriesFound:
+def _repositories(
+    found: FoundPaper, suggested: UncitedWork | None, guide: Guide | None, sources: Sources, texts: _Texts
+) -> RepositoriesFound:
     paper = PaperIdentity(found.title, found.authors, found.arxiv_id, found.published)
     named = links_in(f"{found.abstract}\n{found.comment}")
+    if suggested is not None and guide is not None:
+        words = f"{guide.model} names it, from the web"
+        named += [each._replace(role="suggested", words=words) for each in links_in(suggested.repository or "")[:1]]
     return sources.repositories.of(paper, named, lambda: texts.links(found))
 
 

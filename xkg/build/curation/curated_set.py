@@ -90,15 +90,16 @@ class ChosenRepository(Value):
 
 class CuratedPaper(Value):
     """A candidate. `score` is what it is ranked by, `scores` its parts, all in 0..1; `technique` is the one it serves;
-    `identified` says how its arXiv id was found; `why` are the model's words, or the facts that rank it. `dropped` is
-    the reason why it is left out, None where it is chosen; `repositories` are all that were looked at, its own one
-    first where there is one."""
+    `origin`: the target cites it, a search of an index found it, or a model's own search of the web. `identified` says
+    how its arXiv id was found; `why` are the model's words, or the facts that rank it. `dropped` is the reason why it
+    is left out, None where it is chosen; `repositories` are all that were looked at, its own one first where there is
+    one."""
 
     title: str
     arxiv_id: str | None = None
     authors: tuple[str, ...] = ()
     published: str | None = None
-    origin: Literal["reference", "search"]
+    origin: Literal["reference", "search", "model"]
     source: str = ""
     technique: str = ""
     score: float = 0.0

@@ -1,9 +1,12 @@
 """What a language model decides in a curation: the titles of references that parsing cannot tell, the core techniques,
-which papers serve them, and which repository is a paper's own where facts leave that open."""
+works that it does not cite, which papers serve the techniques, and which repository is a paper's own where facts leave
+that open."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import Field
 
 from xkg.build.curation.curated_set import CoreTechnique, CuratedPaper
 from xkg.build.curation.ownership import PaperIdentity, Verdict
@@ -21,6 +24,7 @@ _FOLDER = Path(__file__).parent / "prompts"
 _MOST_TECHNIQUES, _MOST_CANDIDATES, _MOST_CHOSEN = 8, 80, 25
 _OUTLINE, _README, _SENTENCE, _SENTENCES = 12_000, 4_000, 300, 3
 _MOST_ENTRIES, _ENTRY = 100, 500
+_MOST_WORKS, _MOST_KNOWN = 20, 300
 
 
 class NamedTechnique(AnswerType):
@@ -52,6 +56,18 @@ class ReadTitles(AnswerType):
     titles: tuple[ReadTitle, ...]
 
 
+class UncitedWork(AnswerType):
+    title: Annotated[str, Field(max_length=500)]
+    arxiv_id: Annotated[str, Field(max_length=100)] | None
+    doi: Annotated[str, Field(max_length=200)] | None
+    repository: Annotated[str, Field(max_length=300)] | None
+    why: Annotated[str, Field(max_length=1000)]
+
+
+class UncitedWorks(AnswerType):
+    works: Annotated[tuple[UncitedWork, ...], Field(max_length=_MOST_WORKS)]
+
+
 class OwnRepository(AnswerType):
     own: bool
     why: str
@@ -66,11 +82,12 @@ class Choice(NamedTuple):
 
 
 class Guide:
-    """Asks a language model, `model` by name. Where it gives no usable answer, `note` receives a line and None is
-    returned: the facts decide alone. Raises `ModelUnavailableError` and `BudgetError`."""
+    """Asks a language model, `model` by name; `searches`: it can search the web by itself. Where it gives no usable
+    answer, `note` receives a line and None is returned: the facts decide alone. Raises `ModelUnavailableError` and
+    `BudgetError`."""
 
-    def __init__(self, ask: Ask, model: str, note: Callable[[str], None]) -> None:
-        self._ask, self.model, self._note = ask, model, note
+    def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
+        self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
         """The titles in entries of a bibliography, by index, as the model reads them; of the first `_MOST_ENTRIES`."""
@@ -116,6 +133,24 @@ class Guide:
             for each in answer.techniques[:_MOST_TECHNIQUES]
             if each.name.strip()
         )
+
+    def uncited(
+        self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
+    ) -> Sequence[UncitedWork]:
+        """What the model finds on the web beside the works of these titles, as it says; nothing if it cannot search."""
+        if not self._searches:
+            return ()
+        inputs = {
+            "target": encodable(f"{document.title}\n{document.abstract[:3000]}"),
+            "techniques": encodable("\n".join(f"- {each.name}: {each.definition}" for each in techniques)),
+            "known": encodable("\n".join(f"- {printable_line(title)[:250]}" for title in known[:_MOST_KNOWN])),
+        }
+        try:
+            answer = self._ask(load_prompt(_FOLDER / "uncited_works.md"), UncitedWorks, inputs, about=document.title)
+        except AnswerError as error:
+            self._note(f"{self.model} found no works that the target does not cite: {error}")
+            return ()
+        return answer.works
 
     def choose(
         self, document: Document, techniques: Sequence[CoreTechnique], candidates: Sequence[CuratedPaper]

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Literal, NamedTuple
 
+from xkg.build.curation.repository_links import Role
 from xkg.build.paper.latex import bibtex
 from xkg.build.sources.github import RepositoryFacts
 from xkg.text.plural import plural
@@ -61,9 +62,7 @@ class Verdict(NamedTuple):
     wants_author: bool = False
 
 
-def judge(
-    facts: RepositoryFacts, paper: PaperIdentity, link: Literal["own", "named", "cited"] | None = None
-) -> Verdict:
+def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None) -> Verdict:
     """`link` is how the paper itself names the repository, None where it does not."""
     found = [*_named(link), *_identity(facts, paper), *_against(facts, paper)]
     points = sum(value for value, _, _ in found)

@@ -27,20 +27,24 @@ _BEFORE, _AFTER = 220, 80
 _MOST = 200
 
 
+Role = Literal["own", "named", "cited", "suggested"]
+
+
 class RepositoryLink(NamedTuple):
     """`name` as in `RepositoryAddress`. `role`: `own` where the words around say so, `cited` where it stands in the
-    bibliography, else `named`. `words` are those around it."""
+    bibliography, `suggested` if not the paper names it but a model, else `named`. `words` are those around it, or
+    the model's."""
 
     url: str
     name: str
-    role: Literal["own", "named", "cited"]
+    role: Role
     words: str
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
     """Each repository once, the paper's own first, else in order; from the offset `bibliography` on they are cited."""
     found: dict[str, RepositoryLink] = {}
-    order = {"own": 0, "named": 1, "cited": 2}
+    order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):
         known = found.get(link.name)
         if known is None or order[link.role] < order[known.role]:
@@ -63,7 +67,7 @@ def _links(text: str, bibliography: int | None) -> Iterator[RepositoryLink]:
         before = text[max(0, match.start() - _BEFORE) : match.start()]
         near = before + text[match.start() : match.end() + _AFTER]
         paragraph = before.rpartition("\n\n")[2]
-        role: Literal["own", "named", "cited"] = "named"
+        role: Role = "named"
         if bibliography is not None and match.start() >= bibliography:
             role = "cited"
         elif not _THEIRS.search(before) and _OURS.search(paragraph):

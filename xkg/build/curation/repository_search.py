@@ -101,7 +101,7 @@ class RepositorySearch:
             return (), str(error)
 
     def _judged(self, url: str, paper: PaperIdentity, link: RepositoryLink | None) -> ChosenRepository:
-        found = f"the paper: {link.words[-240:]}" if link is not None else "a search of GitHub for the title"
+        found = "a search of GitHub for the title" if link is None else _words(link)
         if (reason := self._refused(url)) is not None:
             return ChosenRepository(url=url, is_official=False, evidence=(reason,), found=found)
         try:
@@ -178,6 +178,10 @@ class RepositorySearch:
         if isinstance(error, BusyError):
             self._busy = str(error)
         self._note(line)
+
+
+def _words(link: RepositoryLink) -> str:
+    return f"{'' if link.role == 'suggested' else 'the paper: '}{link.words[-240:]}"
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:

@@ -16,16 +16,18 @@ class ClaudeCode(Program):
     inherits = ("ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_", "AWS_", "GOOGLE_")
     log_in = "claude, then /login"
     reports_dollars = True
+    searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Without tools, MCP servers, hooks, plugins, skills and memories (`--safe-mode`), and without a record."""
+        """Without other tools than a search, without MCP servers, hooks, plugins, skills and memories (`--safe-mode`),
+        and without a record."""
         return Start(
             [
                 "--print",
                 "--output-format=json",
                 f"--json-schema={json.dumps(asked.schema)}",
                 f"--system-prompt={asked.system}",
-                "--tools=",
+                *(["--tools=WebSearch", "--allowed-tools=WebSearch"] if asked.search else ["--tools="]),
                 "--safe-mode",
                 "--strict-mcp-config",
                 "--disable-slash-commands",

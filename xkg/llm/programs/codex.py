@@ -20,7 +20,6 @@ _OWN_MODEL = (
 )
 """The settings of a user that decide which model answers. Others, such as MCP servers and hooks, are left out."""
 _WITHOUT = {
-    "web_search": "disabled",
     "project_doc_max_bytes": 0,
     "include_permissions_instructions": False,
     "include_environment_context": False,
@@ -41,6 +40,7 @@ class Codex(Program):
     inherits = ("CODEX_HOME", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
     log_in = "codex login"
     reports_dollars = False
+    searches = True
 
     def start(self, asked: Asked) -> Start:
         """In a home folder of its own, which has the user's login and choice of a model, and no AGENTS.md."""
@@ -56,6 +56,7 @@ class Codex(Program):
         chosen = {key: value for key, value in settings.items() if key in _OWN_MODEL}
         named = {"model": asked.model} if asked.model else {}
         config = {**chosen, **named, **_WITHOUT, "model_instructions_file": str(system)}
+        config["web_search"] = "live" if asked.search else "disabled"
         config["features"] = dict.fromkeys(_NO_FEATURES, False)
         (home / "config.toml").write_text(tomlkit.dumps(config), "utf-8")
         schema.write_text(json.dumps(asked.schema), "utf-8")

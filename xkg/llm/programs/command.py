@@ -15,6 +15,7 @@ class Command(Program):
     inherits = ()
     log_in = "see what it needs"
     reports_dollars = False
+    searches = False
 
     def __init__(self, line: str) -> None:
         """`line` as a shell splits it; words that name a file of the working folder may be relative. Raises

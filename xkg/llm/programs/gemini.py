@@ -11,7 +11,6 @@ _HOME = "GEMINI_CLI_HOME", ""
 _LOGIN = ("oauth_creds.json", "google_accounts.json", "gemini-credentials.json", "installation_id", "user_id")
 _KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA")
 _SETTINGS: Mapping[str, Any] = {
-    "tools": {"core": ["none"]},
     "context": {"includeDirectoryTree": False},
     "hooksConfig": {"enabled": False},
     "skills": {"enabled": False},
@@ -19,7 +18,9 @@ _SETTINGS: Mapping[str, Any] = {
     "general": {"enableAutoUpdate": False, "topicUpdateNarration": False},
     "privacy": {"usageStatisticsEnabled": False},
 }
-_DENIED = '[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 999\n'
+_SEARCH = "google_web_search"
+_DENIED = '[[rule]]\ntoolName = "*"\ndecision = "deny"\npriority = 998\n'
+_ALLOWED = f'[[rule]]\ntoolName = "{_SEARCH}"\ndecision = "allow"\npriority = 999\n'
 
 
 class Gemini(Program):
@@ -29,6 +30,7 @@ class Gemini(Program):
     inherits = ("GEMINI_CLI_HOME", "GEMINI_API_KEY", "GOOGLE_", "CLOUDSDK_")
     log_in = "gemini, then /auth"
     reports_dollars = False
+    searches = True
 
     def start(self, asked: Asked) -> Start:
         """In a home folder of its own, which has the user's login and the way of logging in, and no GEMINI.md."""
@@ -38,9 +40,13 @@ class Gemini(Program):
         for name in _LOGIN:
             if (own / name).exists():
                 (home / ".gemini" / name).symlink_to(own / name)
-        settings = {**_SETTINGS, "security": {"auth": _way_in(own)}}
+        settings = {
+            **_SETTINGS,
+            "tools": {"core": [_SEARCH if asked.search else "none"]},
+            "security": {"auth": _way_in(own)},
+        }
         (home / ".gemini" / "settings.json").write_text(json.dumps(settings), "utf-8")
-        policy.write_text(_DENIED, "utf-8")
+        policy.write_text(_DENIED + _ALLOWED * asked.search, "utf-8")
         system.write_text(asked.system, "utf-8")
         arguments = ["--output-format=json", "--skip-trust", "--extensions=none", "--allowed-mcp-server-names=none"]
         arguments += [f"--policy={policy}", *([f"--model={asked.model}"] if asked.model else [])]

@@ -20,15 +20,17 @@ class OpenCode(Program):
     inherits = ("ANTHROPIC_", "OPENROUTER_API_KEY", "OPENCODE_API_KEY", "AWS_", "GOOGLE_", "GEMINI_API_KEY")
     log_in = "opencode auth login"
     reports_dollars = True
+    searches = True
 
     def start(self, asked: Asked) -> Start:
-        """With an agent that has no tools, and without the user's AGENTS.md, plugins and MCP servers."""
+        """With an agent that has no tool but a search, and without the user's AGENTS.md, plugins and MCP servers."""
         own = login_file(asked.variables, "XDG_CONFIG_HOME", ".config") / "opencode"
-        agent = {"mode": "primary", "prompt": asked.system, "permission": {"*": "deny"}}
+        permission = {"*": "deny", **({"websearch": "allow"} if asked.search else {})}
+        agent = {"mode": "primary", "prompt": asked.system, "permission": permission}
         config = {
             **{key: value for key, value in _settings(own).items() if key in _OWN_MODEL},
             "agent": {_AGENT: agent},
-            "permission": {"*": "deny"},
+            "permission": permission,
             "share": "disabled",
             "autoupdate": False,
         }
@@ -41,6 +43,7 @@ class OpenCode(Program):
                 "OPENCODE_CONFIG_CONTENT": json.dumps(config),
                 "OPENCODE_DISABLE_CLAUDE_CODE": "1",
                 "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+                **({"OPENCODE_ENABLE_EXA": "1"} if asked.search else {}),
             },
         )
 

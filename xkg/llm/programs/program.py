@@ -16,7 +16,7 @@ from xkg.llm.request import Message, with_schema
 class Asked:
     """A question. `system` is xkg's own text, `prompt` has all turns of the conversation; `model` is empty for the
     program's own choice. `folder` takes files for this one question, and `variables` are those that the program
-    inherits."""
+    inherits. `search`: it may search the web, which is its only tool."""
 
     model: str
     system: str
@@ -24,6 +24,7 @@ class Asked:
     schema: Mapping[str, Any]
     folder: Path
     variables: Mapping[str, str]
+    search: bool = False
 
     @property
     def prompt_with_schema(self) -> str:
@@ -62,7 +63,8 @@ class ProgramError(Exception):
 class Program(ABC):
     """A program of this machine. `name` is how settings name it, `title` how people do, `executable` its command.
     `inherits` are the beginnings of names of variables that hold its own login and configuration, and `log_in` what a
-    user types to log in. `reports_dollars`: its answers say what they cost."""
+    user types to log in. `reports_dollars`: its answers say what they cost. `searches`: it has a search of the web that
+    it can be started with."""
 
     name: ClassVar[str]
     title: str
@@ -70,6 +72,7 @@ class Program(ABC):
     inherits: ClassVar[tuple[str, ...]]
     log_in: ClassVar[str]
     reports_dollars: ClassVar[bool]
+    searches: ClassVar[bool]
 
     @abstractmethod
     def start(self, asked: Asked) -> Start:

@@ -38,6 +38,7 @@ class ProgramEndpoint:
             )
         self.at = program.title
         self.remedy = "raise llm.seconds"
+        self.searches = program.searches
         self._program, self._path, self._model, self._seconds = program, path, model, seconds
         self._lock = threading.Lock()
         self._running: set[int] = set()
@@ -77,7 +78,9 @@ class ProgramEndpoint:
     def _answer(self, request: Request, folder: Path) -> Reply:
         system, prompt = conversation(request.messages)
         variables = inherited(self._program)
-        asked = Asked(self._model, encodable(system), encodable(prompt), request.schema, folder, variables)
+        asked = Asked(
+            self._model, encodable(system), encodable(prompt), request.schema, folder, variables, request.search
+        )
         start = self._program.start(asked)
         empty = folder / "empty"
         empty.mkdir()

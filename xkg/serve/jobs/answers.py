@@ -1,11 +1,10 @@
 """Answers about requested jobs."""
 
-import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -26,6 +25,10 @@ LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
 LONGEST_ERROR = 500
 BRIEF_ERROR = 120
+MOST_DROPPED = 12
+
+
+R = TypeVar("R", bound=BaseModel)
 
 
 class StageDone(Value):
@@ -52,6 +55,62 @@ class BuiltPaper(BaseModel):
     cost_usd: float
 
 
+class FoundRepository(BaseModel):
+    """`url` and `commit` as `build` takes them: `url@commit`."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    url: str
+    commit: str | None
+    license: str | None
+    stars: int | None
+
+
+class FoundPaper(BaseModel):
+    """A paper that is worth building, with its own repository. `origin`: the target cites it (reference), an index
+    found it (search), or a model's search of the web did (model)."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    title: str
+    arxiv_id: str | None
+    origin: str
+    technique: str
+    why: str
+    repositories: tuple[FoundRepository, ...]
+
+    @field_validator("repositories")
+    @classmethod
+    def _own(cls, found: tuple[FoundRepository, ...]) -> tuple[FoundRepository, ...]:
+        return found[:1]
+
+
+class LeftOutPaper(BaseModel):
+    """A candidate that is not worth building, or cannot be, and why."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    title: str
+    dropped: str
+
+
+class CuratedPapers(BaseModel):
+    """The part of `xkg curate --json` that clients get: papers in the order of their use, and some that were left
+    out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    target: str
+    papers: tuple[FoundPaper, ...]
+    dropped: tuple[LeftOutPaper, ...]
+    notes: tuple[str, ...]
+
+    @field_validator("dropped")
+    @classmethod
+    def _first(cls, dropped: tuple[LeftOutPaper, ...]) -> tuple[LeftOutPaper, ...]:
+        return dropped[:MOST_DROPPED]
+
+
 class ImplementedMethod(BaseModel):
     """The part of `xkg implement --json` that clients get. `result` is its class: A error-free and better than the
     starter, B error-free, C erroneous, D nothing was implemented. `faults` say why it is C, `doubts` what leaves A or B
@@ -73,11 +132,11 @@ class ImplementedMethod(BaseModel):
 
 
 class JobAnswer(Value):
-    """A requested job: a build, or a method that an agent implements (`kind`; `paper` is then its text or id in short,
-    `repository` the starter code). `at` is how far it is, as `modularize 3/10` or `step 4 edit_script`. `dollars` is
-    what this job spent on the language model so far, None where a price is unknown. `result` is there once something
-    was built, `implementation` once an agent has ended, `error` where it did not end well: one line, with what to
-    do."""
+    """A requested job: a build, a curation, or a method that an agent implements (`kind`; `paper` is then its text or
+    id in short, `repository` the starter code). `at` is how far it is, as `modularize 3/10` or `step 4 edit_script`.
+    `dollars` is what this job spent on the language model so far, None where a price is unknown. `result` is there once
+    something was built, `curated` once papers were found, `implementation` once an agent has ended, `error` where it
+    did not end well: one line, with what to do."""
 
     job: int
     kind: Kind
@@ -93,6 +152,7 @@ class JobAnswer(Value):
     calls: int
     dollars: float | None
     result: BuiltPaper | None
+    curated: CuratedPapers | None
     implementation: ImplementedMethod | None
     error: str
     note: str
@@ -138,7 +198,8 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
         at=at if row.state == "running" else "",
         calls=calls,
         dollars=dollars if priced else None,
-        result=_built(row.result) if row.kind == "build" else None,
+        result=_read(BuiltPaper, row.result) if row.kind == "build" else None,
+        curated=_read(CuratedPapers, row.result) if row.kind == "curate" else None,
         implementation=_implemented(row.result, jobs.graph) if row.kind == "implement" else None,
         error=one_line(row.error)[:LONGEST_ERROR],
         note=note,
@@ -157,7 +218,13 @@ def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
 
 def _brief(answer: JobAnswer) -> JobAnswer:
     """A job in a list, without stages and result."""
-    left_out = {"stages": (), "result": None, "implementation": None, "error": answer.error[:BRIEF_ERROR]}
+    left_out = {
+        "stages": (),
+        "result": None,
+        "curated": None,
+        "implementation": None,
+        "error": answer.error[:BRIEF_ERROR],
+    }
     return answer.model_copy(update=left_out)
 
 
@@ -186,6 +253,16 @@ def job_lines(answer: JobAnswer) -> list[str]:
             f"  {built.paper} ({built.state}), {where} generation {built.generation}: {built.techniques} techniques"
             f"{hidden}; code: {code}; ${built.cost_usd:.2f} in all its builds"
         )
+    if answer.curated is not None:
+        for paper in answer.curated.papers:
+            lines.append(
+                f"  arxiv:{paper.arxiv_id} {one_line(paper.title)[:200]} ({paper.origin}): {one_line(paper.why)}"
+            )
+            lines += [f"    {each.url}{f'@{each.commit}' if each.commit else ''}" for each in paper.repositories]
+        lines += [
+            f"  left out: {one_line(each.title)[:120]}: {one_line(each.dropped)}" for each in answer.curated.dropped
+        ]
+        lines += [f"  note: {one_line(note)}" for note in answer.curated.notes]
     if answer.implementation is not None:
         done = answer.implementation
         before, after = ("none" if v is None else f"{v:g}" for v in (done.metric_before, done.metric_after))
@@ -207,9 +284,8 @@ def jobs_lines(answer: JobsAnswer) -> list[str]:
 
 
 def _implemented(result: str, graph: Path) -> ImplementedMethod | None:
-    try:
-        done = ImplementedMethod.model_validate(json.loads(result))
-    except (ValueError, ValidationError):
+    done = _read(ImplementedMethod, result)
+    if done is None:
         return None
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,100}", done.run):
         return done
@@ -224,10 +300,8 @@ def _implemented(result: str, graph: Path) -> ImplementedMethod | None:
     return done.model_copy(update={"patch": patch})
 
 
-def _built(result: str) -> BuiltPaper | None:
-    if not result:
-        return None
+def _read(kind: type[R], result: str) -> R | None:
     try:
-        return BuiltPaper.model_validate(json.loads(result))
-    except (ValueError, ValidationError):
+        return kind.model_validate_json(result)
+    except ValidationError:
         return None

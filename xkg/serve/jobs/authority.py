@@ -18,7 +18,7 @@ Asked = Kind | Literal["run"]
 """What a caller asks for: a kind of job, or the run of a script."""
 
 ADMIN = "admin"
-SCOPE_OF: dict[Asked, str] = {"build": "build", "implement": "agents", "run": "run"}
+SCOPE_OF: dict[Asked, str] = {"build": "build", "curate": "build", "implement": "agents", "run": "run"}
 
 
 class NotAllowedError(InputError):
@@ -62,7 +62,7 @@ def require(caller: Caller, action: Action, kinds: Sequence[Asked]) -> None:
     """Raises `NotAllowedError` for a caller who may do this with no job of these kinds, not even an own one."""
     if any(may(caller, action, kind, caller.name) for kind in kinds):
         return
-    scopes = [SCOPE_OF[kind] for kind in kinds or get_args(Kind)]
+    scopes = list(dict.fromkeys(SCOPE_OF[kind] for kind in kinds or get_args(Kind)))
     raise NotAllowedError(
         f"this needs a token with the scope {' or '.join(scopes)}: ask whoever runs the server for one "
         f"(`xkg token create NAME --scope read --scope {scopes[0]}`)"

@@ -1,9 +1,9 @@
 """Runs requested jobs: one at a time, each in a process of its own that outlives the server.
 
-A job is `xkg build` or `xkg implement` with the settings of the server, so a failure of it (a crash, memory, a library
-that hangs) does not harm the server. It leads a process group and holds a lock on its own output for as long as it
-lives: the server after one that died tests that lock to see whether the job still runs, and goes on watching it.
-Servers of one graph take turns, by a lock in its folder.
+A job is `xkg build`, `xkg curate` or `xkg implement` with the settings of the server, so a failure of it (a crash,
+memory, a library that hangs) does not harm the server. It leads a process group and holds a lock on its own output for
+as long as it lives: the server after one that died tests that lock to see whether the job still runs, and goes on
+watching it. Servers of one graph take turns, by a lock in its folder.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ _FIRST_TO_GO = "500"
 """When memory runs out, the kernel ends a build before a server (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
-"""Who answers the questions of a build."""
+"""Who answers the questions of a job."""
 
 # -P: nothing is imported from the folder that the server was started in, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
@@ -58,7 +58,7 @@ XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[
 
 
 def by_caller(settings: Settings) -> bool:
-    """Whether callers answer the questions of their builds if they do not say who does: the model is `caller`, or it
+    """Whether callers answer the questions of their jobs if they do not say who does: the model is `caller`, or it
     wants a key that is not there, and no bound says that it was meant."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
@@ -72,12 +72,7 @@ def by_caller(settings: Settings) -> bool:
 
 def check_bounds(settings: Settings) -> None:
     """Raises `ConfigError` where callers could spend without bound, or run code that nothing contains."""
-    if settings.serve.agents.allowed and settings.llm.model in ("none", CALLER):
-        raise ConfigError(
-            f"agents for clients ask a language model, and llm.model is {settings.llm.model}: name one, such as o4-mini"
-        )
-    answered = by_caller(settings) and not settings.serve.agents.allowed
-    if settings.llm.model != "none" and settings.llm.max_cost is None and not answered:
+    if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
         raise ConfigError("builds for clients run untrusted code: sandbox.runner must not be unsafe-subprocess")
@@ -108,8 +103,8 @@ class Jobs:
     def kinds(self) -> tuple[Kind, ...]:
         """What callers may ask for."""
         serve = self._settings.serve
-        allowed: tuple[tuple[Kind, bool], ...] = (("build", serve.build.allowed), ("implement", serve.agents.allowed))
-        return tuple(kind for kind, is_allowed in allowed if is_allowed)
+        builds: tuple[Kind, ...] = ("build", "curate") if serve.build.allowed else ()
+        return (*builds, "implement") if serve.agents.allowed else builds
 
     @property
     def graph(self) -> Path:
@@ -132,18 +127,30 @@ class Jobs:
         """The caller's job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. `model`
         says who answers its questions: by default as `by_caller` says. Raises `InputError` if the caller requested too
         many or for a model that the server does not have, and `StoreError` while the server ends."""
-        callers = by_caller(self._settings)
-        if model == "server" and callers:
-            raise InputError('this server has no language model: leave out llm, or give llm="caller"')
-        llm = CALLER if model == CALLER or (model is None and callers) else ""
+        llm = self._answers(model, by_caller(self._settings))
         return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day, llm)
 
-    def ask_agent(self, task: Mapping[str, object], method: str, caller: Caller) -> tuple[Row, bool]:
+    def ask_curation(self, paper: str, caller: Caller, model: BuildModel | None = None) -> tuple[Row, bool]:
+        """The caller's job that finds what is worth building around a paper. As `ask`."""
+        llm = self._answers(model, by_caller(self._settings))
+        return self._asked(paper, "", caller, "curate", "", self._settings.serve.build.per_day, llm)
+
+    def ask_agent(
+        self, task: Mapping[str, object], method: str, caller: Caller, model: BuildModel | None = None
+    ) -> tuple[Row, bool]:
         """The caller's job that implements a method, and whether it is new. `task` has the fields of `xkg implement
         --task`, as `xkg.serve.jobs.sources` returns them, `method` is a short name of it. Raises as `ask`."""
         text = json.dumps(task, ensure_ascii=False, sort_keys=True)
         per_day = self._settings.serve.agents.per_day
-        return self._asked(method, str(task["starter"]), caller, "implement", text, per_day)
+        llm = self._answers(model, by_caller(self._settings) or self._settings.llm.model == "none")
+        return self._asked(method, str(task["starter"]), caller, "implement", text, per_day, llm)
+
+    @staticmethod
+    def _answers(model: BuildModel | None, callers: bool) -> str:
+        """The `llm` of a job's row; `callers`: the server has no model for it."""
+        if model == "server" and callers:
+            raise InputError('this server has no language model: leave out llm, or give llm="caller"')
+        return CALLER if model == CALLER or (model is None and callers) else ""
 
     def _asked(
         self, paper: str, repository: str, caller: Caller, kind: Kind, task: str, per_day: int, llm: str = ""
@@ -317,13 +324,16 @@ class Jobs:
             command += ["build", f"--paper={row.paper}", *([f"--repo={row.repository}"] if row.repository else [])]
             if excluded is not None:
                 command.append(f"--blacklist={excluded.absolute()}")
+        elif row.kind == "curate":
+            command += ["curate", row.paper, *([f"--blacklist={excluded.absolute()}"] if excluded is not None else [])]
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
             if excluded is not None:  # the agent reads the graph as the server does
                 variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
-        command += [f"--within={root}" for root in self._roots] or ["--within="]
+        if row.kind != "curate":
+            command += [f"--within={root}" for root in self._roots] or ["--within="]
         # The bounds that this server was started with hold, whatever xkg.yaml says by now.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         if llm.max_total_cost is not None:
@@ -362,6 +372,9 @@ class Jobs:
             if row.kind == "implement":
                 whole = outcome.get("result") in ("A", "B")
                 why = str(outcome.get("stopped") or "; ".join(map(str, outcome.get("faults") or ())))
+            elif row.kind == "curate":
+                notes = outcome.get("notes") or ()
+                whole, why = bool(outcome.get("papers") or not notes), "; ".join(map(str, notes))
             else:
                 whole, why = outcome.get("state") == "complete" and not outcome.get("stopped"), last_error
             state, error = ("done", "") if whole else ("partial", why or "parts of it failed: ask again to try anew")

@@ -14,7 +14,14 @@ from xkg.sqlite_files import open_wal, transaction
 
 State = Literal["queued", "running", "done", "partial", "failed", "cancelled"]
 STATES: tuple[State, ...] = get_args(State)
-Kind = Literal["build", "implement"]
+Kind = Literal["build", "curate", "implement"]
+
+_COUNTED: dict[Kind, tuple[str, str]] = {
+    "build": ("builds", "build"),
+    "curate": ("curations", "build"),
+    "implement": ("runs of an agent", "agents"),
+}
+"""What a day's bound counts, and the setting that has it."""
 
 RETAINED_JOBS = 200
 """Ended jobs that are stored, with their logs."""
@@ -89,7 +96,7 @@ class JobTable:
                 raise InputError(f"{waiting} of your jobs wait already: ask again when job_status shows fewer")
             yesterday = _iso(now - timedelta(days=1))
             if _count(db, "asked_by = ? AND asked > ? AND kind = ?", caller, yesterday, kind) >= per_day:
-                what, setting = ("builds", "build") if kind == "build" else ("runs of an agent", "agents")
+                what, setting = _COUNTED[kind]
                 raise InputError(
                     f"you asked for {per_day} {what} within a day, which is all that this server takes from one caller "
                     f"(serve.{setting}.per_day): ask again tomorrow"

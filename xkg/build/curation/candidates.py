@@ -1,0 +1,112 @@
+"""Where candidates of a curation come from: what the target cites, a search of an index, and a model's search of the
+web."""
+
+from collections.abc import Callable, Sequence
+
+from xkg.build.curation.citations import mentions
+from xkg.build.curation.curated_set import CoreTechnique, Mention
+from xkg.build.curation.guide import Guide, UncitedWork
+from xkg.build.curation.identify import identify
+from xkg.build.curation.ranking import weight_of_use
+from xkg.build.paper.document import Document
+from xkg.build.sources.paper_index import FoundPaper, PaperIndex
+from xkg.build.techniques.definitions import Reader
+from xkg.build.techniques.section_roles import Part
+from xkg.errors import InputError
+from xkg.model import Reference
+from xkg.text.arxiv_id import arxiv_id
+from xkg.text.doi import canonical_doi
+from xkg.text.titles import title_similarity
+from xkg.text.unicode import printable_line
+from xkg.value import Value
+
+SAME = 0.9
+"""From this similarity on two titles are those of one paper."""
+_FOUND = 8
+
+
+class Candidate(Value):
+    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 for one that it does not
+    cite; `suggested` is what a model found on the web."""
+
+    title: str
+    reference: Reference | None = None
+    found: FoundPaper | None = None
+    identified: str = ""
+    mentions: tuple[Mention, ...] = ()
+    use: float = 0.0
+    suggested: UncitedWork | None = None
+
+
+def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
+    return [
+        Candidate(
+            title=reference.title or (reference.text or "")[:200],
+            reference=reference,
+            mentions=tuple(found),
+            use=weight_of_use(found),
+        )
+        for reference, found in zip(reader.document.references, mentions(reader, parts), strict=True)
+    ]
+
+
+def found_by_search(
+    known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
+) -> list[Candidate]:
+    """Papers that the first index which answers finds for the target's title, which names its subject; without those
+    that are there already."""
+    for index in sorted(indexes, key=lambda each: each.is_slow):
+        try:
+            found = index.search(document.title, _FOUND)
+        except InputError as error:
+            note(f"{index.name} was not searched: {error}")
+            continue
+        how = f"{index.name} finds it for the title"
+        new = [Candidate(title=paper.title, found=paper, identified=how) for paper in found if paper.arxiv_id]
+        return _new(new, known, document)
+    return []
+
+
+def suggested_by_model(
+    guide: Guide,
+    techniques: Sequence[CoreTechnique],
+    known: Sequence[Candidate],
+    document: Document,
+    indexes: Sequence[PaperIndex],
+    note: Callable[[str], None],
+) -> list[Candidate]:
+    """Papers that the model finds on the web, as the indexes know them; without those that are there already."""
+    works = guide.uncited(document, techniques, [candidate.title for candidate in known])
+    references = [
+        Reference(
+            title=printable_line(work.title),
+            arxiv_id=known_id.number if (known_id := arxiv_id(work.arxiv_id or "")) is not None else None,
+            doi=canonical_doi(work.doi or ""),
+        )
+        for work in works
+    ]
+    new = [
+        Candidate(
+            title=paper.title if paper is not None else reference.title or "",
+            found=paper,
+            identified=f"{guide.model} names it, from the web; {how}",
+            suggested=work,
+        )
+        for work, reference, (paper, how) in zip(works, references, identify(references, indexes, note), strict=True)
+    ]
+    return _new(new, known, document)
+
+
+def _new(found: Sequence[Candidate], known: Sequence[Candidate], document: Document) -> list[Candidate]:
+    """Each paper once, without those that are known, and without the target."""
+    ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
+    titles = [document.title, *(candidate.title for candidate in known)]
+    new: list[Candidate] = []
+    for candidate in found:
+        number = candidate.found.arxiv_id if candidate.found is not None else None
+        is_known = number is not None and number in ids
+        if not is_known and all(title_similarity(candidate.title, title) < SAME for title in titles):
+            new.append(candidate)
+            ids.add(number)
+            titles.append(candidate.title)
+    return new
