@@ -2,6 +2,7 @@ import asyncio
 import doctest
 import inspect
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -11,15 +12,18 @@ import pytest
 
 import xkg
 import xkg.api
+from tests import tiny_world
+from tests.cli.display.test_wording import texts
 from tests.conftest import EXAMPLE_ID
 from xkg.async_api import THREADS
+from xkg.python_words import for_programs
 from xkg.serve.context.context import ContextAnswer
 
 HEAVY = {"pydantic", "numpy", "openai", "ladybug", "tantivy", "mcp", "onnxruntime", "asyncio", "typer"}
 
 
 def public(kind: type) -> dict[str, object]:
-    return {name: value for name, value in vars(kind).items() if not name.startswith("_")}
+    return {name: getattr(kind, name) for name in dir(kind) if not name.startswith("_")}
 
 
 def test_what_the_docstrings_show_is_what_happens(
@@ -89,7 +93,7 @@ def test_settings_are_those_of_the_commands(tmp_path: Path, monkeypatch: pytest.
     with xkg.open(tmp_path, url="bolt://127.0.0.1:1") as away, pytest.raises(xkg.StoreUnreachableError):
         away.papers()
     monkeypatch.setenv("XKG_KG", str(tmp_path / "named"))
-    with xkg.open() as kg, pytest.raises(xkg.StoreError, match=r"the graph in .*named is empty"):
+    with xkg.open() as kg, pytest.raises(xkg.StoreError, match=r"there is no folder .*named: run kg\.build"):
         kg.papers()
 
 
@@ -148,6 +152,63 @@ def test_parameters_of_a_query_may_have_any_name(published: Path) -> None:
     with xkg.open(published) as kg:
         assert kg.cypher(statement, **names).rows == ((1, 2, 3),) == asyncio.run(asked())
         assert kg.cypher("component-tree", paper=EXAMPLE_ID, rows=2).cut
+
+
+def test_a_program_does_what_the_commands_do(tmp_path: Path) -> None:
+    world = tiny_world.written_to(tmp_path)
+    events: list[object] = []
+    offline = {"llm": {"model": "none"}, "environment": {"max_mb": 0}}
+    with xkg.open(tmp_path / "new", **offline) as kg:
+        with pytest.raises(xkg.StoreError, match=r"run kg\.build or kg\.import_.*xkg\.open"):
+            kg.papers()
+        built = kg.build(world.paper, world.repository, progress=events.append)
+        assert (built.state, built.published, built.paper) == ("complete", True, tiny_world.ID)
+        assert kg.papers()[0].id == tiny_world.ID
+        assert any(str(event).startswith("parse ") for event in events)
+        assert not kg.build(world.paper, world.repository).published
+
+        (exported,) = kg.export(tmp_path / "out", format="bundle").files
+        assert (kg.remove(tiny_world.ID).generation, kg.diff().papers[0].paper) == (2, tiny_world.ID)
+        events.clear()
+        assert kg.import_(exported, progress=events.append).papers == (tiny_world.ID,)
+        assert [str(event) for event in events] == [f"reading 0/1: {Path(exported).name}", "indexing: 1 papers"]
+        assert [paper.state for paper in kg.update(check=True).papers] == ["not followed"]
+        assert (kg.link().open, kg.costs().total.calls) == (0, 0)
+
+
+async def test_papers_that_fail_are_rows_of_the_report_also_on_a_loop(tmp_path: Path) -> None:
+    (tmp_path / "torn.pdf").write_bytes(b"no")
+    events: list[object] = []
+    async with xkg.open_async(tmp_path / "new", llm={"model": "none"}) as kg:
+        report = await kg.build_papers([(tmp_path / "nowhere.tex", None)], progress=events.append)
+        assert (report.failed, [str(event) for event in events]) == (
+            1,
+            [f"{tmp_path / 'nowhere.tex'}: failed: {report.rows[0].reason}"],
+        )
+        with pytest.raises(xkg.InputError, match=r"the list .* cannot be read"):
+            await kg.build_papers(tmp_path / "no.tsv")
+
+
+def test_errors_and_notes_name_words_of_python(published: Path, tmp_path: Path) -> None:
+    with xkg.open(published, llm={"model": "none"}) as kg:
+        with pytest.raises(xkg.UnknownIdError, match=r"nor anything like it: kg\.papers\(\) has what is there"):
+            kg.paper("zzzz qqqq")
+        with pytest.raises(xkg.UnknownIdError, match=r"kg\.job without a job lists"):
+            kg.job(7)
+        with pytest.raises(xkg.InputError, match=r"kg\.schema\(\) lists them"):
+            kg.cypher("nope")
+        with pytest.raises(xkg.InputError, match=r"name it with run=, or in a task file with task=") as lacking:
+            kg.ablate(tmp_path)
+        assert "--" not in str(lacking.value)
+
+
+def test_no_text_of_the_graph_names_a_tool_or_an_option_to_programs() -> None:
+    foreign = re.compile(
+        r"get_(paper|technique|code)|list_papers|graph_schema|plan_context|job_status|search_techniques|related_papers|"
+        r"detail=|\bcursor\b|\buri\b|name the folder of|(?<![\w-])--[a-z]"
+    )
+    assert len([text for text in texts() if foreign.search(text)]) > 8
+    assert [text for text in texts() if foreign.search(for_programs(text))] == []
 
 
 def test_a_task_is_answered_with_code_whether_or_not_a_model_is_there(published: Path) -> None:

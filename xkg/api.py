@@ -14,13 +14,13 @@ True
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
+from xkg.api_changes import Folder, GraphChanges, Progressed, ignore, number, require_list
+from xkg.python_words import in_python_words
+
 if TYPE_CHECKING:
-    from xkg.agents.codification.result import CodificationResult
-    from xkg.agents.codification.task import TaskFields
     from xkg.agents.planning.plan import AblationPlan
     from xkg.config import Settings
     from xkg.serve.answers.paper_list import State
@@ -37,15 +37,10 @@ if TYPE_CHECKING:
     )
     from xkg.serve.context.context import ContextAnswer, View
     from xkg.serve.context.parts import CodeForm, Kind
-    from xkg.serve.jobs.answers import JobAnswer
-    from xkg.serve.jobs.jobs import BuildModel, Jobs
-    from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer
     from xkg.serve.running.answer import RunAnswer
     from xkg.serve.running.runs import Runs
     from xkg.serve.search.filters import FilterFields
     from xkg.serve.search.related import RelatedAnswer
-
-Folder = str | PathLike[str]
 
 
 def open(folder: Folder | None = None, *, url: str | None = None, **settings: Any) -> "KnowledgeGraph":
@@ -77,13 +72,18 @@ def settings_of(folder: Folder | None, url: str | None, sections: Mapping[str, A
     return load(kg=None if folder is None else Path(folder), **flags)
 
 
-class KnowledgeGraph:
-    """A graph that is open for reading; `xkg.open` makes one.
+@in_python_words
+class KnowledgeGraph(GraphChanges):
+    """A graph that is open; `xkg.open` makes one.
 
     Each answer comes from the state of the graph that is current when it is asked, and has the type that the MCP tool
-    of the same purpose answers with (pydantic, immutable). Safe to use from several threads; close it, or use it in a
-    `with` statement. What goes wrong is an `XkgError` that says what to do: `UnknownIdError` with the nearest ids that
-    are there, `StoreError` where the graph is empty, cannot be read or was closed.
+    or the command of the same purpose answers with (pydantic, immutable); `str()` of it is what the command prints.
+    Safe to use from several threads; close it, or use it in a `with` statement. What goes wrong is an `XkgError` that
+    says what to do: `UnknownIdError` with the nearest ids that are there, `StoreError` if the graph is empty, cannot be
+    read or was closed.
+
+    Methods that take a while have `progress`, a function that is called with each event, from any thread; `str()` of
+    an event is a line, so that `progress=print` shows them.
     """
 
     def __init__(self, settings: "Settings") -> None:
@@ -117,7 +117,7 @@ class KnowledgeGraph:
 
         level = Level.TESTED if tested else None
         return self._service.list_papers(
-            None if k is None else _number(k), PaperFilters(text, years, with_code, level, state)
+            None if k is None else number(k), PaperFilters(text, years, with_code, level, state)
         )
 
     def paper(self, paper: str, *, include_code: bool = False) -> "PaperAnswer":
@@ -153,7 +153,7 @@ class KnowledgeGraph:
         to apply it; the answer says where it did not reply. Raises `InputError` for an empty query."""
         from xkg.serve.search.filters import Filters
 
-        return self._service.search(query, _number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
+        return self._service.search(query, number(k), filters=Filters.of(**_with_lists(filters)), verify=verify)
 
     def find_implementations(self, task: str, k: int = 2, **filters: "Unpack[FilterFields]") -> "ImplementationsAnswer":
         """At most `k` techniques with their code for each part of a task, which the language model takes apart, and how
@@ -162,18 +162,18 @@ class KnowledgeGraph:
         from xkg.serve.search.filters import Filters
 
         return self._service.find_implementations(
-            task, _number(k), filters=Filters.of(**_with_lists(filters)), full=True
+            task, number(k), filters=Filters.of(**_with_lists(filters)), full=True
         )
 
     def related(self, paper: str, k: int = 10, *, exclude: Sequence[str] = ()) -> "RelatedAnswer":
         """At most `k` papers related to one, best first: by citation, concepts that both have, and likeness."""
-        _require_list("exclude", exclude)
-        return self._service.related(paper, _number(k), tuple(exclude))
+        require_list("exclude", exclude)
+        return self._service.related(paper, number(k), tuple(exclude))
 
     def locate(self, technique: str, repository: Folder | None = None, k: int = 10) -> "LocateAnswer":
         """The lines to edit or ablate for a technique (id or name) or for what a text describes, best first: as the
         graph has them, or as they are now in the folder `repository`, of which nothing is run."""
-        return self._service.locate(technique, None if repository is None else Path(repository), _number(k))
+        return self._service.locate(technique, None if repository is None else Path(repository), number(k))
 
     def context(
         self,
@@ -235,13 +235,16 @@ class KnowledgeGraph:
         ...     kg.cypher("MATCH (p:Paper) WHERE p.id = $id RETURN p.state", id="arxiv:1608.04471").rows
         (('complete',),)
         """
-        return self._service.cypher(query, parameters, _number(rows))
+        return self._service.cypher(query, parameters, number(rows))
 
-    def run(self, code: str, script: str, *, seconds: float | None = None) -> "RunAnswer":
+    def run(
+        self, code: str, script: str, *, seconds: float | None = None, progress: Progressed | None = None
+    ) -> "RunAnswer":
         """Runs lines of Python over code (its id, or that of its technique) in a sandbox, with the code's packages,
         which are installed first if they have to be. The script begins with every name of the code. The answer has
         what it printed, its error if there is one, and the files and figures that it left, `content` being their
-        bytes; nothing else of the run stays. `seconds` are by default `sandbox.seconds`.
+        bytes; nothing else of the run stays. `seconds` are by default `sandbox.seconds`; `progress` receives packages
+        as they are installed.
 
         Raises `UnknownIdError`, `InputError` for code that is not Python or no script, `PackagesError` with the reason
         where a package is not available, `SandboxUnavailableError`.
@@ -252,7 +255,7 @@ class KnowledgeGraph:
         ...     kg.run(found.id, "repulsive_force(6, 3)").output
         '2.0\\n'
         """
-        return self._runs.run(code, script, seconds=seconds)
+        return self._runs.run(code, script, seconds=seconds, notify=progress or ignore)
 
     @functools.cached_property
     def _runs(self) -> "Runs":
@@ -260,86 +263,9 @@ class KnowledgeGraph:
 
         return Runs(self._service, self._settings)
 
-    def implement(
-        self, method: str, starter: Folder, *, run: str, metric: str, **more: "Unpack[TaskFields]"
-    ) -> "CodificationResult":
-        """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. The same call
-        goes on with a run that was cut off.
-
-        `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
-        `run` the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
-        starter that does not run, `SandboxUnavailableError`, `ModelUnavailableError` without a key."""
-        from xkg.agents.codification.start import implement
-        from xkg.agents.codification.task import read_task
-
-        fields = {"method": method, "starter": str(starter), "run": run, "metric": metric}
-        return implement(self._settings, read_task(None, {**fields, **more}))
-
-    def build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Has a paper (a file, an arXiv id or address) and its repository (a folder or address) built, in a process of
-        its own; returns the job at once. With `llm="caller"`, or if the settings name no model that can be asked,
-        whoever holds this object answers the build's questions, with `questions` and `answer`. Asking for what is under
-        way returns the same job, asking for what ended goes on from there. Closing the graph ends the job.
-
-        Raises `InputError` for a paper or repository that is not there, and `ConfigError` for a model without
-        `llm.max_cost`."""
-        from xkg.serve.jobs.answers import job_answer
-        from xkg.serve.jobs.authority import OPERATOR
-
-        named = [str(path.absolute()) if (path := Path(name)).exists() else name for name in (paper, repository or "")]
-        row, _ = self._jobs.ask(named[0], named[1] or None, OPERATOR, llm)
-        return job_answer(self._jobs, row)
-
-    def curate(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
-        """Finds the papers with code that are worth building around a paper (a file, an arXiv id or address), as `xkg
-        curate` does, in a process of its own; returns the job at once. `llm` and errors as of `build`. With
-        `llm="caller"` one question asks for a search of the web."""
-        from xkg.serve.jobs.answers import job_answer
-        from xkg.serve.jobs.authority import OPERATOR
-
-        named = str(path.absolute()) if (path := Path(paper)).exists() else paper
-        row, _ = self._jobs.ask_curation(named, OPERATOR, llm)
-        return job_answer(self._jobs, row)
-
-    def job(self, job: int) -> "JobAnswer":
-        """How a job of `build` or `curate` is doing, and its result at the end. Raises `UnknownIdError`."""
-        from xkg.serve.jobs.answers import job_answer
-        from xkg.serve.jobs.authority import OPERATOR
-
-        return job_answer(self._jobs, self._jobs.get(job, OPERATOR))
-
-    def questions(
-        self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
-    ) -> "QuestionsAnswer":
-        """At most `k` open questions of a job, each with the JSON schema of its answer; waits at most `wait_seconds`
-        for one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job
-        whose questions the server's model answers."""
-        from xkg.serve.jobs.authority import OPERATOR
-        from xkg.serve.jobs.open_questions import offered
-
-        return offered(self._jobs, job, OPERATOR, _number(k), known, wait_seconds)
-
-    def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
-        """Answers a question of a job. Raises `InputError` for an answer that the question's schema does not allow, and
-        for a question that is answered, and `UnknownIdError`."""
-        from xkg.serve.jobs.authority import OPERATOR
-        from xkg.serve.jobs.open_questions import taken
-
-        return taken(self._jobs, job, question, answer, OPERATOR)
-
-    @functools.cached_property
-    def _jobs(self) -> "Jobs":
-        from xkg.serve.jobs.jobs import Jobs
-
-        serve = self._settings.serve
-        build = serve.build.model_copy(update={"allowed": True})
-        settings = self._settings.model_copy(update={"serve": serve.model_copy(update={"build": build})})
-        return Jobs(settings, roots=[Path(Path.cwd().anchor)])
-
     def close(self) -> None:
         """Closes the graph, for good. Calls under way end normally."""
-        if "_jobs" in self.__dict__:
-            self._jobs.close()
+        self._close_jobs()
         self._service.close()
 
     def __enter__(self) -> Self:
@@ -351,21 +277,5 @@ class KnowledgeGraph:
 
 def _with_lists(filters: "FilterFields") -> "FilterFields":
     for name in ("papers", "packages", "exclude"):
-        _require_list(name, filters.get(name))
+        require_list(name, filters.get(name))
     return filters
-
-
-def _require_list(name: str, value: object) -> None:
-    """Refuses a string, which Python takes for a list of its letters."""
-    from xkg.errors import InputError
-
-    if isinstance(value, str):
-        raise InputError(f"{name} is a list: write {name}=[{value[:80]!r}]")
-
-
-def _number(k: int) -> int:
-    from xkg.errors import InputError
-
-    if k < 1:
-        raise InputError(f"{k} rows cannot be answered: ask for 1 or more")
-    return k

@@ -11,7 +11,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from xkg.api import Folder, KnowledgeGraph, settings_of
+from xkg.api import KnowledgeGraph, settings_of
+from xkg.api_changes import Folder
 
 if TYPE_CHECKING:
     from xkg.config import Settings
@@ -69,9 +70,22 @@ class AsyncKnowledgeGraph:
     schema = _coroutine(KnowledgeGraph.schema)
     cypher = _coroutine(KnowledgeGraph.cypher)
     run = _coroutine(KnowledgeGraph.run)
-    implement = _coroutine(KnowledgeGraph.implement)
     build = _coroutine(KnowledgeGraph.build)
+    plan_build = _coroutine(KnowledgeGraph.plan_build)
+    build_papers = _coroutine(KnowledgeGraph.build_papers)
     curate = _coroutine(KnowledgeGraph.curate)
+    update = _coroutine(KnowledgeGraph.update)
+    import_ = _coroutine(KnowledgeGraph.import_)
+    export = _coroutine(KnowledgeGraph.export)
+    remove = _coroutine(KnowledgeGraph.remove)
+    verify = _coroutine(KnowledgeGraph.verify)
+    link = _coroutine(KnowledgeGraph.link)
+    costs = _coroutine(KnowledgeGraph.costs)
+    diff = _coroutine(KnowledgeGraph.diff)
+    ablate = _coroutine(KnowledgeGraph.ablate)
+    implement = _coroutine(KnowledgeGraph.implement)
+    start_build = _coroutine(KnowledgeGraph.start_build)
+    start_curation = _coroutine(KnowledgeGraph.start_curation)
     job = _coroutine(KnowledgeGraph.job)
     questions = _coroutine(KnowledgeGraph.questions)
     answer = _coroutine(KnowledgeGraph.answer)

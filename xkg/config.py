@@ -1,8 +1,9 @@
 """Settings: flags over environment (`XKG_*`, nested with `__`) over `xkg.yaml` in the working folder over defaults."""
 
+import difflib
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import SplitResult, urlsplit
@@ -430,6 +431,8 @@ def load(**flags: object) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            raise ConfigError(_unknown_setting([str(part) for part in first["loc"]])) from error
         raise ConfigError(f"setting {name!r}: {first['msg']}; correct it in xkg.yaml or the environment") from error
     except SettingsError as error:
         raise ConfigError(
@@ -442,3 +445,20 @@ def load(**flags: object) -> Settings:
         raise ConfigError(
             f"xkg.yaml is no list of settings ({reason}); docs/reference/settings.md lists what it may hold"
         ) from error
+
+
+def _unknown_setting(path: Sequence[str]) -> str:
+    """What to do about a setting that there is not: the nearest one."""
+    name = ".".join(path)
+    near = difflib.get_close_matches(name, _names(Settings), 1)
+    meant = f"the nearest is {near[0]}" if near else "docs/reference/settings.md lists all"
+    return f"there is no setting {name!r}; {meant}: correct it in xkg.yaml or the environment"
+
+
+def _names(model: type[BaseModel], before: str = "") -> list[str]:
+    names = []
+    for name, field in model.model_fields.items():
+        names.append(before + name)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            names += _names(field.annotation, f"{before}{name}.")
+    return names

@@ -397,7 +397,8 @@ def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
         (["cypher", "MATCH (n) RETURN n; COPY Paper TO 'x'"], "refused"),
         (["cypher", "MATCH (n:Nobody) RETURN n"], "Nobody"),
         (["cypher", "component-trees"], "nearest: component-tree"),
-        (["cypher", "component-tree"], "parameter paper is missing: component-tree takes paper: string"),
+        (["cypher", "component-tree"], "component-tree takes paper: string (give --param paper=VALUE)"),
+        (["build", "--paper", "2402.99999999"], "no arXiv id, which are as 2402.17135"),
         (["cypher", "packages", "--param", "limit=few"], "parameter limit of packages is a whole number"),
         (["cypher", "packages", "--param", "package=numpy"], 'unknown parameter "package": packages takes limit'),
         (["import", "nowhere"], "no such file or folder"),
@@ -434,6 +435,24 @@ def test_wrong_usage_is_told_in_one_line(xkg: Run, arguments: list[str]) -> None
     assert "usage: xkg " in failed.line or "xkg --help" in failed.line
 
 
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [(["implement", "svgd"], "`xkg implement --method svgd`"), (["ablate", "p"], "`xkg ablate --paper p`"),
+     (["search", "x", "-k", "abc"], "give a whole number")],
+)  # fmt: skip
+def test_wrong_usage_names_what_is_meant(xkg: Run, arguments: list[str], remedy: str) -> None:
+    failed = xkg(*arguments)
+    assert (failed.code, remedy in failed.line) == (2, True)
+
+
+def test_a_graph_that_is_not_there_is_not_called_empty(xkg: Run, tmp_path: Path) -> None:
+    assert f"there is no folder {tmp_path / 'new'}: run `xkg build" in xkg("papers", kg=tmp_path / "new").line
+
+
+def test_a_query_needs_no_quotes(xkg: Run, published: Path) -> None:
+    assert xkg("search", "running", "median", kg=published) == xkg("search", "running median", kg=published)
+
+
 def test_the_version_can_be_asked_for(xkg: Run) -> None:
     assert xkg("--version") == (0, f"xkg {__version__}\n", "")
 
@@ -450,7 +469,9 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("embedding: {threads: many}", "embedding.threads"), ("nothing: 1", "nothing"), ("a: [b", "xkg.yaml"),
+    [("embedding: {threads: many}", "embedding.threads"),
+     ("llm: {modle: none}", "the nearest is llm.model"), ("zzzz: 1", "settings.md lists all"),
+     ("a: [b", "xkg.yaml"),
      ("[1, 2]", "xkg.yaml"), ("!!python/object/apply:os.system [id]", "xkg.yaml")],
 )  # fmt: skip
 def test_bad_settings_are_told_in_one_line(xkg: Run, tmp_path: Path, content: str, said: str) -> None:

@@ -3,6 +3,8 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from xkg.commands.engines import engine_for
 from xkg.engine.engine import Failure, NoWorkerError, Opened, Site, WorkFailed
 from xkg.engine.local import ITEMS_OF_A_PROCESS, LocalEngine
@@ -67,6 +70,22 @@ def test_a_process_has_the_environment_of_its_own_start(monkeypatch: pytest.Monk
         found.append(worker.run("XKG_TEST_PLACE", lambda _: None))
         worker.close()
     assert found == ["here", "there"]
+
+
+def test_a_script_needs_no_guard_and_is_not_run_again(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('begins')\n"
+        "from tests.engine.test_engine import Halves\n"
+        "from xkg.engine.local import LocalEngine\n"
+        "(worker,) = LocalEngine().workers(Halves(), 1)\n"
+        "print(worker.run(8, print)[0], __spec__)\n"
+        "worker.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert (done.stdout.split(), done.stderr) == (["begins", "halving", "8", "4", "None"], "")
 
 
 def test_items_events_and_failures_come_back() -> None:

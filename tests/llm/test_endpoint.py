@@ -1,6 +1,7 @@
 """Where the key goes, and where it never does."""
 
 import logging
+import socket
 import traceback
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,19 @@ def test_no_error_log_or_file_holds_the_key(
     assert KEY not in caplog.text
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes()
+
+
+def test_an_endpoint_that_never_answered_and_refuses_is_not_waited_for(tmp_path: Path) -> None:
+    from tests.llm.test_client import ask
+
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with (
+            LanguageModel(LlmSettings(base_url=url), tmp_path, patience=1e9) as model,
+            pytest.raises(ModelUnavailableError, match=r"nothing listens at .* correct llm\.base_url"),
+        ):
+            ask(model)
 
 
 def test_without_a_key_one_line_names_both_ways_on(tmp_path: Path) -> None:

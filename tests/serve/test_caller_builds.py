@@ -124,7 +124,7 @@ async def test_an_agent_builds_a_graph_without_a_key_and_another_goes_on(world: 
 def test_a_program_builds_in_the_same_way(world: World, tmp_path: Path) -> None:
     agent = Agent()
     with xkg.open(tmp_path / "kg") as kg:
-        job = kg.build(str(world.paper), str(world.repository), llm="caller")
+        job = kg.start_build(str(world.paper), str(world.repository), llm="caller")
         state = job.state
         while state in ("queued", "running"):
             shown = kg.questions(job.job, known=agent.known)

@@ -15,6 +15,7 @@ from xkg.errors import StoreError
 from xkg.files import private_folder, write_whole
 from xkg.model import Code, Level, slug
 from xkg.sandbox.runner import Environment
+from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 T = TypeVar("T", bound=BaseModel)
@@ -37,6 +38,10 @@ class StageReport(Value):
     reused: bool
     summary: str
 
+    def __str__(self) -> str:
+        reused = " (kept)" if self.reused else ""
+        return f"{self.name:<12}{self.seconds:7.1f} s  {printable_line(self.summary)}{reused}"
+
 
 class Progress(Value):
     """The progress of a stage over a paper's techniques; `about` is the one that just finished."""
@@ -46,12 +51,18 @@ class Progress(Value):
     total: int
     about: str
 
+    def __str__(self) -> str:
+        return f"{self.stage:<12}{self.done:>4}/{self.total:<4} {printable_line(self.about)}"
+
 
 class Begun(Value):
     """A stage that begins, or one of its techniques, which is what `about` names."""
 
     stage: str
     about: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.stage:<12}begins{self.about and ': '}{printable_line(self.about)}"
 
 
 Event = StageReport | Progress | Begun

@@ -36,6 +36,9 @@ class NodeResult(Value):
     def level(self) -> Level:
         return self.evidence.level
 
+    def __str__(self) -> str:
+        return f"{self.level:<10}{self.cause:<20}{self.code}"
+
 
 def verify(
     bundles: Sequence[PaperBundle],

@@ -268,9 +268,7 @@ def link(
 def _show_node(event: "NodeResult | Installing") -> None:
     from xkg.sandbox.packages.plan import Installing
 
-    if not isinstance(event, Installing):
-        print_text(f"  {event.level:<10}{event.cause:<20}{event.code}", err=True)
-    elif not event.done_mb:
+    if not isinstance(event, Installing) or not event.done_mb:
         print_text(f"  {event}", err=True)
 
 

@@ -5,6 +5,7 @@ Commands are thin: parse arguments, call one function, print. They are in the mo
 
 import inspect
 import io
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +22,10 @@ from xkg.errors import XkgError
 INTERRUPTED = 130
 _USAGE = 2
 _LONGEST_USAGE = 200
+_NO_COMMAND = re.compile(r"No such command '([^']*)'")
+_NO_NUMBER = re.compile(r"Input should be a valid integer, unable to parse string as an integer")
+_MEANT_AS = {"implement": "--method", "ablate": "--paper"}
+"""The option of a command that people give without its name."""
 
 app = typer.Typer(
     pretty_exceptions_enable=False,
@@ -155,10 +160,15 @@ def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:
 
 def _usage(error: typer.TyperException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
+    message = _NO_NUMBER.sub("give a whole number", message)
     if len(message) > _LONGEST_USAGE:  # it repeats what was typed, which a shell's glob makes long
         message = f"{message[:_LONGEST_USAGE]}…"
     context: typer.Context | None = getattr(error, "ctx", None)
     if context is None:
         return f"{message}; `xkg --help` lists the commands"
+    option = _MEANT_AS.get(context.info_name or "")
+    if option and (word := _NO_COMMAND.match(message)):
+        named = f"xkg {context.info_name} {option} {word[1]}"
+        return f"{word[1]} is no command of `{context.command_path}`: name it with {option}, as in `{named}`"
     usage = " ".join(context.get_usage().split()).replace("Usage:", "usage:")
     return f"{message}; {usage} (`{context.command_path} --help` says more)"

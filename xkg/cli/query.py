@@ -66,7 +66,7 @@ def papers(
 
 def search(
     context: typer.Context,
-    query: Annotated[str, typer.Argument(help="What the code should do, or the name of a technique.")],
+    query: Annotated[list[str], typer.Argument(help="What the code should do, or the name of a technique.")],
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
     paper: InPapers = None,
     with_code: WithCode = False,
@@ -95,7 +95,7 @@ def search(
         with_code=with_code,
     )
     with open_service(settings_of(context)) as service:
-        answer = service.search(query, k, filters=filters, verify=verify)
+        answer = service.search(" ".join(query), k, filters=filters, verify=verify)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
         if as_json:
             codes = [code.model_dump() for code in implementations]
@@ -108,7 +108,7 @@ def search(
 
 def find(
     context: typer.Context,
-    task: Annotated[str, typer.Argument(help="What is to be implemented, in your own words.")],
+    task: Annotated[list[str], typer.Argument(help="What is to be implemented, in your own words.")],
     k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
     paper: InPapers = None,
     with_code: WithCode = False,
@@ -121,7 +121,7 @@ def find(
 
     filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
     with open_service(settings_of(context)) as service:
-        print_answer(service.find_implementations(task, k, filters=filters, full=with_code), as_json, service)
+        print_answer(service.find_implementations(" ".join(task), k, filters=filters, full=with_code), as_json, service)
 
 
 def related(
@@ -180,13 +180,13 @@ def context(
 ) -> None:
     """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
 
-    from xkg import api
+    from xkg.commands.graph.open import open_service
 
-    with api.KnowledgeGraph(settings_of(context)) as graph:
-        answer = graph.context(
+    with open_service(settings_of(context)) as service:
+        answer = service.context(
             paper,
-            budget_tokens=budget,
-            view=view,
+            budget,
+            view,
             include=include,  # type: ignore[arg-type]  # words that are no kinds are refused by name
             code=code,
             repository=repo,
@@ -197,7 +197,7 @@ def context(
 def locate(
     context: typer.Context,
     technique: Annotated[
-        str,
+        list[str],
         typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
     ],
     repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
@@ -208,7 +208,7 @@ def locate(
     from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
-        print_answer(service.locate(technique, repo, k), as_json, service)
+        print_answer(service.locate(" ".join(technique), repo, k), as_json, service)
 
 
 def ablations(
@@ -220,11 +220,12 @@ def ablations(
     as_json: Json = False,
 ) -> None:
     """Plan ablations of a paper: what to remove, replace or add, why, by what measure, and in which lines."""
-    from xkg import api
+    from xkg.agents.planning.ablations import plan_ablations
     from xkg.cli.display.layout import width, wrapped
+    from xkg.commands.graph.open import open_service
 
-    with api.KnowledgeGraph(settings_of(context, llm=present(model=llm))) as graph:
-        plan = graph.ablations(paper, k, repo)
+    with open_service(settings_of(context, llm=present(model=llm))) as service:
+        plan = plan_ablations(service, paper, k, repo)
     if as_json:
         print_result(plan, as_json)
     else:

@@ -63,13 +63,9 @@ def export(
 
 def remove(context: typer.Context, paper: Paper) -> None:
     """Take a paper out of the graph (`xkg store rollback` brings it back)."""
-    from xkg.commands.graph.open import chosen_papers, open_store
+    from xkg.commands.graph import contents
 
-    with open_store(settings_of(context)) as store:
-        with store.snapshot() as snapshot:
-            [removed] = chosen_papers(store, snapshot, [paper])
-        generation = store.remove([removed])
-    print_text(f"removed {removed}; the graph is generation {generation}")
+    print_result(contents.remove(settings_of(context), paper), as_json=False)
 
 
 @index_app.command("check")

@@ -183,12 +183,10 @@ def has_model(settings: Settings) -> bool:
 
 def _model(settings: Settings, notify: Callable[[str], None]) -> "LanguageModel":
     from xkg.llm.client import Call, LanguageModel
-    from xkg.text.unicode import printable_line
 
     def tell(call: Call) -> None:
         if not call.cached:
-            cost = "" if call.dollars is None else f", ${call.dollars:.4f}"
-            notify(f"{call.model} answered on {printable_line(call.about)[:60]} in {call.seconds:.1f} s{cost}")
+            notify(str(call))
 
     private_folder(settings.kg)
     without = "`--llm none` ablates what the code alone shows, with --run and --metric"

@@ -1,8 +1,8 @@
 """The engine that a command was given: this machine's processes, or a Ray cluster."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Literal
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal, TypedDict
 
 from xkg.engine.engine import Engine
 from xkg.engine.local import LocalEngine
@@ -10,6 +10,21 @@ from xkg.errors import ConfigError
 
 MOST_PROCESSES = 64
 EngineName = Literal["local", "ray"]
+
+
+class EngineFields(TypedDict, total=False):
+    """Where work is done, as in `engine_for`; by default by one process of this machine."""
+
+    engine: EngineName
+    jobs: int
+    address: str
+    allow_public: bool
+
+
+def engine_of(where: EngineFields) -> AbstractContextManager[Engine]:
+    """As `engine_for`."""
+    allow_public = where.get("allow_public", False)
+    return engine_for(where.get("engine", "local"), where.get("jobs"), where.get("address"), allow_public=allow_public)
 
 
 @contextmanager

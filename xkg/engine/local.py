@@ -4,7 +4,11 @@ import itertools
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, Generic
 
@@ -19,6 +23,7 @@ ITEMS_OF_A_PROCESS = 25
 MOST_ITEMS_OF_A_PROCESS = 500
 _GROWN = 64_000_000  # bytes since its first item
 _END_SECONDS = 20
+_STARTING = threading.Lock()
 
 
 class LocalEngine:
@@ -80,7 +85,8 @@ class LocalWorker(Generic[Item, Result]):
         self._pipe, other = started.Pipe()
         # A fork server has the environment of its own start: a process gets that of now, by a pipe.
         self._process = started.Process(target=_work, args=(self._work, other, dict(os.environ)), name="xkg build")
-        self._process.start()
+        with _without_main():
+            self._process.start()
         other.close()
         return self._pipe
 
@@ -111,6 +117,20 @@ def _context(imports: tuple[str, ...]) -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(imports))
     return context
+
+
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """While processes start in it, they do not run the program again that started them, as multiprocessing otherwise
+    does: a script would need an `if __name__ == "__main__"`, and nothing of it is needed here."""
+    main = sys.modules["__main__"]
+    with _STARTING:
+        before = main.__spec__
+        main.__spec__ = ModuleSpec("__main__", None)  # a package's `__main__` is never imported again
+        try:
+            yield
+        finally:
+            main.__spec__ = before
 
 
 def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]) -> None:

@@ -29,7 +29,7 @@ class CallerEndpoint:
         if not job.isdecimal():
             raise ModelUnavailableError(
                 "llm.model caller is for builds that an agent asks for, over MCP (`xkg serve --allow-build`, then the "
-                "tool build) or in Python (kg.build): here, name another --llm"
+                "tool build) or in Python (kg.start_build): here, name another --llm"
             )
         self.at = "the caller"
         self.remedy = "ask for the job again"

@@ -47,8 +47,9 @@ class ChatCompletions:
     """An endpoint over HTTP: asks models for chat completions. Safe to call from several threads.
 
     A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
-    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. `parameters` are added
-    to each request, whose shape follows what a model accepts (`Accepted`).
+    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for; a refused connection not
+    before the endpoint has answered once: until then nothing listens there. `parameters` are added to each request,
+    whose shape follows what a model accepts (`Accepted`).
 
     Calls run in an event loop of their own thread, so that `close` ends those under way at once.
     """
@@ -75,7 +76,7 @@ class ChatCompletions:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._client: openai.AsyncOpenAI | None = None
-        self._closed = False
+        self._closed = self._has_answered = False
 
     def complete(self, request: Request) -> Reply:
         with self._lock:
@@ -201,6 +202,7 @@ class ChatCompletions:
                     extra_body={key: value for key, value in request.items() if key != "messages"},
                 ) as response,
             ):
+                self._has_answered = True
                 async for piece in response.iter_bytes():
                     body += piece
                     if len(body) > _MAX_BYTES:
@@ -211,6 +213,7 @@ class ChatCompletions:
             # The prompt may be billed all the same.
             return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
+            self._has_answered = True
             raise
         except (openai.OpenAIError, httpx2.HTTPError, UnicodeError) as error:
             raise self._failed(error, model) from None
@@ -270,7 +273,20 @@ class ChatCompletions:
 
     def _failed(self, error: Exception, model: str) -> Exception:
         why = failure(error, self._where, model)
+        if not self._has_answered and _is_refused(error):
+            return ModelUnavailableError(
+                f"nothing listens at {self._where.at}: start the endpoint, or correct llm.base_url"
+            )
         return _PassingError(why.line, why.pause) if why.passes else ModelUnavailableError(why.line)
+
+
+def _is_refused(error: BaseException | None) -> bool:
+    """Whether a connection was refused, at each address of the host that was tried."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_refused, error.exceptions))
+    return isinstance(error, ConnectionRefusedError) or (
+        error is not None and _is_refused(error.__cause__ or error.__context__)
+    )
 
 
 def _text(content: Any) -> str:

@@ -104,6 +104,12 @@ class Call:
     seconds: float
     cached: bool
 
+    def __str__(self) -> str:
+        if self.cached:
+            return f"the stored answer on {printable_line(self.about)[:60]}"
+        cost = "" if self.dollars is None else f", ${self.dollars:.4f}"
+        return f"{self.model} answered on {printable_line(self.about)[:60]} in {self.seconds:.1f} s{cost}"
+
 
 class LanguageModel:
     """The models that the settings name, for one graph; answers and their costs are stored in its folder.

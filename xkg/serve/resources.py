@@ -1,19 +1,29 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`;
+the list has each paper."""
 
 import json
 from collections.abc import Callable
 
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ListResourcesResult, PaginatedRequestParams, Resource
 from pydantic import TypeAdapter
 
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
 from xkg.serve.answer_text import AnyAnswer
 from xkg.serve.answers.json import as_json
+from xkg.serve.answers.paging import Page
+from xkg.serve.answers.quoting import one_line
+from xkg.serve.answers.types import uri
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import refusal
+from xkg.text.plural import plural
 from xkg.value import Value
+
+PAPERS_OF_A_PAGE = 100
 
 
 def add_resources(server: MCPServer, service: Service) -> None:
@@ -46,7 +56,41 @@ def add_resources(server: MCPServer, service: Service) -> None:
         """The fields of every tool's answer and what they mean, as JSON Schema."""
         return json.dumps(TypeAdapter(AnyAnswer).json_schema(), ensure_ascii=False, separators=(",", ":"))
 
+    async def listed(_: object, asked: PaginatedRequestParams | None) -> ListResourcesResult:
+        cursor = asked.cursor if asked is not None else None
+        papers, following = await anyio.to_thread.run_sync(_papers, service, cursor)
+        return ListResourcesResult(
+            resources=[*(() if cursor else await server.list_resources()), *papers], next_cursor=following
+        )
+
+    server._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, listed)
+
     @server.resource("xkg://schema", title="Graph schema", mime_type="application/json")
     def schema() -> str:
         """The graph's tables and example queries."""
         return read(service.schema)
+
+
+def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
+    """A page of the papers, and the cursor of the next one; none of a graph that is empty or cannot be read."""
+    try:
+        page = Page(cursor, "resources/list")
+        with service.snapshot() as snapshot:
+            lines = snapshot.paper_lines()
+        ids = [line.id for line in lines]
+        start = page.start(ids)
+    except InputError as error:
+        raise MCPError(code=INVALID_PARAMS, message=refusal(error)) from error
+    except XkgError:
+        return [], None
+    listed = [
+        Resource(
+            uri=uri("paper", line.id),
+            name=line.id,
+            title=one_line(line.title),
+            description=f"{plural(line.techniques, 'technique')}, {line.state}",
+            mime_type="application/json",
+        )
+        for line in lines[start : start + PAPERS_OF_A_PAGE]
+    ]
+    return listed, page.more(ids)(len(listed))

@@ -389,8 +389,10 @@ class Service:
         return self._settings.store.url or str(self.folder)
 
     def _empty(self) -> str:
+        nowhere = self._settings.store.url is None and not self.folder.exists()
+        what = f"there is no folder {self.folder}" if nowhere else f"the graph in {self._place} is empty"
         return (
-            f"the graph in {self._place} is empty: run `xkg build --paper FILE --repo URL` or "
+            f"{what}: run `xkg build --paper FILE --repo URL` or "
             "`xkg import FOLDER`, then ask again; another graph is chosen with --kg"
         )
 

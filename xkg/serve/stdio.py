@@ -13,6 +13,7 @@ import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
+from xkg.serve.completion import add_completion
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import PlainErrors
 
@@ -88,6 +89,7 @@ def make_server(
         version=__version__,
         log_level="WARNING",
     )
+    add_completion(server, service)
     folders = list(roots)
     server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))
     if client_roots:

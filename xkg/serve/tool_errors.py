@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp.server import MCPServer
+from mcp.server import CacheHint, MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.prompts import Prompt
@@ -13,21 +13,35 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CallToolResult, GetPromptResult, InputRequiredResult
 from mcp_types import Tool as ListedTool
+from mcp_types.methods import CacheableMethod
 from pydantic import ValidationError
 
 from xkg.errors import QueryFailedError, UnknownIdError
 from xkg.serve.answers.quoting import framed_line, one_line
+from xkg.serve.progress import reporting
 from xkg.serve.published_schemas import published
 
 _LONGEST = 1000
 _ID_NAMES = frozenset(["id", "technique", "paper", "code"])
 
 
+FRESH: Mapping[CacheableMethod, CacheHint] = {
+    "tools/list": CacheHint(600_000),
+    "prompts/list": CacheHint(600_000),
+    "resources/templates/list": CacheHint(600_000),
+    "resources/list": CacheHint(60_000),
+    "resources/read": CacheHint(60_000),
+}
+"""How many milliseconds a caller may keep an answer: a server has the same tools as long as it runs, and its papers
+change as others are built."""
+
+
 class PlainErrors(MCPServer[Any]):
     """The SDK's server, with errors of tools in our own words, and an error for an unknown argument."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+        super().__init__(*args, cache_hints=FRESH, **options)
+        self.middleware.append(reporting())
         self._accepted: dict[str, tuple[str, ...]] = {}
         self._required: dict[str, tuple[str, ...]] = {}
         self._lists: dict[str, list[str]] = {}

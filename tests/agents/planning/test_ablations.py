@@ -10,11 +10,14 @@ from mcp import Client
 import xkg
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, status
 from xkg.agents.planning.ablations import plan_ablations
+from xkg.agents.planning.plan import AblationPlan
 from xkg.cli.display.output import in_commands
 from xkg.cli.main import main
 from xkg.commands import serve
 from xkg.config import EmbeddingSettings, LlmSettings, Settings
 from xkg.errors import InputError
+from xkg.python_words import for_programs
+from xkg.serve.answers.notes import reworded
 from xkg.serve.service import Service
 from xkg.serve.stdio import make_server
 
@@ -132,8 +135,9 @@ async def test_command_library_and_prompt_give_the_same_plan(
         assert not end.value.code
     printed = capsys.readouterr().out
     decoded, text_starts = json.JSONDecoder().raw_decode(printed)
-    assert decoded == json.loads(plan.model_dump_json())
-    assert printed[text_starts:].split() == str(in_commands(plan)).split()  # folded, with commands for tools
+    stored = AblationPlan.model_validate(decoded)
+    assert reworded(stored, for_programs) == plan
+    assert printed[text_starts:].split() == str(in_commands(stored)).split()  # folded, with commands for tools
     graph_service = service(graph)
     server = make_server(graph_service, (), None, serve.planner(graph_service, ()))
     async with Client(server) as client:
@@ -141,5 +145,5 @@ async def test_command_library_and_prompt_give_the_same_plan(
         elsewhere = (await client.get_prompt("plan_ablations", {"paper": BREAD, "repository": "/not/here"})).messages
     graph_service.close()
     assert "Bread" not in str(messages[0].content.text).replace(BREAD, "")  # type: ignore[union-attr]
-    assert str(plan) in messages[1].content.resource.text  # type: ignore[union-attr]
+    assert str(stored) in messages[1].content.resource.text  # type: ignore[union-attr]
     assert "The folder was not searched: " in elsewhere[1].content.resource.text  # type: ignore[union-attr]

@@ -69,6 +69,9 @@ def test_repeated_and_broken_lines_are_named(tmp_path: Path) -> None:
         (b"", "names no paper"),
         (b"# nothing\n", "names no paper"),
         (b"a\tb\tc\td\n", "line 1: 4 columns"),
+        (b"2402.17135, https://github.com/o/n\n", "line 1: its columns are separated by commas: separate them by tabs"),
+        (b"2402.17135 https://github.com/o/n\n", "separated by spaces"),
+        (b"paper;repo\nx; https://github.com/o/n\n", "separated by semicolons"),
         (b"\xff\xfe", "not UTF-8"),
         (b"x\n" * (MOST_LINES + 1), "split it"),
     ],
@@ -78,6 +81,11 @@ def test_an_unusable_list_is_one_line(tmp_path: Path, text: bytes, reason: str) 
     with pytest.raises(InputError, match=reason) as refused:
         read_list(tmp_path / "list")
     assert "\n" not in str(refused.value)
+
+
+def test_a_title_may_have_commas_and_spaces(tmp_path: Path) -> None:
+    (tmp_path / "list").write_text("Ovens, Bread and a Study of Crust\n")
+    assert read_list(tmp_path / "list").papers[0].paper == "Ovens, Bread and a Study of Crust"
 
 
 def test_a_missing_list_is_one_line(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """What to reproduce and ablate: a task file `ablate.yaml`, or flags of the same names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import yaml
 from pydantic import Field, ValidationError
@@ -86,6 +86,29 @@ class Task(Value):
     @staticmethod
     def _of(seed: int, *given: str | None) -> str:
         return " && ".join(part.strip().replace(SEED, str(seed)) for part in given if part)
+
+
+class TaskFields(TypedDict, total=False):
+    """The fields of a task beside `repo`, as in `Task`."""
+
+    run: str
+    metrics: Sequence[str]
+    paper: str
+    setup: str
+    allow_hosts: Sequence[str]
+    evaluate: str
+    data: Mapping[str, Path]
+    claimed: float
+    tolerance: float
+    seeds: Sequence[int]
+    budget: int
+    places: int
+    policy: PolicyName
+    seconds: float
+    memory_mb: int
+    disk_mb: int
+    only: Sequence[str]
+    devices: Sequence[str]
 
 
 def parse_metric(text: str) -> Metric:

@@ -1,5 +1,6 @@
 """The protocol `Source` for places of papers, and `find_paper`, which looks on disk first."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -7,6 +8,9 @@ from typing import Protocol
 from xkg.build.paper.document import Document
 from xkg.errors import InputError
 from xkg.value import Value
+
+_NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
+"""What can only be meant as an arXiv id."""
 
 
 class PaperFile(Value):
@@ -71,4 +75,6 @@ def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
             return source.paper(spec)
     if "://" in spec:
         raise InputError(f"{spec} is not an address of arXiv; give an arXiv id, or fetch the paper and name its file")
+    if _NUMBER.fullmatch(spec):
+        raise InputError(f"{spec} is no file here and no arXiv id, which are as 2402.17135 or cs/0112017: correct it")
     return PaperFile(path=path)

@@ -58,14 +58,9 @@ def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" =
 def in_commands(answer: A) -> A:
     """The answer with notes that name commands, not tools."""
     from xkg.cli.display.wording import for_people
+    from xkg.serve.answers.notes import reworded
 
-    notes: dict[str, object] = {
-        name: for_people(note) for name in ("cut", "note", "planned_by") if (note := getattr(answer, name, ""))
-    }
-    for name in ("parts", "ablations"):
-        if parts := getattr(answer, name, ()):
-            notes[name] = tuple(part.model_copy(update={"note": for_people(part.note)}) for part in parts)
-    return answer.model_copy(update=notes) if notes else answer
+    return reworded(answer, for_people)
 
 
 def json_of(value: dict[str, Any]) -> str:

@@ -84,13 +84,11 @@ class _Display:
         """Stages and techniques as they end, a line each."""
         self._take(event)
         if isinstance(event, StageReport):
-            self._console.print(_ended(event))
+            self._console.print(f"  {event}")
         elif isinstance(event, Installing) and not event.done_mb:
             self._console.print(f"  {printable_line(str(event))}")
         elif isinstance(event, Progress):
-            self._console.print(
-                f"  {event.stage:<12}{event.done:>4}/{event.total:<4} {printable_line(event.about)}{self._bill()}"
-            )
+            self._console.print(f"  {event}{self._bill()}")
 
     def as_json(self, event: object, **about: str) -> None:
         self._take(event)
@@ -120,7 +118,7 @@ class _Display:
         """Stages as they end; the rest is in the live line."""
         self._take(event)
         if isinstance(event, StageReport):
-            self._console.print(_ended(event))
+            self._console.print(f"  {event}")
 
     def line(self) -> Text:
         """The current state of the build: the stage and the techniques at work, how long the stage takes yet where that
@@ -184,8 +182,3 @@ class _Display:
 
 def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-
-
-def _ended(report: StageReport) -> str:
-    reused = " (kept)" if report.reused else ""
-    return f"  {report.name:<12}{report.seconds:7.1f} s  {printable_line(report.summary)}{reused}"

@@ -23,7 +23,6 @@ from xkg.engine.engine import Home, Site
 from xkg.files import write_whole
 
 _IMPORTED = (
-    "xkg.cli.main",  # what a process that multiprocessing starts imports again, as the program that started it
     "xkg.build.pipeline",
     "xkg.build.sources.arxiv_index",
     "xkg.build.sources.title_source",

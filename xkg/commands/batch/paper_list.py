@@ -1,6 +1,7 @@
 """A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -165,6 +166,8 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
     paper, repository, paper_id = [*columns, "", ""][:3]
     if not paper:
         raise InputError("the paper is missing")
+    if not repository and (between := _other_separator(paper, folder)):
+        raise InputError(f"its columns are separated by {between}: separate them by tabs")
     if paper_id:
         require_paper_id(paper_id)
     return ListedPaper(
@@ -173,6 +176,17 @@ def _parsed(line: str, number: int, folder: Path) -> ListedPaper:
         repository=_from(folder, repository) if repository else None,
         paper_id=paper_id or None,
     )
+
+
+def _other_separator(line: str, folder: Path) -> str:
+    """What separates a paper from its repository in place of a tab; '' for a line that is one paper."""
+    first, *rest = re.split(r"\s*[,;]\s*|\s+", line)
+    others = [word for word in rest if "://" in word or _from(folder, word) != word]
+    is_head = {first.casefold(), *(word.casefold() for word in rest)} <= _HEADS
+    if not rest or _from(folder, line) != line or not (others or is_head):
+        return ""
+    mark = line[len(first) :].lstrip()[0]
+    return {",": "commas", ";": "semicolons"}.get(mark, "spaces")
 
 
 def _json_reason(error: Exception) -> str:

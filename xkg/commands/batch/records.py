@@ -45,6 +45,9 @@ class Row(Value):
     reason: str = ""
     notes: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        return f"{self.state}{self.reason and ': '}{self.reason}"
+
 
 def row_of(listed: ListedPaper, outcome: BuildResult | WorkFailed, seconds: float) -> Row:
     """The row of a paper that was built now."""

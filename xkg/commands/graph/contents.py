@@ -70,6 +70,16 @@ class ExportResult(Value):
         return "\n".join(self.files)
 
 
+class RemoveResult(Value):
+    """The paper that was taken out, and the generation without it."""
+
+    paper: str
+    generation: int
+
+    def __str__(self) -> str:
+        return f"removed {self.paper}; the graph is generation {self.generation}"
+
+
 class IndexReport(Value):
     """Problems of the stored graph, one line each; empty where every file matches its checksum. `generation` is the one
     that was checked, 0 for an empty graph, None where there are problems."""
@@ -176,6 +186,14 @@ def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Lit
         measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
         files += [measured] if measured else []
     return ExportResult(files=tuple(str(file) for file in files))
+
+
+def remove(settings: Settings, paper: str) -> RemoveResult:
+    """Takes a paper out of the graph. Raises `UnknownIdError`."""
+    with open_store(settings) as store:
+        with store.snapshot() as snapshot:
+            [removed] = chosen_papers(store, snapshot, [paper])
+        return RemoveResult(paper=removed, generation=store.remove([removed]))
 
 
 def show(service: "Service", node_id: str, *, everything: bool = True) -> "Answer":

@@ -28,6 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
+from xkg.serve.completion import add_completion
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
@@ -166,6 +167,7 @@ def _mcp_server(
         log_level="WARNING",
         subscriptions=False,
     )
+    add_completion(server, service)
     building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
     add_all(server, service, roots, building, planner, runs, by_token=True)
     server.middleware.append(observing(metrics, server))

@@ -32,7 +32,7 @@ Cursor = Annotated[
     str | None,
     Field(
         max_length=paging.MOST_CHARACTERS,
-        description="of an answer: what follows, else as asked",
+        description="of the answer before, else as asked",
     ),
 ]
 PAPER = "id such as arxiv:2006.10726, title or its start, or its method's name such as tent"

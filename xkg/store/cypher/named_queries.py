@@ -126,7 +126,7 @@ def bind(query: NamedQuery, values: Mapping[str, Any]) -> dict[str, Value]:
         parameter.name for parameter in query.parameters if parameter.default is None and not values.get(parameter.name)
     ]
     if missing:
-        raise InputError(f"parameter {', '.join(missing)} is missing: {takes}")
+        raise InputError(f"parameter {', '.join(missing)} is missing: {takes} (give {missing[0]}=VALUE)")
     bound: dict[str, Value] = {}
     for parameter in query.parameters:
         value = values.get(parameter.name, parameter.default)

@@ -1,0 +1,84 @@
+"""What a client is helped with beside answers: completion of ids, papers to choose from, progress, how long to keep."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from tests.conftest import ROOT
+from xkg.serve import resources
+from xkg.serve.service import Service
+from xkg.serve.stdio import make_server
+
+OVENS = "title:bread/ovens"
+
+
+@pytest.mark.parametrize(
+    ("template", "begun", "ids"),
+    [
+        ("paper", "OVEN", [OVENS]),
+        ("paper", "bread/ov", [OVENS]),
+        ("technique", "title:bread/ovens#bak", None),
+        ("technique", "steam", ["title:bread/ovens#baking/steam"]),
+        ("answers", "x", []),
+    ],
+)
+async def test_ids_are_completed_by_their_beginning_or_that_of_their_last_part(
+    service: Service, template: str, begun: str, ids: list[str] | None
+) -> None:
+    async with Client(make_server(service)) as client:
+        reference = ResourceTemplateReference(type="ref/resource", uri=f"xkg://{template}/{{id}}")
+        found = (await client.complete(reference, {"name": "id", "value": begun})).completion
+    assert found.values == ids if ids is not None else all(each.startswith(begun) for each in found.values)
+    assert bool(found.values) is (ids != [])
+    assert not found.has_more
+
+
+async def test_arguments_of_prompts_are_completed_and_code_by_its_technique(service: Service) -> None:
+    async with Client(make_server(service)) as client:
+        prompt = PromptReference(type="ref/prompt", name="plan_ablations")
+        assert (await client.complete(prompt, {"name": "paper", "value": "ovens"})).completion.values == [OVENS]
+        assert (await client.complete(prompt, {"name": "repository", "value": ""})).completion.values == []
+        code = ResourceTemplateReference(type="ref/resource", uri="xkg://code/{id}")
+        (found,) = (await client.complete(code, {"name": "id", "value": "steam"})).completion.values
+        assert found.startswith("title:bread/ovens#baking/steam@")
+
+
+async def test_papers_are_resources_page_by_page(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "PAPERS_OF_A_PAGE", 1)
+    async with Client(make_server(service)) as client:
+        first = await client.list_resources()
+        second = await client.list_resources(cursor=first.next_cursor)
+        papers = [each for each in (*first.resources, *second.resources) if str(each.uri).startswith("xkg://paper/")]
+        assert (len(papers), second.next_cursor) == (2, None)
+        assert "xkg://schema" in [str(each.uri) for each in first.resources]
+        assert (await client.read_resource(papers[0].uri)).contents
+        with pytest.raises(Exception, match="the cursor is not one of this tool"):
+            await client.list_resources(cursor="zz")
+
+
+async def test_over_a_pipe_a_client_hears_of_progress_and_how_long_to_keep_a_list(graph: Path) -> None:
+    start = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r}); from xkg.serve import progress; "
+        "progress.EVERY_SECONDS = 0.002; from xkg.cli.main import main; main()"
+    )
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", start, "--kg", str(graph), "serve"], env=dict(os.environ)
+    )
+    heard: list[tuple[float, str]] = []
+
+    async def progressed(seconds: float, _total: float | None, message: str | None) -> None:
+        heard.append((seconds, message or ""))
+
+    async with Client(server) as client:
+        await client.call_tool("search_techniques", {"query": "steam"}, progress_callback=progressed)
+        assert heard == sorted(heard)
+        assert heard[0][1].startswith("search_techniques is at work for ")
+        tools = await client.list_tools()
+        assert (tools.ttl_ms, tools.cache_scope) == (600_000, "private")
+        reference = ResourceTemplateReference(type="ref/resource", uri="xkg://paper/{id}")
+        assert (await client.complete(reference, {"name": "id", "value": "ov"})).completion.values == [OVENS]

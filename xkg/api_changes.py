@@ -1,0 +1,404 @@
+"""What a program does to a graph, as the commands of the same names do: builds, imports, checks, measurements."""
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from xkg.agents.ablation.task import TaskFields as AblationFields
+    from xkg.agents.codification.result import CodificationResult
+    from xkg.agents.codification.task import TaskFields
+    from xkg.build.curation.curated_set import CuratedSet
+    from xkg.commands.ablate import AblateResult
+    from xkg.commands.batch.run import BatchReport
+    from xkg.commands.batch.side_by_side import Event
+    from xkg.commands.build import BuildPlan
+    from xkg.commands.engines import EngineFields
+    from xkg.commands.graph.contents import ExportResult, ImportResult, RemoveResult
+    from xkg.commands.graph.diff import DiffResult
+    from xkg.commands.graph.link import LinkResult
+    from xkg.commands.published import BuildResult
+    from xkg.commands.update import UpdateResult
+    from xkg.commands.verify import VerifyResult
+    from xkg.config import Settings
+    from xkg.llm.costs import Costs
+    from xkg.serve.jobs.answers import JobAnswer
+    from xkg.serve.jobs.jobs import BuildModel, Jobs
+    from xkg.serve.jobs.open_questions import QuestionsAnswer, TakenAnswer
+
+Folder = str | PathLike[str]
+Progressed = Callable[[object], None]
+
+
+def ignore(_: object) -> None:
+    """Shows no progress."""
+
+
+class PaperEvent(NamedTuple):
+    """What happened to one of several papers, as it was named."""
+
+    paper: str
+    event: object
+
+    def __str__(self) -> str:
+        return f"{self.paper}: {self.event}"
+
+
+class Step(NamedTuple):
+    """What is done, how much of it, of how much (0 if that is not known), and with what."""
+
+    what: str
+    done: int
+    total: int
+    about: str
+
+    def __str__(self) -> str:
+        count = f" {self.done}/{self.total}" if self.total else ""
+        return f"{self.what}{count}: {self.about}"
+
+
+class GraphChanges:
+    """The methods of `xkg.KnowledgeGraph` that write, or run for a while."""
+
+    _settings: "Settings"
+
+    def build(
+        self,
+        paper: Folder,
+        repository: Folder | None = None,
+        *,
+        paper_id: str | None = None,
+        blacklist: Folder | None = None,
+        first: bool = False,
+        progress: Progressed | None = None,
+    ) -> "BuildResult":
+        """Builds a paper (a file or folder, an arXiv id or address, or a title) and its repository (a folder or
+        address, which may end in @commit, or "auto": the paper's own), publishes it, and returns what came of it. The
+        folder of the graph is made if it is not there. A build that was cut off goes on if it is called again.
+
+        `paper_id` is the id that the paper is to have; nothing that the file `blacklist` names is built; of several
+        papers of a title, `first` takes the best. A build whose model failed on the way is published in part:
+        `unfinished` of the result says why. Raises `InputError` for a paper or repository that is not there or cannot
+        be read, and `ModelUnavailableError` without a key.
+
+        >>> import xkg
+        >>> with xkg.open("storage/mine", llm={"model": "none"}) as kg:
+        ...     built = kg.build("paper.tex", "code")
+        ...     kg.search("median heuristic", k=1).rows[0].paper == built.paper
+        True
+        """
+        from xkg.commands.build import build
+
+        return build(
+            self._settings,
+            *_inputs(paper, repository),
+            paper_id=paper_id,
+            blacklist=_path(blacklist),
+            first=first,
+            notify=progress or ignore,
+        )
+
+    def plan_build(
+        self, paper: Folder, repository: Folder | None = None, *, paper_id: str | None = None
+    ) -> "BuildPlan":
+        """What `build` would ask a language model, and about what that would cost. Asks nothing. Raises as `build`
+        does, and `ConfigError` without a model."""
+        from xkg.commands.build import plan
+
+        return plan(self._settings, *_inputs(paper, repository), paper_id=paper_id)
+
+    def build_papers(
+        self,
+        papers: "Folder | Sequence[tuple[Folder, Folder | None]]",
+        *,
+        retry_failed: bool = False,
+        blacklist: Folder | None = None,
+        first: bool = False,
+        progress: Progressed | None = None,
+        **where: "Unpack[EngineFields]",
+    ) -> "BatchReport":
+        """Builds the papers of a list, `jobs` at a time: a file as `xkg build --papers` takes it, or pairs of a paper
+        and its repository. What is built already and has not changed is passed over; what failed before as well,
+        unless `retry_failed`. One that fails does not stop the others: the report has a row for each. `progress`
+        receives a `PaperEvent`. Raises `InputError` for a list that cannot be read."""
+        from xkg.commands.batch.paper_list import paper_list, read_list
+        from xkg.commands.batch.run import run
+        from xkg.commands.engines import engine_of
+
+        if isinstance(papers, str | PathLike):
+            listed = read_list(Path(papers))
+        else:
+            listed = paper_list((*_inputs(*pair), None, None) for pair in papers)
+        with engine_of(where) as engine:
+            return run(
+                self._settings,
+                listed,
+                engine,
+                retry_failed=retry_failed,
+                blacklist=_path(blacklist),
+                first=first,
+                notify=_of_papers(progress),
+            )
+
+    def curate(
+        self,
+        target: Folder,
+        *,
+        most: int = 10,
+        paper_id: str | None = None,
+        blacklist: Folder | None = None,
+        progress: Progressed | None = None,
+    ) -> "CuratedSet":
+        """At most `most` papers with repositories that are worth building around a target, with reasons;
+        `build_papers(curated.pairs())` builds them. Asks arXiv, OpenAlex and GitHub. Raises
+        `InputError` for a target that cannot be read, and `ConfigError` without the extra `curation`."""
+        from xkg.commands.curate import curate
+
+        return curate(
+            self._settings,
+            str(target),
+            most=number(most),
+            blacklist=_path(blacklist),
+            paper_id=paper_id,
+            notify=progress or ignore,
+        )
+
+    def update(
+        self,
+        papers: Sequence[str] = (),
+        *,
+        check: bool = False,
+        blacklist: Folder | None = None,
+        progress: Progressed | None = None,
+        **where: "Unpack[EngineFields]",
+    ) -> "UpdateResult":
+        """Builds those of the papers (none: all) again that have a new version on arXiv or new commits, and says what
+        changed; with `check` only says what is new. `progress` receives a `PaperEvent`. Raises `UnknownIdError`."""
+        from xkg.commands.engines import engine_of
+        from xkg.commands.update import update
+
+        require_list("papers", papers)
+        with engine_of(where) as engine:
+            return update(
+                self._settings,
+                papers,
+                engine,
+                check=check,
+                blacklist=_path(blacklist),
+                display=lambda _: nullcontext(_of_papers(progress)),
+            )
+
+    def import_(self, *places: Folder, progress: Progressed | None = None) -> "ImportResult":
+        """Publishes the graph files of these places (files and folders: the peer's JSON, or bundles) in one step.
+        `problems` of the result says which files were left out, and why. Raises `InputError` for a place without
+        one."""
+        from xkg.commands.graph.contents import import_graphs
+
+        return import_graphs(self._settings, *map(Path, places), notify=lambda *step: (progress or ignore)(Step(*step)))
+
+    def export(
+        self, to: Folder, papers: Sequence[str] = (), *, format: "Literal['peer', 'bundle', 'html']" = "peer"
+    ) -> "ExportResult":
+        """Writes papers (none: all) into the folder `to`, one file each. Raises `UnknownIdError`, and `InputError` for
+        a folder that cannot be written."""
+        from xkg.commands.graph.contents import export_graphs
+
+        require_list("papers", papers)
+        if format == "html":
+            from xkg.commands.pages import export_html
+
+            return export_html(self._settings, papers, Path(to))
+        return export_graphs(self._settings, papers, Path(to), format)
+
+    def remove(self, paper: str) -> "RemoveResult":
+        """Takes a paper out of the graph; `xkg store rollback` brings it back. Raises `UnknownIdError`."""
+        from xkg.commands.graph.contents import remove
+
+        return remove(self._settings, paper)
+
+    def verify(
+        self,
+        papers: Sequence[str] = (),
+        *,
+        jobs: int = 2,
+        stale: "timedelta | None" = None,
+        progress: Progressed | None = None,
+    ) -> "VerifyResult":
+        """Runs the code of papers (none: all) and its tests again, `jobs` at a time, and sets levels to what holds
+        today; with `stale` only code that ran last longer ago. Raises `SandboxUnavailableError` and `UnknownIdError`.
+        """
+        from xkg.commands.verify import verify
+
+        require_list("papers", papers)
+        return verify(self._settings, papers, number(jobs), progress or ignore, stale)
+
+    def link(self) -> "LinkResult":
+        """Finds techniques of different papers that are one concept; the language model decides what is not plain, and
+        without one that stays open. Raises `UnknownIdError` for an empty graph, and `BudgetError`."""
+        from xkg.commands.graph import link
+
+        return link.link(
+            self._settings, None if self._settings.llm.model == "none" else lambda: link.model(self._settings)
+        )
+
+    def costs(self, papers: Sequence[str] = (), *, by: "Literal['paper', 'stage', 'model']" = "paper") -> "Costs":
+        """What the language model took in all builds of this graph: calls, tokens, seconds and dollars, a row for each
+        paper, stage or model. Raises `UnknownIdError` for a paper of which nothing was asked."""
+        from xkg.commands.graph.open import ids_where_known
+        from xkg.llm.costs import costs
+
+        require_list("papers", papers)
+        return costs(self._settings.kg, self._settings.llm, ids_where_known(self._settings, papers), by)
+
+    def diff(self, first: str | None = None, second: str | None = None) -> "DiffResult":
+        """What differs between two generations, two papers, or folders of exported bundles; without arguments, between
+        the present generation and the one before. Raises `InputError`, `StoreError` and `UnknownIdError`."""
+        from xkg.commands.graph.diff import diff
+
+        return diff(self._settings, first, second)
+
+    def ablate(
+        self,
+        repo: Folder | None = None,
+        *,
+        task: Folder | None = None,
+        out: Folder | None = None,
+        jobs: int | None = None,
+        progress: Progressed | None = None,
+        **more: "Unpack[AblationFields]",
+    ) -> "AblateResult":
+        """Reproduces an experiment of a repository, and measures how much each component matters. The repository is
+        read and never written to; every run is in the sandbox. The same call goes on with a run that was cut off.
+
+        `task` is a task file, which these arguments override; `out` the folder of the run, by default under the
+        graph's. Without a language model (`llm.model`) `run` and `metrics` are needed. Raises `BaselineError` for an
+        experiment that does not run, `InputError`, and `SandboxUnavailableError`."""
+        from xkg.agents.ablation.task import read_task
+        from xkg.commands.ablate import ablate, has_model
+
+        flags = {"repo": None if repo is None else str(repo), **more}
+        wanted = read_task(_path(task), flags, planned=has_model(self._settings))
+        return ablate(self._settings, wanted, _path(out), number(jobs or 1), progress or ignore)
+
+    def implement(
+        self,
+        method: str,
+        starter: Folder,
+        *,
+        run: str,
+        metric: str,
+        progress: Progressed | None = None,
+        **more: "Unpack[TaskFields]",
+    ) -> "CodificationResult":
+        """Lets an agent implement a method in a private copy of starter code, as `xkg implement` does. The same call
+        goes on with a run that was cut off.
+
+        `method` is a file, a section of one (`paper.tex#sec:method`), a paper or technique of the graph, or the text;
+        `run` the command whose output has `metric`, such as `"test acc: ([0-9.]+):max"`. Raises `InputError` for a
+        starter that does not run, `SandboxUnavailableError`, `ModelUnavailableError` without a key."""
+        from xkg.agents.codification.task import read_task
+        from xkg.commands.implement import implement
+
+        fields = {"method": method, "starter": str(starter), "run": run, "metric": metric}
+        return implement(self._settings, read_task(None, {**fields, **more}), progress or ignore)
+
+    def start_build(self, paper: str, repository: str | None = None, *, llm: "BuildModel | None" = None) -> "JobAnswer":
+        """Has a paper (a file, an arXiv id or address) and its repository (a folder or address) built, in a process of
+        its own; returns the job at once. With `llm="caller"`, or if the settings name no model that can be asked,
+        whoever holds this object answers the build's questions, with `questions` and `answer`. Asking for what is under
+        way returns the same job, asking for what ended goes on from there. Closing the graph ends the job.
+
+        Raises `InputError` for a paper or repository that is not there, and `ConfigError` for a model without
+        `llm.max_cost`."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        named = [str(path.absolute()) if (path := Path(name)).exists() else name for name in (paper, repository or "")]
+        row, _ = self._jobs.ask(named[0], named[1] or None, OPERATOR, llm)
+        return job_answer(self._jobs, row)
+
+    def start_curation(self, paper: str, *, llm: "BuildModel | None" = None) -> "JobAnswer":
+        """Has the papers with code that are worth building around a paper (a file, an arXiv id or address) found, in a
+        process of its own; returns the job at once. `llm` and errors as of `start_build`. With `llm="caller"` one
+        question asks for a search of the web."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        named = str(path.absolute()) if (path := Path(paper)).exists() else paper
+        row, _ = self._jobs.ask_curation(named, OPERATOR, llm)
+        return job_answer(self._jobs, row)
+
+    def job(self, job: int) -> "JobAnswer":
+        """How a job of `start_build` or `start_curation` is doing, and its result at the end. Raises `UnknownIdError`."""
+        from xkg.serve.jobs.answers import job_answer
+        from xkg.serve.jobs.authority import OPERATOR
+
+        return job_answer(self._jobs, self._jobs.get(job, OPERATOR))
+
+    def questions(
+        self, job: int, k: int = 4, *, known: Collection[str] = (), wait_seconds: float = 20
+    ) -> "QuestionsAnswer":
+        """At most `k` open questions of a job, each with the JSON schema of its answer; waits at most `wait_seconds`
+        for one. `known` are marks of data that you still have. Raises `UnknownIdError`, and `InputError` for a job
+        whose questions the server's model answers."""
+        from xkg.serve.jobs.authority import OPERATOR
+        from xkg.serve.jobs.open_questions import offered
+
+        return offered(self._jobs, job, OPERATOR, number(k), known, wait_seconds)
+
+    def answer(self, job: int, question: str, answer: Mapping[str, Any]) -> "TakenAnswer":
+        """Answers a question of a job. Raises `InputError` for an answer that the question's schema does not allow, and
+        for a question that is answered, and `UnknownIdError`."""
+        from xkg.serve.jobs.authority import OPERATOR
+        from xkg.serve.jobs.open_questions import taken
+
+        return taken(self._jobs, job, question, answer, OPERATOR)
+
+    @functools.cached_property
+    def _jobs(self) -> "Jobs":
+        from xkg.serve.jobs.jobs import Jobs
+
+        serve = self._settings.serve
+        build = serve.build.model_copy(update={"allowed": True})
+        settings = self._settings.model_copy(update={"serve": serve.model_copy(update={"build": build})})
+        return Jobs(settings, roots=[Path(Path.cwd().anchor)])
+
+    def _close_jobs(self) -> None:
+        if "_jobs" in self.__dict__:
+            self._jobs.close()
+
+
+def number(k: int) -> int:
+    """Raises `InputError` for less than 1."""
+    from xkg.errors import InputError
+
+    if k < 1:
+        raise InputError(f"{k} rows cannot be answered: ask for 1 or more")
+    return k
+
+
+def require_list(name: str, value: object) -> None:
+    """Refuses a string, which Python takes for a list of its letters."""
+    from xkg.errors import InputError
+
+    if isinstance(value, str):
+        raise InputError(f"{name} is a list: write {name}=[{value[:80]!r}]")
+
+
+def _of_papers(progress: Progressed | None) -> "Callable[[Event], None]":
+    """Gives `progress` the events of a batch."""
+    shown = progress or ignore
+    return lambda event: shown(PaperEvent(event[0].paper, event[1]))
+
+
+def _inputs(paper: Folder, repository: Folder | None = None) -> tuple[str, str | None]:
+    return str(paper), None if repository is None else str(repository)
+
+
+def _path(place: Folder | None) -> Path | None:
+    return None if place is None else Path(place)

@@ -1,0 +1,21 @@
+"""The notes of an answer, which name what its reader can ask."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+A = TypeVar("A")
+
+
+def reworded(answer: A, words: Callable[[str], str]) -> A:
+    """The answer with its notes in other words; whatever has no notes as it is."""
+    if not isinstance(answer, BaseModel):
+        return answer
+    notes: dict[str, object] = {
+        name: words(note) for name in ("cut", "note", "planned_by") if (note := getattr(answer, name, ""))
+    }
+    for name in ("parts", "ablations"):
+        if parts := getattr(answer, name, ()):
+            notes[name] = tuple(part.model_copy(update={"note": words(part.note)}) for part in parts)
+    return answer.model_copy(update=notes) if notes else answer
