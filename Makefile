@@ -73,7 +73,7 @@ dist: .venv/.ready
 	$(BIN)/uv tool run --quiet twine check --strict dist/*
 	$(BIN)/uv tool run --quiet --python $(BIN)/python --constraint constraints.txt --from dist/xkg-*.whl xkg --version
 
-# What code of papers runs in where containers run it (docs/howto/containers.md).
+# What code of papers runs in where containers run it (docs/howto/install.md).
 ENGINE ?= $(shell command -v podman || command -v docker)
 runner-image:
 	$(ENGINE) build --tag xkg-runner --file xkg/sandbox/Containerfile xkg/sandbox

@@ -334,7 +334,8 @@ class GraphChanges:
         return job_answer(self._jobs, row)
 
     def job(self, job: int) -> "JobAnswer":
-        """How a job of `start_build` or `start_curation` is doing, and its result at the end. Raises `UnknownIdError`."""
+        """How a job of `start_build` or `start_curation` is doing, with its result at the end. Raises
+        `UnknownIdError`."""
         from xkg.serve.jobs.answers import job_answer
         from xkg.serve.jobs.authority import OPERATOR
 

@@ -30,7 +30,7 @@ Planner = Literal["lm", "agent", "product", "graph", "stored"]
 Judge = Literal["lm", "agent"]
 _MAKE = "python -m evaluation.ablation_bench small PAPERS OUT"
 SMALL = Path(__file__).parent.parent / "data" / "ablations" / "instances.jsonl"
-"""Gold ablations of five papers, which are not in the repository: see docs/howto/ablations.md."""
+"""Gold ablations of five papers, which are not in the repository: see docs/howto/measure.md."""
 
 
 @task

@@ -8,7 +8,8 @@
 RUNS are folders of runs (`<graph>/runs`), or of one. With `--judge` that many judges read every run, each alone, and
 their rows go to the file of judgements. With `--case` the property test of a case (`cases/NAME`) is run over the code
 of every run. `--judged` prints what two independent judges, who knew neither mode nor one another, gave for the runs
-of the cases in docs/measurements.md. `python -m evaluation.codification.replay` has techniques of the example put back.
+of the cases in evaluation/notes/implement.md. `python -m evaluation.codification.replay` has techniques of the example
+put back.
 
 Published: Gandhi et al., "ResearchCodeAgent", 2025.
 """

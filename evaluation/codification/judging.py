@@ -23,7 +23,7 @@ from xkg.value import Value
 
 _PROMPT = Path(__file__).parent / "prompts" / "quality.md"
 STORED = Path(__file__).parent / "cases" / "judgements.csv"
-"""What two independent judges gave for the runs of the cases that docs/measurements.md reports."""
+"""What two independent judges gave for the runs of the cases that evaluation/notes/implement.md reports."""
 _TRIES = 3
 _LONGEST = 100_000
 

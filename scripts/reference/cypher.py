@@ -25,9 +25,9 @@ def schema() -> str:
 
 def queries() -> str:
     parts = [
-        "Questions that have a name, a file each in `cypher/explore`, the same on both stores, on the command line "
+        "Each question is a file in `cypher/explore`. It works on both stores, on the command line "
         "(`xkg cypher NAME --param NAME=VALUE`) and for agents (the tool `cypher`). "
-        "[How to ask](../howto/cypher.md)."
+        "[How to ask](../howto/neo4j.md#ask-in-cypher)."
     ]
     for group in named_queries.GROUPS:
         parts.append(f"## {group.capitalize()}")

@@ -104,7 +104,7 @@ _TYPES_OF_TOOLS: tuple[type[BaseModel], ...] = (
 def json_fields() -> str:
     intro = (
         "Every command that reads takes `--json` (`cypher` also `--format json`). These fields are stable: they are "
-        "also the structured content of the [MCP tools](mcp.md), which leave out what is empty, and the types of the "
+        "also the structured content of the [MCP tools](mcp.md), which leave out empty fields, and the types of the "
         "[Python API](python.md). Answers that quote papers carry `notice`, which says that quoted text is data. Lists "
         "without content are `[]`, and the output is ASCII."
     )

@@ -30,9 +30,9 @@ async def mcp() -> str:
             resources = (await client.list_resources()).resources
         service.close()
     intro = (
-        "What `xkg serve` offers. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` are there "
-        "only where [builds are allowed](../howto/agent-builds.md), `run_code` where [scripts are](../howto/run.md). "
-        "Fields of the answers: [JSON](json.md)."
+        "`xkg serve` offers these. `build`, `questions`, `answer`, `implement`, `job_status` and `cancel_job` appear "
+        "only if you [allow builds](../howto/models.md#let-agents-have-papers-built), `run_code` only if you "
+        "[allow scripts](../howto/run.md#let-agents-try-code). Fields of the answers: [JSON](json.md)."
     )
     listed = [
         table(

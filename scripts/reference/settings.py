@@ -13,10 +13,10 @@ from xkg.config import Settings
 
 def settings() -> str:
     intro = (
-        "Flags come first, then the environment, then `xkg.yaml` in the working folder, then the defaults. A setting "
-        "`section.name` stands in `xkg.yaml` as `section: {name: value}`, and in the environment as "
+        "Flags override the environment, which overrides `xkg.yaml` in the working folder, which overrides the "
+        "defaults. Write a setting `section.name` in `xkg.yaml` as `section: {name: value}`, and in the environment as "
         "`XKG_SECTION__NAME`. Keys of language models are read from the environment alone: see "
-        "[Language models and what they cost](../howto/budgets.md)."
+        "[Language models](../howto/models.md)."
     )
     return page("Settings", "xkg/config.py", [intro, *_section(Settings, "")])
 

@@ -34,7 +34,7 @@ from xkg.cli.main import main
 from xkg.commands.build import build
 from xkg.store.cypher import named_queries
 
-NEEDS_MODEL = "docs/howto/budgets.md"
+NEEDS_MODEL = "docs/howto/models.md"
 NEEDS_AGENT = "docs/howto/implement.md"
 NEEDS_NEO4J = "docs/howto/neo4j.md"
 CATALOGUE = "docs/reference/queries.md"

@@ -15,7 +15,15 @@ import pytest
 
 from tests.conftest import ROOT
 
-BESIDE = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "cypher/README.md", "examples/README.md")
+BESIDE = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "cypher/README.md",
+    "evaluation/README.md",
+    "examples/README.md",
+)
 MOST_LINES = 150
 
 
