@@ -43,7 +43,8 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        located = technique.grounding == "doubtful"  # its places are shown with the doubt; no code is made of them
+        # Its places are shown with the doubt; no code is made of them. If a level is required, none is at it.
+        located = technique.grounding == "doubtful" and min_level is None
         missing = "no code in the repository was found for it" if needs_code and not located else None
         return technique.hidden or missing
     fidelity = code.evidence[-1].fidelity if code.evidence else None

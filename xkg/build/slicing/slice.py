@@ -33,9 +33,11 @@ from xkg.build.slicing.scoping.name_resolution import (
 from xkg.build.slicing.scoping.scopes import module_scope
 from xkg.errors import UnknownIdError
 from xkg.model import LineRange, Symbol, symbol_id
+from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.value import Value
 
 MAX_LINES = 1500
+_NOT_READ = "is not Python 3 that this Python can read"
 _PYTHON_2 = (
     "is Python 2, given in Python 3's syntax: there `/` of two integers floors (`//`), and range, map, filter, zip and "
     "keys() give lists"
@@ -138,13 +140,16 @@ class _Slicer:
             if language != "python":
                 return Slice(source="", refused=f"{symbol.path} is {language}, and slices are made of Python only")
             if self.program.scope(symbol.path) is None:
-                return Slice(source="", refused=f"{symbol.path} is not Python 3 that this Python can read")
+                return Slice(source="", refused=f"{symbol.path} {_NOT_READ}")
             within = lines.get(identity, ())
             found = self._seeds(symbol, within)
             if not found:
-                return Slice(
-                    source="", refused=f"{symbol.path} has nothing at lines {symbol.start_line} that can stand alone"
+                why = (
+                    _NOT_READ
+                    if not _parses(self.codebase.module(symbol).text)
+                    else f"has nothing at lines {symbol.start_line} that can stand alone"
                 )
+                return Slice(source="", refused=f"{symbol.path} {why}")
             for place in found:
                 # Of a module, its functions and classes stay whole.
                 wanted = self._wanted(place, symbol, () if symbol.kind == "module" else within)
@@ -480,3 +485,11 @@ class _Slicer:
         ]
         notes += [f"{path} {_PYTHON_2}" for path in sorted({p.path for p in self.need.included} & self.program.python2)]
         return tuple(dict.fromkeys(notes))
+
+
+def _parses(source: str) -> bool:
+    try:
+        syntax_tree(source)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True

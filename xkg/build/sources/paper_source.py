@@ -31,8 +31,8 @@ class PaperFile(Value):
     def described(self, document: Document) -> Document:
         """The document with the source's metadata where that is better than the text's."""
         authors = self.authors or document.authors
-        guessed = document.format != "latex"
-        unknown = (f"{self.path.name}: its authors were not recognised",) if guessed and not authors else ()
+        unrecognised = not authors and document.format != "latex" and _has_lines_above(document)
+        unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
         update = {
             "title": self.title or document.title,
             "authors": authors,
@@ -44,6 +44,14 @@ class PaperFile(Value):
             "warnings": (*document.warnings, *unknown, *self.notes),
         }
         return document.model_copy(update=update)
+
+
+def _has_lines_above(document: Document) -> bool:
+    """Whether lines stand between the title and the abstract or first section, where authors are listed."""
+    starts = [section.start for section in document.sections[:1]]
+    starts += [document.abstract_span[0]] if document.abstract_span else []
+    above = document.text[: min(starts, default=0)].splitlines()
+    return any(not line.startswith("#") and any(map(str.isalpha, line)) for line in above)
 
 
 class Source(Protocol):
