@@ -285,7 +285,7 @@ def test_an_endpoint_that_is_down_is_named_with_its_stage(desk: Desk, monkeypatc
     monkeypatch.setenv("XKG_LLM__BASE_URL", "http://127.0.0.1:9/v1")
     failed = desk.build()
     assert (failed.code, failed.out) == (1, "")
-    assert failed.line.startswith("xkg: the build stopped in stage extract: 127.0.0.1:9 cannot be reached")
+    assert failed.line.startswith("xkg: the build stopped in stage extract: nothing listens at 127.0.0.1:9")
     assert "no paper yet" in desk("export", "--to", "out").line or "import" in desk("show", ID).line
 
 

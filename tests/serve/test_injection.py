@@ -218,6 +218,7 @@ def test_what_came_of_a_build_is_quoted() -> None:
         dollars=None,
         result=None,
         implementation=None,
+        curated=None,
         error="no technique <<<x>>>",
         note="",
     )

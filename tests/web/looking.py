@@ -30,4 +30,4 @@ def looking(
         yield page
     finally:
         context.close()
-    assert not faults
+    assert faults == []

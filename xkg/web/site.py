@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from xkg.config import Settings
-from xkg.errors import InputError, StoreError, UnknownIdError, XkgError
+from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.model import Level, PaperBundle
 from xkg.serve.jobs.authority import NotAllowedError
 from xkg.serve.jobs.jobs import Jobs
@@ -94,7 +94,7 @@ class Site:
         """An error, in words, as a page; the empty graph says how to fill it."""
         kinds = ((UnknownIdError, 404), (NotAllowedError, 403), (InputError, 400))
         status = next((status for kind, status in kinds if isinstance(error, kind)), 503)
-        empty = isinstance(error, StoreError) and "is empty" in str(error)
+        empty = isinstance(error, EmptyGraphError)
         message = str(error).replace(LIST_PAPERS, "the list of papers has what is there")
         return self.render(request, "error.html", 200 if empty else status, message=message, empty=empty)
 

@@ -112,8 +112,8 @@ def test_what_is_written_is_read(
         else "\t".join(filter(None, (paper, repository)))
         for paper, repository in papers
     ]
-    (folder / "list").write_text("first-paper\n" + "\n".join(lines), encoding="utf-8")
-    found = read_list(folder / "list")
+    (folder / "of papers").write_text("first-paper\n" + "\n".join(lines), encoding="utf-8")
+    found = read_list(folder / "of papers")  # no name that is generated has a space
     expected = [ListedPaper(line=i, paper=p, repository=r) for i, (p, r) in enumerate(papers, start=2)]
     assert list(found.papers[1:]) == expected
 
