@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import suppress
 
+from xkg.agents.ablation.space.measured_names import changed_sources, leaked
 from xkg.agents.ablation.space.printed_values import changed_values
 from xkg.agents.ablation.space.python_source import PythonSource
 from xkg.agents.codification import protected
@@ -54,8 +55,8 @@ def watched_files(
     return {path: file for path, file in found.items() if file.operations}
 
 
-def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> tuple[str, ...]:
-    """The code that the metric's value is computed from and that differs, by name."""
+def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, without: Without) -> dict[str, str]:
+    """What changed of the code that the metric's value is computed from, by name."""
 
     def sources(texts: Texts) -> list[PythonSource]:
         found = []
@@ -64,7 +65,13 @@ def printed_changes(mark: Mark, before: Texts, after: Texts, metric: Metric, wit
                 found.append(PythonSource(path, text))
         return found
 
-    return changed_values(sources(before), sources(after), metric)
+    old, new = sources(before), sources(after)
+    differing = [*changed_values(old, new, metric), *changed_sources(old, new, metric)]
+    found = dict.fromkeys(differing, "the printed metric is computed from this, and it differs from the starter's")
+    for name, read in leaked(old, new, metric).items():
+        text = f"it reads {', '.join(read)[:100]}, which the starter reads for nothing but the metric"
+        found[name] = f"{found[name]}; {text}" if name in found else text
+    return found
 
 
 TASKS = tasks(changed_settings, reverted_versions, watched_files, printed_changes)
@@ -100,8 +107,8 @@ class CodeReader(SourceReader):
         """The files with the operations of these lines recorded, those that have any. Raises `UnsafeInputError`."""
         return self.of_files(watched_files, {"texts": texts}, lines=lines) if texts else {}
 
-    def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> tuple[str, ...]:
-        """The functions and statements that the metric's value is computed from and that differ, by `path::function`.
+    def printed_changes(self, before: Texts, after: Texts, metric: Metric) -> dict[str, str]:
+        """What changed of the code that the metric's value is computed from, by `path::function`, in words.
         Raises `UnsafeInputError`."""
         texts = {
             name: {path: text for path, text in of.items() if path.endswith(".py")}

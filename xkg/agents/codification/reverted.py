@@ -5,7 +5,7 @@ import ast
 import io
 from collections.abc import Iterator, Set
 
-from xkg.agents.ablation.space.python_source import last_name
+from xkg.agents.ablation.space.python_source import Function, last_name
 from xkg.agents.ablation.space.reported import FORMATS
 from xkg.agents.workspace import patches
 from xkg.agents.workspace.edits import syntax_error
@@ -58,11 +58,12 @@ def reverted(path: str, before: str, after: str, changed: Set[int], ran: Set[int
     old, new = _with_ends(before), _with_ends(after)
     effective = ran & outline(after).steps - printing
     seen = {after}
-    for start, end, first, last in patches.hunks(before.encode(), after.encode()):
-        text = "".join([*new[:first], *old[start:end], *new[last:]])
-        if effective & set(range(first + 1, last + 1)) and text not in seen and syntax_error(text) is None:
-            seen.add(text)
-            yield Reverted(path=path, start_line=first + 1, end_line=last, text=text)
+    for start, end, top, bottom in patches.hunks(before.encode(), after.encode()):
+        for first, last in _taken_back(tree, top, bottom):
+            text = "".join([*new[:first], *old[start:end], *new[last:]])
+            if effective & set(range(first + 1, last + 1)) and text not in seen and syntax_error(text) is None:
+                seen.add(text)
+                yield Reverted(path=path, start_line=first + 1, end_line=last, text=text)
     for node in ast.walk(tree):
         if not isinstance(node, _LEFT_OUT) or _is_text(node) or not set(_lines(node)) <= changed:
             continue
@@ -106,6 +107,21 @@ class _Recorder(ast.NodeTransformer):
         constant = [isinstance(each, ast.Constant) for each in operands]
         given = [ast.Constant(number), ast.Constant(name), *map(self.visit, operands), *map(ast.Constant, constant)]
         return ast.copy_location(ast.Call(ast.Name("_xkg_operation", ast.Load()), given, []), node)
+
+
+def _taken_back(tree: ast.Module, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """The lines of a change (from 0, end exclusive), then those before and after the statements of the module that are
+    new in it: other changes may need these."""
+    yield first, last
+    whole = [range(_first_line(each) - 1, each.end_lineno or each.lineno) for each in tree.body]
+    whole = [each for each in whole if first <= each.start and each.stop <= last]
+    if whole:
+        yield from ((a, b) for a, b in ((first, whole[0].start), (whole[-1].stop, last)) if a < b)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = node.decorator_list if isinstance(node, Function | ast.ClassDef) else []
+    return min([node.lineno, *(each.lineno for each in decorators)])
 
 
 def _with_ends(text: str) -> list[str]:

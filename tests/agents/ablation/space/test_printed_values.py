@@ -60,3 +60,10 @@ def test_the_state_that_training_returns_is_the_methods_own() -> None:
     assert changed_values([before], [after], METRIC) == ()
     best = PythonSource("a.py", before.text.replace("return x", "return min(x, 0)"))
     assert changed_values([before], [best], METRIC) == ("a.py::train",)
+
+
+def test_a_list_that_only_the_printed_value_reads_is_followed_as_a_loop_that_appends() -> None:
+    code = "def once(seed):\n    return {} * seed\n"
+    code += "found = [once(n) for n in range(3)]\nprint('average:', sum(found) / 3)\n"
+    before, after = (PythonSource("a.py", code.format(factor)) for factor in (1, 2))
+    assert changed_values([before], [after], METRIC) == ("a.py::once",)

@@ -81,7 +81,8 @@ class _Walk:
         while changed:
             changed = False
             for statement in body:
-                if id(statement) in known or not (_assigns(statement, names) or _adds_to(statement) in kept):
+                gives = _assigns(statement, names) or _adds_to(statement) in kept or _lists(statement) in kept
+                if id(statement) in known or not gives:
                     continue
                 known.add(id(statement))
                 changed = True
@@ -138,6 +139,14 @@ def _adds_to(statement: ast.stmt) -> str | None:
         case ast.AugAssign(target=ast.Name(id=name), op=ast.Add()):
             return name
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr="append", value=ast.Name(id=name)))):
+            return name
+    return None
+
+
+def _lists(statement: ast.stmt) -> str | None:
+    """The name that a statement gives all values at once that a loop would append to it."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp()):
             return name
     return None
 

@@ -123,7 +123,8 @@ def _known(found: Sequence[Doubt], path: str, start_line: int, end_line: int) ->
 
 
 def _without_effect(version: Reverted, text: str) -> Doubt:
-    line = text.split("\n")[version.start_line - 1].strip()[:100]
+    lines = text.split("\n")[version.start_line - 1 : version.end_line]
+    line = next((each.strip() for each in lines if each.strip()), "")[:100]
     return Doubt.at(
         version.path,
         version.start_line,

@@ -39,5 +39,4 @@ def _printed(session: Session) -> list[Doubt]:
     changed = session.reader.printed_changes(
         texts_of(session.workspace, 0), texts_of(session.workspace), session.task.parsed_metric
     )
-    text = "the printed metric is computed from this, and it differs from the starter's"
-    return [Doubt(about=name, text=text) for name in changed]
+    return [Doubt(about=name, text=text) for name, text in changed.items()]

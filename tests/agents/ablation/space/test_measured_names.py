@@ -1,0 +1,62 @@
+import pytest
+
+from xkg.agents.ablation.space.measured_names import changed_sources, leaked
+from xkg.agents.ablation.space.python_source import PythonSource
+from xkg.agents.workspace.metric import Metric
+
+METRIC = Metric.parse(r"error: ([-\d.]+):min")
+CODE = """
+def simulate(count):
+    return list(range(count)), [2 * n for n in range(count)]
+
+def fit(x, y):
+    return sum(y) / sum(x)
+
+def mean_error(truth, guesses):
+    return sum(abs(a - b) for a, b in zip(truth, guesses)) / len(truth)
+
+def main():
+    x, y = simulate(9)
+    new_x, new_y = simulate(5)
+    slope = fit(x, y)
+    error = mean_error(new_y, [slope * each for each in new_x])
+    print(f"error: {error}")
+
+class Filter:
+    def guess(self, seen):
+        return seen
+
+def follow(track):
+    total, own = 0.0, Filter()
+    for _ in range(9):
+        guess = own.guess(track.seen)
+        total += abs(guess - track.true)
+        track.move()
+    print(f"error: {total}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "read"),
+    [
+        ("slope = fit(x, y)", "slope = fit(x + new_x, y + new_y)", {"a.py::main": ("new_x", "new_y")}),
+        ("own.guess(track.seen)", "own.guess(track.true)", {"a.py::follow": ("track.true",)}),
+        ("    track.move()", "    own.near = track.true\n        track.move()", {"a.py::follow": ("track.true",)}),
+        ("slope = fit(x, y)", "slope = fit(x, y)\n    slope = 0.5 * slope", {}),
+        ("own.guess(track.seen)", "0.5 * own.guess(track.seen)", {}),
+        ("return sum(y) / sum(x)", "return max(y) / max(x)", {}),
+    ],
+)
+def test_what_only_the_measurement_read(old: str, new: str, read: dict[str, tuple[str, ...]]) -> None:
+    assert old in CODE
+    before, after = PythonSource("a.py", CODE), PythonSource("a.py", CODE.replace(old, new))
+    assert leaked([before], [after], METRIC) == read
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differing"),
+    [("2 * n for", "0 * n for", ("a.py::simulate",)), ("sum(y) / sum(x)", "max(y) / max(x)", ())],
+)
+def test_what_makes_the_data_of_the_test(old: str, new: str, differing: tuple[str, ...]) -> None:
+    before, after = PythonSource("a.py", CODE), PythonSource("a.py", CODE.replace(old, new))
+    assert changed_sources([before], [after], METRIC) == differing

@@ -1,0 +1,103 @@
+"""Names that a starter reads to measure and for nothing else: the labels of a test, the true chances of a bandit.
+
+An edit that reads one of them gives the method what it is asked to find; one that changes the function that makes them
+changes the test. The results of training and prediction are left out: they are the method's own."""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from xkg.agents.ablation.space.exclusions import bodies, metric_code, trains
+from xkg.agents.ablation.space.printed_values import printed_values
+from xkg.agents.ablation.space.python_source import PythonSource, last_name
+from xkg.agents.workspace.metric import Metric
+
+_Bodies = Mapping[str, list[tuple[ast.stmt, bool]]]
+
+
+def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> dict[str, tuple[str, ...]]:
+    """The names that new statements read and that only the measurement read, by `path::function`."""
+    new = _bodies(after, metric)
+    found = {}
+    for where, old in _bodies(before, metric).items():
+        known = {text for statement, _ in old for text in _own(statement)}
+        names = _only_measured(old)
+        read = {
+            name
+            for statement, measures in new.get(where, ())
+            if not measures and not known.issuperset(_own(statement))
+            for name in _reads([statement]) & names - _binds(statement)
+        }
+        if read:
+            found[where] = tuple(sorted(read))
+    return found
+
+
+def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
+    """The functions that give such names their values and that differ, by `path::function`."""
+    makers = {
+        last_name(statement.value.func)
+        for body in _bodies(before, metric).values()
+        for statement, _ in body
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+        if _binds(statement) & _only_measured(body)
+    }
+    code = {ast.unparse(function) for source in after for _, function in source.functions}
+    return tuple(
+        f"{source.path}::{name}"
+        for source in before
+        for name, function in source.functions
+        if name.rpartition(".")[2] in makers and ast.unparse(function) not in code
+    )
+
+
+def _bodies(sources: Sequence[PythonSource], metric: Metric) -> _Bodies:
+    """The statements of each body, and whether they measure."""
+    values = printed_values(sources, metric)
+    written = {(place.path, place.start_line) for place in metric_code(sources, metric)[0]}
+    found: dict[str, list[tuple[ast.stmt, bool]]] = {}
+    for source in sources:
+        for body in bodies(source):
+            symbol = source.symbol_at(body[0].lineno) if body else ""
+            where = f"{source.path}::{symbol}" if symbol else source.path
+            texts = values.get(where, ())
+            found[where] = [
+                (each, (source.path, each.lineno) in written or ast.unparse(each) in texts) for each in body
+            ]
+    return found
+
+
+def _only_measured(body: Sequence[tuple[ast.stmt, bool]]) -> set[str]:
+    measuring = [statement for statement, measures in body if measures]
+    others = [statement for statement, measures in body if not measures]
+    learned = [
+        _binds(each)
+        for each in others
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Call) and trains(last_name(each.value.func))
+    ]
+    return _reads(measuring) - _reads(others) - set[str]().union(*map(_binds, measuring), *learned)
+
+
+def _own(statement: ast.stmt) -> Iterator[str]:
+    """The expressions of a statement, without those of the statements in it."""
+    yield from (ast.unparse(each) for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt))
+
+
+def _reads(statements: Sequence[ast.stmt]) -> set[str]:
+    """The names and attributes of names that are read, but not called."""
+    found: set[str] = set()
+    for statement in statements:
+        waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt)]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found.add(ast.unparse(node))
+            inside = list(ast.iter_child_nodes(node))
+            if isinstance(node, ast.Call):
+                inside.remove(node.func)
+                inside += ast.iter_child_nodes(node.func)
+            waiting += inside
+    return found
+
+
+def _binds(statement: ast.stmt) -> Set[str]:
+    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
