@@ -34,13 +34,14 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
 
 def changed_sources(before: Sequence[PythonSource], after: Sequence[PythonSource], metric: Metric) -> tuple[str, ...]:
     """The functions that give such names their values and that differ, by `path::function`."""
-    makers = {
-        last_name(statement.value.func)
-        for body in _bodies(before, metric).values()
-        for statement, _ in body
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
-        if _binds(statement) & _only_measured(body)
-    }
+    makers: set[str] = set()
+    for body in _bodies(before, metric).values():
+        names = _only_measured(body)
+        makers |= {
+            last_name(statement.value.func)
+            for statement, _ in body
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call) and _binds(statement) & names
+        }
     code = {ast.unparse(function) for source in after for _, function in source.functions}
     return tuple(
         f"{source.path}::{name}"
