@@ -289,7 +289,9 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _text(content: Any) -> str:
-    """A message's text. Some endpoints split it into parts."""
+    """A message's text. Some endpoints split it into parts, or parse it."""
+    if isinstance(content, dict):
+        return json.dumps(content)
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return content if isinstance(content, str) else ""

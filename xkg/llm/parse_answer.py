@@ -21,7 +21,8 @@ _THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
 # Escaped control characters: terminals obey them, and an unescaped `\frac` contains one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
-_FENCE = re.compile(r"^[ \t]*```", re.M)
+# Where the text before an answer may end: a fence, or the closing tag of a thought, however a model writes it.
+_ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
 # Schema keywords that strict structured output rejects. Validation here still enforces them.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
@@ -112,7 +113,7 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
 def _objects(text: str) -> list[str]:
     """The outermost JSON objects of the text, in order.
 
-    If an object is truncated, the objects inside it are not the answer: the search continues at the next fence."""
+    If an object is truncated, the objects inside it are not the answer: the search continues after it."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
     objects = []
     position = 0
@@ -124,10 +125,10 @@ def _objects(text: str) -> list[str]:
             value, position = decoder.raw_decode(text, start.start())
             objects.append(json.dumps(value))
         except (ValueError, RecursionError):
-            fence = _FENCE.search(text, start.end())
-            if fence is None:
+            ended = _ENDED.search(text, start.end())
+            if ended is None:
                 break
-            position = fence.end()
+            position = ended.end()
     return objects
 
 

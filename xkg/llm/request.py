@@ -25,8 +25,12 @@ _SCHEMA_WORDS = re.compile(
     r"response.?format|json.?schema|structured.?output|grammar|guided|requested parameters", re.I
 )
 _LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
-_SYSTEM_WORDS = re.compile(r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b", re.I | re.S)
-_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)", re.I)
+_SYSTEM_WORDS = re.compile(
+    r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b|roles must alternate|developer instruction"
+    r"|messages\W{1,6}0\W{1,6}role",
+    re.I | re.S,
+)
+_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
 
 
 @dataclass(frozen=True)
@@ -69,13 +73,13 @@ class Accepted:
     def after(self, error: openai.APIStatusError, temperature: float | None) -> Accepted | None:
         """The next shape to try, or None if another request would be refused too. A 4xx costs nothing, so one more try
         is cheap."""
-        words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, str)) else ""
+        words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, list, str)) else ""
         if error.status_code in (401, 402, 403, 413, 429):
             return None
         refused = error.status_code in (400, 422)
         if refused and self.temperature and temperature is not None and re.search("temperature|sampling", words):
             return replace(self, temperature=False)
-        if refused and self.system and _SYSTEM_WORDS.search(words):
+        if (refused or error.status_code == 500) and self.system and _SYSTEM_WORDS.search(words):
             return replace(self, system=False)
         if refused and not self.stream and _STREAM_WORDS.search(words):
             return replace(self, stream=True)
