@@ -50,8 +50,8 @@ class Cost(NamedTuple):
 
 
 def questions(snapshot: EmbeddedSnapshot) -> tuple[list[str], list[str]]:
-    """Short and long texts, all different and enough for a load: beginnings of definitions, each with a word of another,
-    and definitions under their own names, then under those of others."""
+    """Short and long texts, all different and enough for a load: beginnings of definitions, each with a word of
+    another; and definitions under their own names, then under those of others."""
     ids = [technique for paper in snapshot.paper_ids() for technique in snapshot.technique_ids(paper)]
     views = [view for view in snapshot.techniques(ids[:MOST]) if view.technique.definition]
     random.Random(0).shuffle(views)
