@@ -50,10 +50,11 @@ def test_enumerations_the_task_and_lengths_are_no_components(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("stride = 1", {"2"}),
-        ("size = 2", {"4"}),
-        ("width = 3\nk = width", set()),
-        ("heads = 3", {"2", "6"}),
+        ("heads = 3", set()),
+        ("class A:\n    heads = 3", set()),
+        ("class A:\n    def __init__(self):\n        self.stride = 1", set()),
+        ("class A:\n    def __init__(self):\n        self.size = 2", {"4"}),
+        ("class A:\n    def __init__(self):\n        self.heads = 3", {"2", "6"}),
         ("gamma = 0.9", {"0.0", "0.45", "0.95"}),
         ("scale = 1.5", {"0.0", "0.75", "3"}),
     ],

@@ -1,10 +1,12 @@
 """The calls that a run made, by name: a default that each of them overrides is in force nowhere."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from xkg.agents.ablation.space.python_source import PythonSource, last_name
+
+_MANY = 99
 
 
 class Call(NamedTuple):
@@ -44,14 +46,18 @@ class Calls:
                 for base in bases[made.name]:  # whose `__init__` its calls run
                     self._calls.setdefault(base, []).extend(self._calls.get(made.name, ()))
 
-    def override(self, function: str, parameter: str) -> bool:
-        """Whether every call of a function gives this parameter. Not where it is handed on, so that others call it."""
+    def override(self, function: str, parameter: str, keys: Set[str]) -> bool:
+        """Whether every call of a function gives this parameter, by `**` if it is one of the `keys` that the code has.
+        Not where it is handed on, so that others call it."""
         names = self._parameters.get(function)
         calls = self._calls.get(function)
         if names is None or not calls or function in self._handed_on:
             return False
         position = names.index(parameter) if parameter in names else len(names)
-        return all(not c.open and (parameter in c.keywords or len(c.positions) > position) for c in calls)
+        given = [parameter in c.keywords or len(c.positions) > position for c in calls]
+        return all(
+            (known and not c.open) or (c.open and parameter in keys) for c, known in zip(calls, given, strict=True)
+        )
 
     def both_ways(self, function: str, parameter: str) -> bool:
         """Whether some calls of a function set this flag and others do not: it names one of two uses, both of which the

@@ -2,38 +2,15 @@
 
 import ast
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from xkg.agents.ablation.space.python_source import Function, last_name
-
-_TABLES = frozenset({"dict", "SimpleNamespace", "Namespace"})
-_ENUMS = frozenset({"Enum", "IntEnum", "Flag", "IntFlag", "StrEnum"})
+from xkg.agents.ablation.space.python_source import Function
 
 
 def assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr, str]]:
     """Names with what they are given, and the class whose attribute they are ('' for none): names that a module or a
     function gives a value once, attributes that `__init__` or the body of a class gives."""
     yield from _of_scope(tree, tree, "")
-
-
-def enumerations(tree: ast.Module) -> set[int]:
-    """The ids of nodes whose values number names: of dictionaries, `dict(…)`, and of values in a row in a module or a
-    class (`UP, DOWN = 0, 1`)."""
-    found: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Dict) and _numbers(node.values):
-            found.add(id(node))
-        elif isinstance(node, ast.Call) and last_name(node.func) in _TABLES:
-            if _numbers([keyword.value for keyword in node.keywords]):
-                found.add(id(node))
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) and _numbers(node.value.elts):
-            found.update(map(id, node.value.elts))
-        elif isinstance(node, ast.Module | ast.ClassDef):
-            is_enum = isinstance(node, ast.ClassDef) and any(last_name(base) in _ENUMS for base in node.bases)
-            for row in _rows(node.body):
-                if is_enum or _numbers(row):
-                    found.update(map(id, row))
-    return found
 
 
 def _of_scope(scope: ast.AST, node: ast.AST, owner: str) -> Iterator[tuple[str, ast.expr, str]]:
@@ -96,25 +73,3 @@ def _stores(scope: ast.AST) -> Counter[str]:
         if not isinstance(node, _SCOPES):
             waiting += ast.iter_child_nodes(node)
     return counts
-
-
-def _rows(body: Sequence[ast.stmt]) -> Iterator[list[ast.expr]]:
-    """The values of statements that give one name a whole number each, those that follow each other together."""
-    row: list[ast.expr] = []
-    for statement in body:
-        value = statement.value if isinstance(statement, ast.Assign) and len(statement.targets) == 1 else None
-        if value is not None and isinstance(value, ast.Constant) and type(value.value) is int:
-            row.append(value)
-        else:
-            yield row
-            row = []
-    yield row
-
-
-def _numbers(values: Sequence[ast.expr]) -> bool:
-    """Whether values count from 0 or 1 on."""
-    found = [value.value for value in values if isinstance(value, ast.Constant) and type(value.value) is int]
-    if len(found) < len(values) or len(found) < 2:
-        return False
-    first, *_ = ordered = sorted(found)
-    return ordered == list(range(first, first + len(found))) and (first == 0 or (first == 1 and len(found) > 2))

@@ -1,7 +1,7 @@
 """What is not ablated: what does not belong to a method, by its name, and the code that computes the metric."""
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 from xkg.agents.ablation.candidates import Place
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, names_in, root_name, words_of
@@ -9,7 +9,6 @@ from xkg.agents.ablation.space.reported import only_reported, reported_functions
 from xkg.agents.workspace.evaluation import is_measure, literal, measuring
 from xkg.agents.workspace.metric import Metric
 
-_DATA = "data and their evaluation"
 LENGTH = "the length of training"
 TASK = "the task that the method is tried on"
 _BESIDE = frozenset(
@@ -18,37 +17,11 @@ _BESIDE = frozenset(
 )
 _HANDLES = frozenset("matplotlib seaborn plotly bokeh pathlib logging rich wandb tensorboard".split())
 """Libraries whose results serve display and files too: axes, paths, loggers."""
-_REASONS: Mapping[str, str] = {
-    **dict.fromkeys("seed seeds rng".split(), "the random seed"),
-    **dict.fromkeys(
-        "epochs epoch steps iterations iteration iter iters niter maxiter nsteps rounds round maxepoch maxepochs nepoch"
-        " nepochs numepochs episodes episode experiments experiment generations repeats repetitions runs trials trial"
-        " simulations simulation".split(),
-        LENGTH,
-    ),
-    **dict.fromkeys("env environment states actions arms rows cols grid maze board world".split(), TASK),
-    **dict.fromkeys(
-        "path paths dir directory folder file filename out output outdir save load log logs logging logger plot plots"
-        " fig figure figsize dpi checkpoint ckpt resume verbose verbosity print debug name title label color indent"
-        " width quiet progress rounding decimals digits".split(),
-        "input, output or display",
-    ),
-    **dict.fromkeys(
-        "axis axes dim dims keepdims shape dtype order ndim ndmin casting loc".split(), "the shape of an array"
-    ),
-    **dict.fromkeys(
-        "device cuda gpu gpus cpu workers jobs threads port host pin optimize parallel jit cache cached inplace"
-        " copy".split(),
-        "the machine that it runs on",
-    ),
-    **dict.fromkeys(
-        "data dataset datasets samples split fold folds download test eval val valid validation evaluation".split(),
-        _DATA,
-    ),
-}
-_COUNTS = frozenset("n num number size len length dim channels neurons units".split())
-_SIDES = frozenset("in out input inputs output outputs classes features parameters params train".split())
-_WORK = frozenset("load read write download save plot draw log print report parse fetch show".split())
+_LENGTHS = frozenset(  # of training, for libraries that repeat by themselves; loops of the code show by what they do
+    "epochs epoch steps iterations iteration iter iters niter rounds round episodes episode experiments experiment"
+    " generations repeats repetitions trials trial".split()
+)
+_MACHINE = frozenset("device cuda gpu gpus cpu workers jobs threads port host pin jit cache cached".split())
 _LAYOUT = frozenset(
     "array asarray atleast_1d atleast_2d reshape transpose swapaxes permute tile squeeze unsqueeze expand_dims flatten"
     " ravel view astype copy contiguous tuple list dict set int float str sorted reversed numpy to detach cpu".split()
@@ -64,44 +37,17 @@ _PREDICTS = _TRAINS | frozenset("predict predictions prediction forward sample g
 
 def reason(name: str) -> str | None:
     """Why a value of this name is no part of a method, in a few words; None where it may be one."""
-    words = words_of(name)
     if is_seed(name):
         return "the random seed"
-    if not _SIDES.isdisjoint(words) and len({*words} & (_SIDES | _COUNTS)) > 1:
-        return _DATA if "train" in words else "the shape of the data"
-    return next((_REASONS[word] for word in words if word in _REASONS), None)
+    if not _LENGTHS.isdisjoint(words_of(name)):
+        return LENGTH
+    return None if _MACHINE.isdisjoint(words_of(name)) else "the machine that it runs on"
 
 
 def is_seed(name: str) -> bool:
     """Whether a name says that its value is a seed."""
     words = words_of(name)
     return bool({"seed", "seeds"}.intersection(words)) or words[-2:] == ["random", "state"]
-
-
-def only_beside(sources: Sequence[PythonSource]) -> set[str]:
-    """The functions that load or make data, or draw, by name, and those that are called by these alone."""
-    callers: dict[str, set[str]] = {}
-    for source in sources:
-        for node in ast.walk(source.tree):
-            if isinstance(node, ast.Call) and (name := last_name(node.func)):
-                callers.setdefault(name, set()).add(source.symbol_at(node.lineno).rpartition(".")[2])
-    own = {name.rpartition(".")[2] for source in sources for name, _ in source.functions}
-    found = {name for name in own if is_work(name) or not {"data", "dataset", "datasets"}.isdisjoint(words_of(name))}
-    while more := {name for name in own - found if callers.get(name) and callers[name] <= found}:
-        found |= more
-    return found
-
-
-def handed_to(sources: Sequence[PythonSource], classes: Set[str]) -> set[tuple[str, str]]:
-    """The names that calls of these classes are given, by file, attributes with a dot."""
-    return {
-        (source.path, name)
-        for source in sources
-        for node in ast.walk(source.tree)
-        if isinstance(node, ast.Call) and last_name(node.func) in classes
-        for given in (*node.args, *(keyword.value for keyword in node.keywords))
-        for name in names_in(given)
-    }
 
 
 def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]]:
@@ -122,11 +68,6 @@ def environments(sources: Sequence[PythonSource]) -> tuple[set[str], list[Place]
 
 def _bases(node: ast.ClassDef) -> Iterator[str]:
     return map(last_name, node.bases)
-
-
-def splits_data(function: str) -> bool:
-    """Whether a function's name says that it makes or divides data."""
-    return any(_REASONS.get(word) == _DATA for word in words_of(function))
 
 
 def beside_the_method(tree: ast.Module) -> set[str]:
@@ -163,12 +104,6 @@ def _handles(tree: ast.Module) -> set[str]:
 def _is_beside(module: str) -> bool:
     parts = module.split(".")
     return parts[0] in _BESIDE or "datasets" in parts
-
-
-def is_work(function: str) -> bool:
-    """Whether a function's name says that it reads, writes or draws."""
-    words = words_of(function.rpartition(".")[2])
-    return bool(words) and words[0] in _WORK
 
 
 def is_layout(function: str) -> bool:
@@ -240,6 +175,17 @@ def metric_code(sources: Sequence[PythonSource], metric: Metric) -> tuple[list[P
         source.place(function) for name, source, function in functions if name in plain - known and not trains(name)
     ]
     return written, places, shared
+
+
+def prints(sources: Sequence[PythonSource]) -> list[Place]:
+    """The statements that print, one of which writes a metric that has no name in the code."""
+    return [
+        source.place(statement)
+        for source in sources
+        for statement in source.statements()
+        if isinstance(statement, ast.Expr) and isinstance(call := statement.value, ast.Call)
+        if last_name(call.func) == "print" and any(not isinstance(each, ast.Constant) for each in call.args)
+    ]
 
 
 _COMPOUND = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.If, ast.For, ast.While, ast.With, ast.Try)

@@ -2,10 +2,11 @@
 place, and blocks behind a flag."""
 
 import ast
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from xkg.agents.ablation.candidates import Kind, Place, Replacement
-from xkg.agents.ablation.space.exclusions import beside_the_method, is_layout, is_work, splits_data
+from xkg.agents.ablation.space.exclusions import beside_the_method, is_layout
 from xkg.agents.ablation.space.probes import VALUE
 from xkg.agents.ablation.space.python_source import (
     Function,
@@ -32,7 +33,8 @@ class Change(Value):
 
 class Site(Value):
     """Code that can be ablated: `text` is what stands there, `what` says what it is, `names` are those that it reads.
-    `objective`: a term of a sum that is called a loss."""
+    `objective`: a term of a sum that is called a loss. `alone`: it is worth trying even if no setting names it.
+    `step`: what is called, or the object; its calls are one step of a method, and are left out together."""
 
     what: str
     text: str
@@ -40,31 +42,22 @@ class Site(Value):
     changes: tuple[Change, ...]
     names: tuple[str, ...]
     objective: bool = False
-
-
-_FOLLOWED = frozenset(
-    "backward grad value_and_grad jacobian jacrev jacfwd hessian gradient compile minimize fmin fmin_bfgs fmin_cg"
-    " fmin_l_bfgs_b basinhopping differential_evolution least_squares".split()
-)
-
-
-def is_minimized(sources: Sequence[PythonSource]) -> bool:
-    """Whether a library may differentiate or minimize what the code computes; else a loss is a number to look at, since
-    its gradient is code of its own."""
-    own = {name.rpartition(".")[2] for source in sources for name, _ in source.functions}
-    called = {last_name(n.func) for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Call)}
-    return bool(called & _FOLLOWED - own)
+    alone: bool = True
+    step: str = ""
 
 
 def sites(source: PythonSource) -> Iterator[Site]:
-    """The sites of all functions of a file, in the order of their lines, each once."""
+    """The sites of a file, in the order of their lines, each once."""
     seen: set[tuple[int, int]] = set()
     found = []
     beside = beside_the_method(source.tree)
-    for name, function in source.functions:
+    imports = (node for node in ast.walk(source.tree) if isinstance(node, ast.Import))
+    libraries = {alias.asname or alias.name.partition(".")[0] for node in imports for alias in node.names}
+    for name, scope in [("", source.tree), *source.functions]:
         objective = bool(_OBJECTIVE.intersection(words_of(name.rpartition(".")[2])))
-        for statement in _statements(function):
-            for site in _of_statement(source, statement, objective, beside):
+        given = set(_parameters(scope).split(",")) if isinstance(scope, Function) else set[str]()
+        for statement, block, loop in _statements(scope):
+            for site in _of_statement(source, statement, _Around(block, loop, objective, beside, libraries, given)):
                 at = (site.changes[0].replacements[0].start, site.changes[0].replacements[0].end)
                 if at not in seen:
                     seen.add(at)
@@ -72,26 +65,50 @@ def sites(source: PythonSource) -> Iterator[Site]:
     return iter(sorted(found, key=lambda site: (site.place.start_line, site.changes[0].replacements[0].start)))
 
 
-def _statements(function: Function) -> Iterator[ast.stmt]:
-    for node in ast.walk(function):
-        if isinstance(node, ast.stmt) and node is not function:
-            yield node
+class _Around(NamedTuple):
+    """The statements of a block, and those of the innermost loop around it, none outside of loops; names that stand for
+    libraries, and the parameters of the function."""
+
+    block: Sequence[ast.stmt]
+    loop: Sequence[ast.stmt]
+    objective: bool
+    beside: Set[str]
+    libraries: Set[str]
+    parameters: Set[str]
 
 
-def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool, beside: Set[str]) -> Iterator[Site]:
+def _statements(
+    scope: ast.AST, loop: Sequence[ast.stmt] = ()
+) -> Iterator[tuple[ast.stmt, Sequence[ast.stmt], Sequence[ast.stmt]]]:
+    for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+        block: Sequence[ast.stmt] = getattr(scope, name, ())
+        for statement in block:
+            if isinstance(statement, Function | ast.ClassDef):
+                continue
+            if isinstance(statement, ast.stmt):
+                yield statement, block, loop
+            repeats = isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+            yield from _statements(statement, [*ast.walk(statement)] if repeats else loop)  # type: ignore[list-item]
+
+
+def _of_statement(source: PythonSource, statement: ast.stmt, around: _Around) -> Iterator[Site]:
     if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
         target = source.code(statement.targets[0])
         named = bool(_OBJECTIVE.intersection(words_of(target)))
-        yield from _terms(source, statement, statement.value, objective or named)
-        if root_name(statement.value) not in beside:
+        yield from _terms(
+            source, statement, statement.value, around, objective=around.objective or named, target=target
+        )
+        changed = root_name(statement.value) not in around.beside and not _is_last(statement, target, around)
+        if changed and _else_set(source, statement, target, around):
             yield from _identity(source, statement, target)
     elif isinstance(statement, ast.Return) and statement.value is not None:
-        yield from _terms(source, statement, statement.value, objective)
+        yield from _terms(source, statement, statement.value, around, objective=around.objective)
     elif isinstance(statement, ast.Expr):
-        yield from _terms(source, statement, statement.value, False)
+        yield from _terms(source, statement, statement.value, around, objective=False)
         yield from _layer(source, statement)
     elif isinstance(statement, ast.AugAssign):
-        yield from _update(source, statement, objective)
+        yield from _terms(source, statement, statement.value, around, objective=False)
+        yield from _update(source, statement, around)
     elif isinstance(statement, ast.If) and isinstance(statement.test, ast.Name | ast.Attribute):
         yield Site(
             what="the block behind",
@@ -99,31 +116,96 @@ def _of_statement(source: PythonSource, statement: ast.stmt, objective: bool, be
             place=source.place(statement.test),
             changes=_of_one(source, statement.test, ("toggle", "False", "False")),
             names=tuple(sorted(names_in(statement.test))),
+            alone=False,
         )
 
 
-def _terms(source: PythonSource, statement: ast.stmt, value: ast.expr, objective: bool) -> Iterator[Site]:
-    """The terms of each sum in an expression: off is zero times the term, which keeps its shape."""
-    for chain in _sums(value):
+def _is_last(statement: ast.Assign, target: str, around: _Around) -> bool:
+    """Whether a library gives a result its last form: `y = np.sign(y)` before `return y`."""
+    after = around.block[around.block.index(statement) + 1 :]
+    given_back = bool(after) and isinstance(after[0], ast.Return) and ast.unparse(after[0]) == f"return {target}"
+    return given_back and root_name(statement.value) in around.libraries
+
+
+def _else_set(source: PythonSource, statement: ast.stmt, target: str, around: _Around) -> bool:
+    """Whether something else in the loop changes what a statement gives a value, so that without it the state still
+    changes; outside of loops always."""
+    others = [each for each in around.loop if each is not statement and isinstance(each, ast.Assign | ast.AugAssign)]
+    return not around.loop or any(target in map(source.code, _targets(each)) for each in others)
+
+
+def _targets(statement: ast.Assign | ast.AugAssign) -> list[ast.expr]:
+    if isinstance(statement, ast.AugAssign):
+        return [statement.target]
+    return [one for each in statement.targets for one in (each.elts if isinstance(each, ast.Tuple) else [each])]
+
+
+def _terms(
+    source: PythonSource, statement: ast.stmt, value: ast.expr, around: _Around, *, objective: bool, target: str = ""
+) -> Iterator[Site]:
+    """The terms of each sum in an expression: off is zero times the term, which keeps its shape. What a sum begins
+    with, and what is added to a parameter, is its main part: alone, it is none to try. Of a value that goes on from
+    before (`v = decay * v + step`) a single step is kept, since nothing would change."""
+    given = around.parameters
+    for chain, apart in _sums(value):
         varying = [term for term in chain if not isinstance(term, ast.Constant)]
         if len(varying) < 2 or any(_is_text(term) for term in chain):
             continue
-        for term in chain:
-            if isinstance(term, ast.Constant) or (isinstance(term, ast.Name) and len(chain) == 2 and not objective):
+        again = [term for term in chain if any(source.code(part) == target for part in _parts(term))]
+        again = again or [term for term in chain if any(map(_complements, _parts(term)))]
+        rest = [term for term in varying if term not in again]
+        for term in varying:
+            bare = isinstance(term, ast.Name | ast.Attribute)
+            weighed = isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult)
+            kept = source.code(term) == target or (term in rest and len(rest) == 1) if again and apart else False
+            first = source.code(chain[0])
+            moves = term is not chain[0] and not objective and first in map(source.code, _parts(term))
+            if kept or moves or (bare and len(chain) == 2 and not objective) or not (apart or weighed):
                 continue
+            stands = term is not chain[0] and (weighed or first not in given)
+            named = isinstance(term, ast.Call | ast.Attribute)
+            adds = stands and apart and named and _adds_alone(value)
+            alone = (apart and (objective or bool(again))) or adds
             code = source.code(term)
-            changes = _of_one(source, term, *((kind, factor, f"{factor} * ({code})") for kind, factor in _FACTORS))
             yield Site(
-                what="the term", text=_short(code), place=_lines(source, term, statement), changes=changes,
-                names=tuple(sorted(names_in(term))), objective=objective,
+                what="the term", text=_short(code), place=_lines(source, term, statement),
+                changes=_of_one(source, term, ("toggle", "0.0", f"0.0 * ({code})")),
+                names=tuple(sorted(names_in(term))), objective=objective, step=_factor(term),
+                alone=alone and not any(_alike(term, other) for other in chain if other is not term),
             )  # fmt: skip
 
 
-_FACTORS: tuple[tuple[Kind, str], ...] = (("toggle", "0.0"), ("scale", "0.5"), ("scale", "2.0"))
+def _factor(term: ast.expr) -> str:
+    """What a term begins with, if that is a factor with a name: `decay * mean` and `decay * variance` are one step."""
+    first = term
+    while isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
+        first = first.left
+    return ast.unparse(first) if first is not term and isinstance(first, ast.Name | ast.Attribute) else ""
 
 
-def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[list[ast.expr]]:
-    """The terms of every sum that is not an index or an argument of a range."""
+def _parts(node: ast.AST) -> Iterator[ast.expr]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.expr))
+
+
+def _complements(node: ast.expr) -> bool:
+    """Of `(1 - rate) * before + rate * new`."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) and _counts(node.left)
+
+
+def _counts(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _alike(one: ast.expr, other: ast.expr) -> bool:
+    """Whether two terms are one form twice (`a * log(a) + b * log(b)`): a norm, an entropy, a distance."""
+    forms = [[type(each) for each in ast.walk(node) if not isinstance(each, ast.Load)] for node in (one, other)]
+    called = [sorted(last_name(each.func) for each in ast.walk(n) if isinstance(each, ast.Call)) for n in (one, other)]
+    return forms[0] == forms[1] or (bool(called[0]) and called[0] == called[1])
+
+
+def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[tuple[list[ast.expr], bool]]:
+    """The terms of every sum that is not an index or an argument of a range, and whether it stands for itself: a
+    difference inside a product is a residual."""
     if isinstance(node, ast.Subscript):
         yield from _sums(node.value, outermost=outermost)
         return
@@ -131,13 +213,15 @@ def _sums(node: ast.AST, *, outermost: bool = True) -> Iterator[list[ast.expr]]:
         return
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         terms = list(_flat(node))
-        if outermost or _adds_alone(node):  # a difference inside a product is a residual
-            yield terms
+        yield terms, outermost or _adds_alone(node)
         for term in terms:
             yield from _sums(term, outermost=False)
         return
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.FloorDiv):  # by 0 without a term
+        yield from _sums(node.left, outermost=False)
+        return
     for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.Lambda | ast.comprehension):
+        if not isinstance(child, ast.comprehension):
             yield from _sums(child, outermost=False)
 
 
@@ -172,7 +256,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
     itself = first is not None and source.code(first) == target
     method = isinstance(call.func, ast.Attribute) and source.code(call.func.value) == target
     name, called = last_name(call.func), call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    if not (itself or method) or is_layout(name) or splits_data(name) or _is_text(called):
+    if not (itself or method) or is_layout(name) or _is_text(called):
         return
     yield Site(
         what="the call",
@@ -180,6 +264,7 @@ def _identity(source: PythonSource, statement: ast.Assign, target: str) -> Itera
         place=source.place(call),
         changes=_of_one(source, call, ("toggle", "identity", target)),
         names=tuple(sorted(names_in(call.func))),
+        step=root_name(call.func),
     )
 
 
@@ -191,7 +276,8 @@ def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
     part = call.args[0]
     made = part.func if isinstance(part, ast.Call) else None
     name = made.attr if isinstance(made, ast.Attribute) else made.id if isinstance(made, ast.Name) else ""
-    if call.func.attr not in ("add", "append", "push") or not name[:1].isupper():
+    sized = isinstance(part, ast.Call) and len(part.args) > 1  # from one size to another: others fit to it
+    if call.func.attr not in ("add", "append", "push") or not name[:1].isupper() or sized:
         return
     yield Site(
         what="the part",
@@ -202,23 +288,32 @@ def _layer(source: PythonSource, statement: ast.Expr) -> Iterator[Site]:
     )
 
 
-def _update(source: PythonSource, statement: ast.AugAssign, objective: bool) -> Iterator[Site]:
-    code = source.code(statement.value)
+def _update(source: PythonSource, statement: ast.AugAssign, around: _Around) -> Iterator[Site]:
+    """An update beside another of the same value: one that is alone is all that a method learns, or counts."""
+    code, target = source.code(statement.value), source.code(statement.target)
     if isinstance(statement.value, ast.Constant) or _is_text(statement.value):
         return
-    target = source.code(statement.target)
-    named = objective or bool(_OBJECTIVE.intersection(words_of(target)))
-    if isinstance(statement.op, ast.Add | ast.Sub):
-        factors = ((kind, factor, f"{factor} * ({code})") for kind, factor in _FACTORS)
-        changes = _of_one(source, statement.value, *factors)
-    elif isinstance(statement.op, ast.Mult | ast.Div):
-        changes = _of_one(source, statement.value, ("toggle", "1.0", "1.0"))
+    before = around.block[: around.block.index(statement)]
+    named = around.objective or bool(_OBJECTIVE.intersection(words_of(target)))
+    if isinstance(statement.op, ast.Mult | ast.Div):
+        new = "1.0"
+    elif isinstance(statement.op, ast.Add | ast.Sub) and any(_computes(source, each, target) for each in before):
+        new = f"0.0 * ({code})"
     else:
         return
     yield Site(
-        what="the update", text=_short(f"{target} … {code}"), place=source.place(statement), changes=changes,
+        what="the update", text=_short(f"{target} … {code}"), place=source.place(statement),
+        changes=_of_one(source, statement.value, ("toggle", new.partition(" ")[0], new)),
         names=tuple(sorted(names_in(statement.value))), objective=named,
     )  # fmt: skip
+
+
+def _computes(source: PythonSource, statement: ast.stmt, target: str) -> bool:
+    """Whether a statement gives a target a value that it computes: no constant, and no array to be filled."""
+    if not isinstance(statement, ast.Assign | ast.AugAssign) or target not in map(source.code, _targets(statement)):
+        return False
+    value = statement.value
+    return any(isinstance(each, ast.BinOp) for each in ast.walk(value)) or isinstance(statement, ast.AugAssign)
 
 
 def _of_one(source: PythonSource, node: ast.expr, *values: tuple[Kind, str, str]) -> tuple[Change, ...]:
@@ -239,27 +334,66 @@ def _short(code: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
 
-def alternatives(sources: Sequence[PythonSource]) -> Iterator[Site]:
-    """Calls of a function beside which the same file defines another with the same parameters: replaced by that."""
+def alternatives(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> Iterator[Site]:
+    """Calls of a function, or of a class, beside which the same file defines another with the same parameters and the
+    same methods that the run has no other use for: replaced by that."""
+    used = _used(sources, executed)
     for source in sources:
-        tops = [node for node in source.tree.body if isinstance(node, Function) and not is_work(node.name)]
         by_signature: dict[str, list[str]] = {}
-        for function in tops:
-            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
-            if len(names) > 1:
-                by_signature.setdefault(",".join(names), []).append(function.name)
+        for top in source.tree.body:
+            if isinstance(top, Function | ast.ClassDef) and (of := _signature(top)):
+                by_signature.setdefault(of, []).append(top.name)
         others = {name: [o for o in group if o != name] for group in by_signature.values() for name in group}
-        for name, function in source.functions:
-            for node in ast.walk(function):
+        for other in sources:
+            for node in ast.walk(other.tree):
                 called = node.func if isinstance(node, ast.Call) else None
-                if not isinstance(called, ast.Name) or not others.get(called.id) or name == called.id:
+                if not isinstance(called, ast.Name) or not others.get(called.id):
                     continue
-                yield Site(
-                    what="the function",
-                    text=called.id,
-                    place=source.place(called),
-                    changes=_of_one(
-                        source, called, *(("replace", other, other) for other in others[called.id][:3] if other != name)
-                    ),
-                    names=(called.id,),
-                )
+                within = other.symbol_at(called.lineno).rpartition(".")[2]
+                known = {*_names_of(other)}
+                values = [
+                    new for new in others[called.id][:3] if within not in (called.id, new) and new in known - used
+                ]
+                if values:
+                    yield Site(
+                        what="the function", text=called.id, place=other.place(called),
+                        changes=_of_one(other, called, *(("replace", new, new) for new in values)),
+                        names=(called.id,),
+                    )  # fmt: skip
+
+
+def _used(sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None) -> set[str]:
+    """The functions and classes that the run calls; those that any code names, if it is not known what ran."""
+    found = set()
+    for source in sources:
+        ran = None if executed is None else executed.get(source.path, frozenset())
+        if ran is None:
+            found |= {last_name(n.func) for n in ast.walk(source.tree) if isinstance(n, ast.Call)}
+            continue
+        for name, function in source.functions:
+            if any(line in ran for line in range(function.body[0].lineno, (function.end_lineno or 0) + 1)):
+                found |= {*name.split(".")}
+    return found
+
+
+def _names_of(source: PythonSource) -> Iterator[str]:
+    """The names that a module defines or imports."""
+    for node in source.tree.body:
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name for alias in node.names)
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
+    """The parameters of a function that has several; of a class the methods with theirs."""
+    if isinstance(node, ast.ClassDef):
+        methods = sorted(f"{f.name}({_parameters(f)})" for f in node.body if isinstance(f, Function))
+        return " ".join(methods) if any(not each.startswith("__init__") for each in methods) else ""
+    parameters = _parameters(node)
+    return parameters if "," in parameters else ""
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    arguments = function.args
+    return ",".join(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))

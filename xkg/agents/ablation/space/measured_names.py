@@ -21,10 +21,11 @@ def leaked(before: Sequence[PythonSource], after: Sequence[PythonSource], metric
     for where, old in _bodies(before, metric).items():
         known = {text for statement, _ in old for text in _own(statement)}
         names = _only_measured(old)
+        made = set[str]().union(*(_binds(statement) for statement, measures in old if not measures))
         read = {
             name
             for statement, measures in new.get(where, ())
-            if not measures and not known.issuperset(_own(statement))
+            if not (measures and made.isdisjoint(_binds(statement))) and not known.issuperset(_own(statement))
             for name in _reads([statement]) & names - _binds(statement)
         }
         if read:

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
 from xkg.agents.ablation.space import exclusions
 from xkg.agents.ablation.space.calls import Calls
-from xkg.agents.ablation.space.expressions import Change, Site, alternatives, is_minimized, sites
-from xkg.agents.ablation.space.python_source import PythonSource, words_of
+from xkg.agents.ablation.space.expressions import Change, Site, alternatives, sites
+from xkg.agents.ablation.space.flow import Flow
+from xkg.agents.ablation.space.python_source import PythonSource, started_by, words_of
 from xkg.agents.ablation.space.switches import (
     PRIOR,
     Switch,
+    compared_with,
     file_switches,
     given_by,
-    options_read,
     parameters_of,
     python_switches,
     undeclared,
@@ -26,8 +27,9 @@ MOST_COMPONENTS = 60
 _MOST_OF_ONE = 12
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
-_GUARD_WEIGHT, _GUARDS_BELOW = 0.1, 0.01
-_ALTERNATIVE_WEIGHT, _OBJECTIVE_WEIGHT, _SITE_WEIGHT = 0.7, 0.6, 0.4
+_GUARDS_BELOW = 0.01
+_LEAST = 2  # 0 and 1 are signs, indices and answers
+_ALTERNATIVE_WEIGHT, _SITE_WEIGHT, _OFF, _NUMBER = 0.8, 0.7, 0.1, -0.1
 
 
 def find_space(
@@ -46,11 +48,18 @@ def find_space(
     `settings` are entries of configuration files, whose text is in `texts`; `techniques` components with places in
     these files; `command` is the task's, which may set options; `executed` the lines that the baseline runs, by
     file, and `opened` the files that it opens, where that is known: what was not run or read cannot matter."""
+    if executed is None:
+        sources = started_by(sources, command)
     written, protected, shared = exclusions.metric_code(sources, metric)
     parameters = parameters_of(sources)
-    builder = _Builder(techniques, written, protected, executed, options_read(sources), sources, parameters)
+    flow = Flow(sources, executed, written or exclusions.prints(sources))
+    found = [site for source in sources for site in sites(source)]
+    builder = _Builder(techniques, written, protected, executed, flow, sources, parameters)
+    names = {_bare(name) for site in found if site.what == "the term" for name in site.names}
+    builder.removable = flow.named_as(names)
+    compared = compared_with(sources)
     for source in sources:
-        for switch in python_switches(source, parameters):
+        for switch in python_switches(source, parameters, compared):
             builder.add_switch(given_by(switch, command))
     for path in sorted({setting.path for setting in settings if opened is not None and setting.path not in opened}):
         builder.leave_out(path, Place(path=path, start_line=1, end_line=1), "the baseline does not read it")
@@ -58,10 +67,9 @@ def find_space(
         builder.add_switch(given_by(switch, command))
     for switch in undeclared(command, builder.declared):
         builder.add_switch(switch)
-    for source in sources:
-        for site in sites(source):
-            builder.add_site(site)
-    for site in alternatives(sources):
+    for site in found:
+        builder.add_site(site)
+    for site in alternatives(sources, executed):
         builder.add_site(site)
     return builder.space(), [*written, *protected], shared
 
@@ -73,25 +81,29 @@ class _Builder:
         written: Sequence[Place],
         protected: Sequence[Place],
         executed: Mapping[str, frozenset[int]] | None,
-        read: Set[str] | None,
+        flow: Flow,
         sources: Sequence[PythonSource],
         parameters: Mapping[str, Sequence[str]],
     ) -> None:
         self._techniques = list(techniques)
         self._calls = Calls(sources, executed, parameters)
         self._tasks, self._task_places = exclusions.environments(sources)
-        self._of_task = exclusions.handed_to(sources, self._tasks)
-        self._beside = exclusions.only_beside(sources)
-        self._minimized = is_minimized(sources)
         self._written, self._protected = written, protected
         self._own_functions = {name for name in parameters if not exclusions.measures(name)}
         self._executed = executed
-        self._read = read
+        self._flow = flow
+        self._handed = flow.handed_to(self._tasks)
+        self._parameters = parameters
         self.declared: set[str] = set()
         self._components: dict[str, Component] = {}
         self._candidates: dict[str, list[Candidate]] = {}
         self._left_out: dict[tuple[str, str], LeftOut] = {}
         self._switches: dict[str, str] = {}
+        self._steps: dict[str, str] = {}
+        self.removable: Set[str] = frozenset()
+        tables = (n for source in sources for n in ast.walk(source.tree) if isinstance(n, ast.Dict))
+        keys = (key.value for table in tables for key in table.keys if isinstance(key, ast.Constant))
+        self._keys = {key for key in keys if isinstance(key, str)}
 
     def add_switch(self, switch: Switch) -> None:
         short = switch.name.rpartition(".")[2].replace("-", "_")
@@ -100,25 +112,22 @@ class _Builder:
         # `print("loss:", Model(rate=0.1).fit())` writes the metric and configures the method.
         configures = switch.origin == "argument" and switch.function in self._own_functions
         why = self._excluded(switch.name, switch.place, self._protected if configures else self._measuring)
-        caller = switch.place.symbol.rpartition(".")[2]
-        if not why and ({switch.function, caller} & self._beside or exclusions.is_work(switch.function)):
-            why = "input, output or data"
-        if not why and exclusions.splits_data(switch.function):
-            why = "data and their evaluation"
         if not why and switch.scope is not None:
             why = self._unexecuted(switch.scope)
         if not why and switch.given:
             why = "set by the command"
-        named_as = f".{short}" if switch.origin in ("option", "field", "attribute", "setting") else short
-        if not why and (switch.function in self._tasks or (switch.place.path, named_as) in self._of_task):
+        if not why and (switch.function in self._tasks or short in self._handed):
             why = exclusions.TASK
         if not why and isinstance(switch.value, bool) and self._calls.both_ways(switch.function, switch.name):
             why = "calls give it either value"
-        if not why and switch.origin in ("default", "field") and self._calls.override(switch.function, switch.name):
+        if (
+            not why
+            and switch.origin in ("default", "field")
+            and self._calls.override(switch.function, switch.name, self._keys)
+        ):
             why = "every call that ran sets it"
-        if not why and switch.origin == "option" and self._read is not None and short not in self._read:
-            why = "no code reads it"
-        values = list(_values(switch))
+        why = why or self._no_part(switch, short)
+        values = list(_values(switch, leaves_out=self._leaves_out(switch, short)))
         if not why and not values:
             why = "already off in the baseline" if not switch.value else "nothing to set it to"
         if why:
@@ -127,39 +136,79 @@ class _Builder:
             return
         technique = self._technique_at(switch.place)
         named = f"{switch.function}({switch.name})" if switch.function else switch.name
-        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
-        guard = small and bool(_GUARDS.intersection(words_of(switch.name)))
-        weight = _GUARD_WEIGHT if guard else PRIOR[switch.origin]
-        component = technique or self._own(
-            named, switch.place, weight, "a guard of numbers" if guard else switch.origin
+        another = _ALTERNATIVE_WEIGHT - PRIOR[switch.origin] if isinstance(switch.value, str) else 0.1
+        weight = PRIOR[switch.origin] + (
+            another if values[0][0] != "scale" else _OFF if values[0][1] == "0.0" else _NUMBER
         )
-        if switch.origin in ("option", "field", "setting", "attribute", "constant"):
-            self._switches.setdefault(short if switch.origin == "constant" else f".{short}", component.id)
+        component = technique or self._own(named, switch.place, weight, switch.origin)
+        whole = type(switch.value) is int
+        if not whole and (switch.origin != "argument" or switch.function in self._parameters):
+            self._switches.setdefault(short, component.id)
         for kind, new, value in values:
             change = Change(kind=kind, value=value, replacements=(switch.set_to(new),), probe=switch.probes())
             self._add(component, change, switch.place, switch.text, f"{named}: {switch.text} → {value}")
 
+    def _leaves_out(self, switch: Switch, short: str) -> bool:
+        """Whether 0 leaves a part of a method out: of what is a factor, a chance, or a share that a library takes."""
+        if switch.origin == "argument" and switch.function not in self._parameters:
+            return isinstance(switch.value, float) and switch.value < 1
+        return not self._flow.known or short in self.removable or self._flow.chances(short)
+
+    def _no_part(self, switch: Switch, short: str) -> str | None:
+        """Why a value is no part of a method by what the run does with it."""
+        flow, own = self._flow, switch.function in self._parameters
+        parameter = switch.origin == "default" or (switch.origin == "argument" and own)
+        function = switch.function if parameter else ""
+        setting = parameter or switch.origin in ("option", "field", "setting")
+        by_name = setting or switch.name in self._keys
+        if not (flow.reads(short, function) if by_name else flow.reaches(switch.place)):
+            return "the metric is not computed from it"
+        if flow.given(short, function) if by_name else flow.gives(switch.place):
+            return exclusions.TASK
+        fraction = isinstance(switch.value, float) and flow.known and (own or switch.origin != "argument")
+        if fraction and not switch.choices and not flow.computes(short):
+            return "nothing computes with it"
+        if isinstance(switch.value, bool) and switch.origin == "argument" and not own and switch.function[:1].islower():
+            return "how a library computes"
+        if type(switch.value) is int and not switch.choices:
+            if flow.repeats(short, function):
+                return exclusions.LENGTH
+            if flow.sizes(short, function):
+                return "the size of something"
+            of_object = switch.origin == "attribute" and switch.place.symbol
+            of_function = parameter and not switch.function[:1].isupper()
+            if switch.value < _LEAST or of_function or not (setting or of_object):
+                return "a whole number that nobody made a setting"
+        small = isinstance(switch.value, float) and abs(switch.value) < _GUARDS_BELOW  # 0.1 explores
+        return "a guard of numbers" if small and _GUARDS.intersection(words_of(switch.name)) else None
+
     def add_site(self, site: Site) -> None:
         technique = self._technique_at(site.place)
-        joined = next((self._switches[name] for name in site.names if name in self._switches), None)
-        alone = site.objective or site.what in ("the call", "the update", "the function", "the part")
+        joined = next((self._switches[n] for n in map(_bare, site.names) if n in self._switches), None)
         function = site.place.symbol.rpartition(".")[2]
         name = f"{site.text} in {function}" if function else site.text
-        if technique is None and joined is None and not alone:
+        learning = joined is not None and _learns(self._components[joined].name)
+        if technique is None and (learning or (joined is None and not site.alone)):
             return
-        why = self._excluded("", site.place, self._measuring) or (function in self._beside and "input, output or data")
+        why = self._excluded("", site.place, self._measuring)
+        if not why and not self._flow.reaches(site.place):
+            why = "the metric is not computed from it"
+        if not why and self._flow.gives(site.place):
+            why = exclusions.TASK
         if why:
             self.leave_out(name, site.place, str(why))
             return
         component = technique or (self._components[joined] if joined else None)
-        weight = _SITE_WEIGHT
-        if site.objective:
-            weight = _OBJECTIVE_WEIGHT if self._minimized else _GUARD_WEIGHT
-        if site.what == "the function":  # another part of the method says more than another number
-            weight = _ALTERNATIVE_WEIGHT
+        weight = _ALTERNATIVE_WEIGHT if site.what == "the function" else _SITE_WEIGHT
+        step = f"{site.place.path}::{site.step}" if site.step else ""
+        component = component or (self._components.get(self._steps[step]) if step in self._steps else None)
         component = component or self._own(
             name, site.place, weight, "a term of the objective" if site.objective else ""
         )
+        if technique is None and component.weight < weight:
+            component = self._components[component.id] = component.model_copy(update={"weight": weight})
+        if step:
+            self._steps.setdefault(step, component.id)
         for change in site.changes:
             text = f"{site.what} {site.text} → {_in_words(change)}"
             self._add(component, change, site.place, site.text, text)
@@ -182,7 +231,7 @@ class _Builder:
         kept = [c.model_copy(update={"order": i}) for i, c in enumerate(ranked[:MOST_COMPONENTS])]
         candidates = []
         for component in kept:
-            own = _with_all(self._candidates[component.id])
+            own = _with_all(self._candidates[component.id], only=component.id in self._steps.values())
             own.sort(key=lambda c: KINDS.index(c.kind))  # stable
             candidates += own[:_MOST_OF_ONE]
         return Space(components=tuple(kept), candidates=tuple(candidates), left_out=tuple(self._left_out.values()))
@@ -244,10 +293,11 @@ class _Builder:
         self._left_out.setdefault((name, str(place)), LeftOut(name=name, place=place, reason=why))
 
 
-def _with_all(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """With one more in front, where several switch off the same code in different places: all of them at once."""
+def _with_all(candidates: Sequence[Candidate], *, only: bool) -> list[Candidate]:
+    """With one more in front, where several switch off the same code in different places: all of them at once; `only`
+    this one of the calls that are one step."""
     off = [c for c in candidates if c.kind == "toggle"]
-    if len(off) < 2 or len({(c.baseline_value, c.value) for c in off}) > 1:
+    if len(off) < 2 or (not only and len({(c.baseline_value, c.value) for c in off}) > 1):
         return list(candidates)
     replacements = sorted((r for c in off for r in c.replacements), key=lambda r: (r.path, r.start))
     joint = off[0].model_copy(
@@ -258,7 +308,16 @@ def _with_all(candidates: Sequence[Candidate]) -> list[Candidate]:
             "description": f"{off[0].description}, in all {len(off)} places",
         }
     )
-    return [joint, *candidates]
+    return [joint, *(c for c in candidates if not only or c not in off)]
+
+
+def _bare(name: str) -> str:
+    return name.lstrip(".")
+
+
+def _learns(name: str) -> bool:
+    """Whether a name is one of a learning rate: at 0 there is no method."""
+    return not {"lr", "learning"}.isdisjoint(words_of(name))
 
 
 def _in_words(change: Change) -> str:
@@ -267,7 +326,7 @@ def _in_words(change: Change) -> str:
     return f"× {change.value}" if change.kind == "scale" else change.value
 
 
-def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
+def _values(switch: Switch, *, leaves_out: bool) -> Iterator[tuple[Kind, str, str]]:
     """(kind, text to write, value in words) for each way to set a switch. A number stays where it is legal: one below
     1 stays below 1, since it may be a share; a whole number neither becomes 0 nor 1, which few counts may be."""
     value = switch.value
@@ -288,9 +347,5 @@ def _values(switch: Switch) -> Iterator[tuple[Kind, str, str]]:
                 yield "scale", str(count), str(count)
     elif isinstance(value, float) and value:
         above = (1 + value) / 2 if 0.5 <= value < 1 else value * 2
-        learns = not {"lr", "learning"}.isdisjoint(words_of(switch.name))  # at a rate of 0 there is no method
-        for number in (value / 2, above) if learns else (0.0, value / 2, above):
+        for number in (0.0, value / 2, above) if leaves_out and not _learns(switch.name) else (value / 2, above):
             yield "scale", f"{number:.12g}" if number else "0.0", f"{number:.12g}" if number else "0.0"
-        if 0 < value < 0.1:
-            for factor in (0.1, 10.0):
-                yield "grid", f"{value * factor:.12g}", f"{value * factor:.12g}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Literal
 
 from xkg.agents.ablation.candidates import COMMAND, Place, Replacement
-from xkg.agents.ablation.space.constants import assigned, enumerations
-from xkg.agents.ablation.space.exclusions import beside_the_method, splits_data
+from xkg.agents.ablation.space.constants import assigned
+from xkg.agents.ablation.space.exclusions import beside_the_method
 from xkg.agents.ablation.space.probes import TEXT, VALUE
 from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
 from xkg.build.code.settings import Setting
@@ -58,14 +58,54 @@ class Switch(Value):
         return (self.set_to(VALUE),)
 
 
-def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
-    """The switches of a file. `parameters` are as of `parameters_of`."""
+def python_switches(
+    source: PythonSource, parameters: Mapping[str, Sequence[str]], compared: Mapping[str, Sequence[str]]
+) -> Iterator[Switch]:
+    """The switches of a file. `parameters` are as of `parameters_of`, `compared` as of `compared_with`."""
+    for switch in _switches(source, parameters):
+        if not isinstance(switch.value, str) or switch.choices:
+            yield switch
+        elif switch.value in (others := compared.get(_bare(switch.name), ())):
+            yield switch.model_copy(update={"choices": tuple(map(repr, others))})
+
+
+def compared_with(sources: Sequence[PythonSource]) -> dict[str, tuple[str, ...]]:
+    """By name the texts that code compares a value of this name with, or looks up by it: what it may be."""
+    found: dict[str, set[str]] = {}
+    for source in sources:
+        tables = {
+            target.id: node.value
+            for node in ast.walk(source.tree)
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        for node in ast.walk(source.tree):
+            match node:
+                case ast.Compare(left=value, ops=[ast.Eq()], comparators=[ast.Constant(value=str(text))]):
+                    texts = {text}
+                case ast.Compare(
+                    left=value, ops=[ast.In()], comparators=[ast.Tuple(elts=known) | ast.List(elts=known)]
+                ):
+                    texts = {each.value for each in known if isinstance(each, ast.Constant) and type(each.value) is str}
+                case ast.Subscript(value=ast.Name(id=table), slice=value) if table in tables:
+                    keys = tables[table].keys
+                    texts = {each.value for each in keys if isinstance(each, ast.Constant) and type(each.value) is str}
+                case _:
+                    continue
+            if name := _bare(last_name(value)):
+                found.setdefault(name, set()).update(texts)
+    return {name: tuple(sorted(texts)) for name, texts in found.items() if len(texts) > 1}
+
+
+def _bare(name: str) -> str:
+    return name.rpartition(".")[2].replace("-", "_").strip("_")
+
+
+def _switches(source: PythonSource, parameters: Mapping[str, Sequence[str]]) -> Iterator[Switch]:
     classes = {id(f): node.name for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef) for f in node.body}
     beside = beside_the_method(source.tree)
-    tables = _data_tables(source.tree) | enumerations(source.tree)
     for node in ast.walk(source.tree):
-        if id(node) in tables:
-            continue
         if isinstance(node, ast.Call):
             yield from (
                 _option(source, node)
@@ -94,8 +134,7 @@ def python_switches(source: PythonSource, parameters: Mapping[str, Sequence[str]
                 for switch in _switch(source, argument.arg, "default", default, function=name):
                     yield switch.model_copy(update={"scope": scope})
     for name, value, owner in assigned(source.tree):
-        if id(value) not in tables:
-            yield from _switch(source, name, "attribute" if owner else "constant", value, function=owner)
+        yield from _switch(source, name, "attribute" if owner else "constant", value, function=owner)
 
 
 def file_switches(settings: Sequence[Setting], texts: Mapping[str, str]) -> Iterator[Switch]:
@@ -258,33 +297,11 @@ def undeclared(command: str, declared: Set[str]) -> Iterator[Switch]:
         )  # fmt: skip
 
 
-def options_read(sources: Sequence[PythonSource]) -> frozenset[str] | None:
-    """The names that some code may read of the options: attributes, strings outside `add_argument`, and parameters.
-    None where all may be read at once (`vars(args)`, `**kwargs`), by code that names none."""
-    found: set[str] = set()
-    for source in sources:
-        declared = {
-            id(inner)
-            for node in ast.walk(source.tree)
-            if isinstance(node, ast.Call) and last_name(node.func) == "add_argument"
-            for inner in ast.walk(node)
-        }
-        for node in ast.walk(source.tree):
-            match node:
-                case ast.Call(func=ast.Name(id="vars")) | ast.Attribute(attr="__dict__") | ast.keyword(arg=None):
-                    return None
-                case ast.Attribute(attr=name) | ast.Name(id=name) | ast.arg(arg=name):
-                    found.add(name)
-                case ast.Constant(value=str(name)) if id(node) not in declared:
-                    found.add(name)
-    return frozenset(found)
-
-
 def _arguments(
     source: PythonSource, call: ast.Call, parameters: Mapping[str, Sequence[str]], beside: Set[str]
 ) -> Iterator[Switch]:
     function = last_name(call.func)
-    if splits_data(function) or root_name(call.func) in beside:
+    if root_name(call.func) in beside:
         return
     for name, value in zip(parameters.get(function, ()), call.args, strict=False):
         yield from _switch(source, name, "argument", value, function=function)
@@ -304,8 +321,6 @@ def _switch(
     inner = node.operand if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) else node
     if not isinstance(inner, ast.Constant) or not isinstance(inner.value, bool | int | float | str):
         return
-    if isinstance(inner.value, str) and not choices:
-        return
     value = inner.value
     if inner is not node and isinstance(value, int | float):
         value = -value
@@ -313,17 +328,6 @@ def _switch(
         name=name, origin=origin, value=value, text=source.code(node), place=source.place(node),
         at=source.replaced(node, ""), choices=choices, function=function,
     )  # fmt: skip
-
-
-def _data_tables(tree: ast.Module) -> set[int]:
-    """The dictionaries that hold data, by the name that they are given."""
-    return {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and splits_data(t.id) for t in node.targets)
-        for inner in ast.walk(node.value)
-        if isinstance(inner, ast.Dict)
-    }
 
 
 def _is_configuration(node: ast.ClassDef) -> bool:

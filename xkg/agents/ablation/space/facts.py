@@ -1,0 +1,479 @@
+"""What each statement that ran gives a value, and from what: the facts that a slice follows.
+
+A variable is known by its function and name, an attribute by its name alone, whatever object it is of. Calls of the
+repository's own functions are followed by name; of others, what they give may depend on all that they get, and a call
+for its effect (`loss.backward()`, `random.shuffle(x)`) may change what it is called on, what that was made from, and
+its first argument. Libraries that only show or store values change nothing."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from xkg.agents.ablation.candidates import Place
+from xkg.agents.ablation.space.exclusions import beside_the_method
+from xkg.agents.ablation.space.python_source import Function, PythonSource, last_name, root_name
+
+Node = tuple[str, str]
+"""A variable (function, name), an attribute (".", name), or what a function or class gives ("()", name)."""
+_MAIN = ""
+_Call = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+Lines = tuple[str, int, int]
+"""A file with the first and the last line of a statement, of a compound one those of its head."""
+
+
+class Fact(NamedTuple):
+    """A statement of a function that gives a node its value, from others and under others. `effect`: it may change what
+    its receiver was made from; `binds`: it calls a function whose parameter the
+    node is, `escapes`: on an object that others have too."""
+
+    defines: Node
+    uses: frozenset[Node]
+    control: frozenset[Node]
+    lines: tuple[Lines, ...]
+    function: str
+    effect: bool = False
+    binds: bool = False
+    escapes: bool = False
+
+
+class _Scope(NamedTuple):
+    id: str
+    locals: frozenset[str]
+    outer: "_Scope | None"
+    itself: str  # the first parameter of a method
+    parameters: frozenset[str]
+
+
+_Body = tuple[PythonSource, _Scope, Sequence[ast.stmt], str]
+
+
+_NEAR = 4
+_DRAWN: Node = ("()", "")  # a number that is drawn where it is used
+
+
+class Facts:
+    """Of the lines that ran (None: of all), up to the statements that write the metric. `read` has what each statement
+    reads, `compared` the operands that one puts together, `copies` the names that are given a value of another
+    unchanged. `repeated` say how often something is done, `sized` how large it is, `computed` enter arithmetic or a
+    library, `chances` are shares or compared with what is drawn."""
+
+    def __init__(
+        self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
+    ) -> None:
+        self._functions: dict[str, list[tuple[_Scope, _Call]]] = defaultdict(list)
+        self._classes: dict[str, ast.ClassDef] = {}
+        self._modules: set[str] = set()
+        self._own = {part for source in sources for part in source.path.removesuffix(".py").split("/")}
+        self._found: list[Fact] = []
+        self.read: list[tuple[set[Node], tuple[str, int], str]] = []
+        self._written = {(place.path, place.start_line) for place in written}
+        self.compared: dict[Lines, list[list[frozenset[Node]]]] = defaultdict(list)
+        self.repeated: set[Node] = set()
+        self.sized: set[Node] = set()
+        self.computed: set[Node] = set()
+        self.chances: set[Node] = set()
+        self.copies: list[tuple[Node, Node]] = []
+        self._drawn, self._compares = {_DRAWN}, list[set[Node]]()
+        scopes = [(source, _Scope(_MAIN, frozenset(), None, "", frozenset())) for source in sources]
+        bodies: list[_Body] = []
+        for source, scope in scopes:
+            self._enter(source, source.tree, scope, "", bodies)
+            bodies.append((source, scope, source.tree.body, ""))
+        for source, scope, body, function in bodies:
+            self._path, self._ran = source.path, None if executed is None else executed.get(source.path, frozenset())
+            self._beside = beside_the_method(source.tree)
+            self._body(scope, body, function, frozenset(), ())
+        for name, node in self._classes.items():
+            calls = any(last_name(base) not in self._classes for base in node.bases)  # a library may call any of them
+            methods = {("()", f.name) for f in node.body if isinstance(f, Function) and (calls or f.name == "__call__")}
+            self._found.append(Fact(("()", name), frozenset(methods), frozenset(), (), _MAIN))
+
+        compared = {node for nodes in self._compares if nodes & self._drawn for node in nodes - self._drawn}
+        self.chances |= compared
+        self.computed |= compared
+
+    def closed(self, nodes: Set[Node]) -> set[Node]:
+        """These nodes, and those whose value they have unchanged."""
+        found = set(nodes)
+        while more := {source for target, source in self.copies if target in found} - found:
+            found |= more
+        return found
+
+    def all(self) -> list[Fact]:
+        """The facts, with those of effects on what a receiver was made from."""
+        by_node: dict[Node, list[Fact]] = defaultdict(list)
+        for fact in self._found:
+            by_node[fact.defines].append(fact)
+        more = []
+        for fact in self._found:
+            if not fact.effect:
+                continue
+            near, front = set[Node](), {fact.defines}
+            for _ in range(_NEAR):
+                front = {use for node in front for other in by_node[node] if not other.effect for use in other.uses}
+                front = {node for node in front if node[0] in (".", fact.defines[0])} - near
+                near |= front
+            more += [fact._replace(defines=node) for node in near]
+        return [*self._found, *more]
+
+    def _enter(
+        self, source: PythonSource, node: ast.AST, scope: _Scope, within: str, bodies: list[_Body]
+    ) -> None:  # fmt: skip
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, Function):
+                arguments = [*child.args.posonlyargs, *child.args.args, *child.args.kwonlyargs]
+                arguments += [each for each in (child.args.vararg, child.args.kwarg) if each]
+                names = parameters = {argument.arg for argument in arguments}
+                names = names | {
+                    n.id for n in _own_nodes(child) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)
+                }
+                names -= {
+                    name for n in _own_nodes(child) if isinstance(n, ast.Global | ast.Nonlocal) for name in n.names
+                }
+                itself = arguments[0].arg if arguments and isinstance(node, ast.ClassDef) else ""
+                inner = _Scope(
+                    f"{source.path}::{within}{child.name}", frozenset(names), scope, itself, frozenset(parameters)
+                )
+                self._functions[child.name].append((inner, child))
+                bodies.append((source, inner, child.body, child.name))
+                self._enter(source, child, inner, f"{within}{child.name}.", bodies)
+            elif isinstance(child, ast.ClassDef):
+                self._classes[child.name] = child
+                self._enter(source, child, scope, f"{within}{child.name}.", bodies)
+            elif isinstance(child, ast.Import):
+                self._modules |= {
+                    a.asname or a.name.partition(".")[0]
+                    for a in child.names
+                    if a.name.partition(".")[0] not in self._own
+                }
+            elif isinstance(child, ast.stmt | ast.excepthandler):
+                self._enter(source, child, scope, within, bodies)
+
+    def _until_written(self, body: Sequence[ast.stmt]) -> Sequence[ast.stmt]:
+        """The statements up to the last one that writes the metric, those after it in its own block left out."""
+        writes = [i for i, each in enumerate(body) if any((self._path, line) in self._written for line in _lines(each))]
+        return body[: writes[-1] + 1] if writes else body
+
+    def _body(
+        self,
+        scope: _Scope,
+        body: Sequence[ast.stmt],
+        function: str,
+        control: frozenset[Node],
+        heads: tuple[Lines, ...],
+        *,
+        looped: bool = False,
+    ) -> None:
+        for statement in body if looped else self._until_written(body):
+            match statement:
+                case ast.ClassDef(body=inner):
+                    for each in inner:
+                        if isinstance(each, ast.Assign | ast.AnnAssign):
+                            self._statement(scope, each, function, control, (_head(self._path, each),), attribute=True)
+                    continue
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    continue
+            if not self._did_run(statement):
+                continue
+            own = (*heads, _head(self._path, statement))
+            self._statement(scope, statement, function, control, own)
+            head = getattr(statement, "test", None) or getattr(statement, "iter", None)
+            under = control | self._uses(scope, head) if head is not None else control
+            repeats = looped or isinstance(statement, ast.For | ast.AsyncFor | ast.While)
+            for name in ("body", "orelse", "finalbody"):
+                self._body(scope, getattr(statement, name, ()), function, under, own, looped=repeats)
+            for each in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+                self._body(scope, each.body, function, under, own, looped=looped)
+
+    def _did_run(self, statement: ast.stmt) -> bool:
+        end = statement.end_lineno or statement.lineno
+        return self._ran is None or any(line in self._ran for line in range(statement.lineno, end + 1))
+
+    def _statement(
+        self,
+        scope: _Scope,
+        statement: ast.stmt,
+        function: str,
+        control: frozenset[Node],
+        lines: tuple[Lines, ...],
+        *,
+        attribute: bool = False,
+    ) -> None:
+        def add(node: Node, uses: frozenset[Node], **kind: bool) -> None:
+            self._found.append(Fact(node, uses, control, lines, scope.id, **kind))
+
+        own = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
+        self.read.append(
+            (set().union(*(self._uses(scope, each) for each in own)), (self._path, statement.lineno), scope.id)
+        )
+        for target, value in _given(statement):
+            for one, part, index in _pairs(target, value):
+                uses = self._uses(scope, part, index)
+                if isinstance(statement, ast.AugAssign):
+                    uses |= self._uses(scope, target)
+                for node in self._targets(scope, one):
+                    add((".", node[1]) if attribute else node, uses)
+                    self.copies += [(node, source) for source in self._as_it_is(scope, part)]
+                    self._drawn |= {node} if _draws(part) else set()
+        match statement:
+            case ast.Return(value=ast.expr() as value) | ast.Expr(value=ast.Yield(value=ast.expr() as value)):
+                add(("()", function), self._uses(scope, value))
+                for i, each in enumerate(value.elts if isinstance(value, ast.Tuple) else ()):
+                    add((f"()[{i}]", function), self._uses(scope, each))
+            case ast.Expr(value=ast.Call() as call):
+                receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+                if (
+                    root_name(call.func) not in self._beside
+                    and last_name(call.func) != "print"
+                    and not self._called(call)
+                ):
+                    uses = self._uses(scope, call)
+                    first = [each for each in call.args[:1] if not isinstance(each, ast.Call)]
+                    changed = [each for each in (receiver, *first) if each is not None]
+                    for node in {node for each in changed for node in self._targets(scope, each)}:
+                        add(node, uses, effect=True)
+        for inner in (inner for each in own for inner in ast.walk(each)):
+            self._roles(scope, inner)
+            operands = [self._uses(scope, each) for each in _operands(inner)]
+            self.compared[lines[-1]] += [[one, other] for i, one in enumerate(operands) for other in operands[i + 1 :]]
+        if isinstance(statement, ast.While):
+            self.repeated |= {node for each in ast.walk(statement.test) for node in self._as_it_is(scope, each)}
+        if isinstance(statement, ast.AugAssign):
+            into = {node for each in (statement.target, statement.value) for node in self._as_it_is(scope, each)}
+            self.computed |= into
+        for call in (n for each in own for n in ast.walk(each) if isinstance(n, ast.Call)):
+            root = root_name(call.func) if isinstance(call.func, ast.Attribute) else ""
+            escapes = bool(root) and root not in scope.locals - scope.parameters
+            for node, uses, given_back in self._bound(scope, call):
+                add(node, uses, binds=True, escapes=escapes)
+                for back in given_back:
+                    add(back, frozenset({node}))
+
+    def _uses(self, scope: _Scope, node: ast.AST | None, index: int | None = None) -> frozenset[Node]:
+        found: set[Node] = set()
+        waiting = [node] if node is not None else []
+        while waiting:
+            here = waiting.pop()
+            match here:
+                case ast.Call(func=called):
+                    functions = self._called(here)
+                    if functions:
+                        found.add(("()" if index is None else f"()[{index}]", last_name(called)))
+                        waiting += [called.value] if isinstance(called, ast.Attribute) else []
+                        continue
+                case ast.Name(id=name):
+                    found.add(self._variable(scope, name))
+                case ast.Attribute(attr=name):
+                    found.add(("()", name) if name in self._functions else (".", name))
+                case ast.Subscript(slice=ast.Constant(value=str(key))):
+                    found.add((".", key))
+            waiting += ast.iter_child_nodes(here)
+        return frozenset(found - {(scope.id, scope.itself)})
+
+    def _roles(self, scope: _Scope, node: ast.AST) -> None:
+        inside = {found for size in _sizes(node) for found in self._as_it_is(scope, size)}
+        if isinstance(node, ast.Call) and last_name(node.func) == "range":
+            self.repeated |= inside
+        else:
+            self.sized |= inside
+        match node:
+            case ast.BinOp(left=left, right=right, op=op):
+                self.computed |= {*self._as_it_is(scope, left), *self._as_it_is(scope, right)}
+                if isinstance(op, ast.Add | ast.Sub) and isinstance(left, ast.Constant):  # `1 - rate * x`
+                    self.chances |= {node for each in _factors(right) for node in self._as_it_is(scope, each)}
+            case ast.UnaryOp(operand=operand, op=ast.USub()):
+                self.computed |= {*self._as_it_is(scope, operand)}
+            case ast.Compare(left=left, comparators=[right]):
+                sides = [_DRAWN] if _draws(left) or _draws(right) else []
+                self._compares.append({*sides, *self._as_it_is(scope, left), *self._as_it_is(scope, right)})
+            case ast.Call(args=args, keywords=keywords) if not self._called(node):
+                values = [*args, *(keyword.value for keyword in keywords)]
+                self.sized |= {found for each in args for found in self._as_it_is(scope, each)}
+                self.computed |= {found for each in values for found in self._as_it_is(scope, each)}
+
+    def _as_it_is(self, scope: _Scope, node: ast.AST) -> list[Node]:
+        """The node that an expression is, if it is one alone."""
+        match node:
+            case ast.Name(id=name):
+                return [self._variable(scope, name)]
+            case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+                return [(".", name)]
+        return []
+
+    def _variable(self, scope: _Scope, name: str) -> Node:
+        at: _Scope | None = scope
+        while at is not None and name not in at.locals:
+            at = at.outer
+        if at is None and (name in self._functions or name in self._classes):
+            return ("()", name)
+        return (at.id if at is not None else _MAIN, name)
+
+    def _called(self, call: ast.Call) -> list[tuple[_Scope, _Call]]:
+        """The repository's functions that a call may run."""
+        name = last_name(call.func)
+        if isinstance(call.func, ast.Attribute) and root_name(call.func) in self._modules:
+            return []
+        if name in self._classes:
+            return self._constructors(name, 0)
+        return self._functions.get(name, [])
+
+    def _constructors(self, name: str, depth: int) -> list[tuple[_Scope, _Call]]:
+        made = self._classes.get(name)
+        if made is None or depth > _NEAR:
+            return []
+        own = {id(each) for each in made.body}
+        found = [pair for pair in self._functions["__init__"] if id(pair[1]) in own]
+        return found or [pair for base in made.bases for pair in self._constructors(last_name(base), depth + 1)]
+
+    def _bound(self, scope: _Scope, call: ast.Call) -> Iterator[tuple[Node, frozenset[Node], list[Node]]]:
+        """The parameters that a call gives values, with what of the caller they may change."""
+        for inner, function in self._called(call):
+            names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+            names = names[1:] if inner.itself else names
+            given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords if k.arg)]
+            given += [(name, each) for each in call.args if isinstance(each, ast.Starred) for name in names]
+            for name, value in given:
+                changed = self._targets(scope, value) if name in _changed(function) else []
+                self.copies += [((inner.id, name), source) for source in self._as_it_is(scope, value)]
+                yield (inner.id, name), self._uses(scope, value), list(changed)
+        values = [*call.args, *(keyword.value for keyword in call.keywords)]
+        for passed in values:  # functions that others call
+            if isinstance(passed, ast.Name | ast.Attribute) and last_name(passed) in self._functions:
+                uses = frozenset[Node]().union(*(self._uses(scope, each) for each in values if each is not passed))
+                for inner, function in self._functions[last_name(passed)]:
+                    for argument in function.args.args:
+                        yield (inner.id, argument.arg), uses, []
+
+    def _targets(self, scope: _Scope, node: ast.expr) -> Iterator[Node]:
+        match node:
+            case ast.Name(id=name) if name not in self._modules:
+                yield self._variable(scope, name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name not in self._modules:
+                yield (".", attribute)
+            case ast.Attribute(value=ast.Attribute() | ast.Subscript(), attr=attribute):
+                yield (".", attribute)
+            case ast.Subscript(value=inner, slice=index):
+                yield from self._targets(scope, inner)
+                if isinstance(index, ast.Constant) and isinstance(index.value, str):
+                    yield (".", index.value)
+            case ast.Starred(value=inner) | ast.Call(func=ast.Attribute(value=inner)):
+                yield from self._targets(scope, inner)
+            case ast.Tuple(elts=elements) | ast.List(elts=elements):
+                for each in elements:
+                    yield from self._targets(scope, each)
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
+
+
+def _draws(node: ast.expr) -> bool:
+    """Whether an expression is a random number."""
+    return isinstance(node, ast.Call) and bool(re.search("rand|uniform", ast.unparse(node.func)))
+
+
+def _operands(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            return [left, right]
+        case ast.Call(args=args, keywords=keywords):
+            return [*args, *(keyword.value for keyword in keywords)]
+    return []
+
+
+def _lines(statement: ast.stmt) -> Iterator[int]:
+    return (each.lineno for each in ast.walk(statement) if isinstance(each, ast.stmt))
+
+
+def _head(path: str, statement: ast.stmt) -> Lines:
+    body: Sequence[ast.stmt] = getattr(statement, "body", ())
+    end = max(statement.lineno, body[0].lineno - 1) if body else statement.end_lineno or statement.lineno
+    return path, statement.lineno, end
+
+
+def _sizes(node: ast.AST) -> Iterator[ast.expr]:
+    """The parts of a node that are numbers of repetitions, bounds or sizes."""
+    match node:
+        case ast.Call(func=ast.Name(id="range"), args=bounds):
+            pass
+        case ast.Slice(lower=lower, upper=upper):
+            bounds = [each for each in (lower, upper) if each is not None]
+        case ast.Call(args=args, keywords=keywords):
+            given = [*args, *(keyword.value for keyword in keywords)]
+            bounds = [size for each in given if isinstance(each, ast.Tuple) for size in each.elts]
+            bounds += [keyword.value for keyword in keywords if keyword.arg in ("size", "shape")]
+        case _:
+            return
+    yield from (inner for bound in bounds for inner in ast.walk(bound) if isinstance(inner, ast.expr))
+
+
+def _changed(function: _Call) -> set[str]:
+    """The parameters whose contents a function changes."""
+    found = set()
+    for node in _own_nodes(function):
+        match node:
+            case ast.Subscript(ctx=ast.Store(), value=value) | ast.AugAssign(target=value):
+                found.add(root_name(value))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=value))):
+                found.add(root_name(value))
+    return found
+
+
+def _own_nodes(function: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a function, those of functions inside of it left out."""
+    waiting = list(ast.iter_child_nodes(function))
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, Function | ast.ClassDef):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _given(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement gives a value, with the value; of comprehensions and `:=` inside of it too."""
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            yield from ((target, value) for target in targets)
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+            yield target, value
+        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+            yield target, value
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from ((each.optional_vars, each.context_expr) for each in items if each.optional_vars)
+    waiting = [each for each in ast.iter_child_nodes(statement) if not isinstance(each, ast.stmt | ast.excepthandler)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.comprehension):
+            yield node.target, node.iter
+        elif isinstance(node, ast.NamedExpr):
+            yield node.target, node.value
+        waiting += ast.iter_child_nodes(node)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr, int | None]]:
+    """Each target with its value, or with what gives it and its number there."""
+    if not isinstance(target, ast.Tuple | ast.List):
+        yield target, value, None
+        return
+    for i, each in enumerate(target.elts):
+        match value:
+            case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(target.elts):
+                yield each, values[i], None
+            case ast.Call(func=called, args=args) if last_name(called) == "train_test_split" and len(
+                target.elts
+            ) == 2 * len(args):
+                yield each, args[i // 2], None
+            case ast.Call():
+                yield each, value, i
+            case _:
+                yield each, value, None

@@ -1,0 +1,148 @@
+"""The code that the metric's value is computed from: a slice backwards from the statements that write it, over the
+statements that ran (M. Weiser, "Program Slicing", ICSE 1981)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from xkg.agents.ablation.candidates import Place
+from xkg.agents.ablation.space.facts import Fact, Facts, Node
+from xkg.agents.ablation.space.python_source import PythonSource
+
+_LEVELS = 6
+
+
+class Flow:
+    """`executed` are the lines that ran, by file; None where that is not known. `written` are the statements that write
+    the metric. Nothing is known (`known`) if none of them reads a value that the code computes."""
+
+    def __init__(
+        self, sources: Sequence[PythonSource], executed: Mapping[str, frozenset[int]] | None, written: Sequence[Place]
+    ) -> None:
+        facts = Facts(sources, executed, written)
+        self._facts = facts
+        self._by_node: dict[Node, list[Fact]] = defaultdict(list)
+        for fact in facts.all():
+            self._by_node[fact.defines].append(fact)
+        at = {(place.path, place.start_line) for place in written}
+        first = {node for uses, where, _ in facts.read if where in at for node in uses}
+        self._writing = {function for _, where, function in facts.read if where in at}
+        self._nodes, reached = self._slice(first)
+        self.known = bool(reached)
+        self._lines = _numbers(reached)
+        self._task_nodes, given = self._task(first, at) if self.known else (set(), [])
+        if 2 * len(given) > len(reached):  # names that several functions share join everything
+            self._task_nodes, given = set(), []
+        self._task_lines = _numbers(given)
+        self._repeats, self._sizes = facts.closed(facts.repeated), facts.closed(facts.sized)
+        self._computed, self._chances = facts.closed(facts.computed), facts.closed(facts.chances)
+
+    def reaches(self, place: Place) -> bool:
+        """Whether a statement in these lines gives a value that the metric is computed from."""
+        return not self.known or _meets(self._lines, place)
+
+    def reads(self, name: str, function: str = "") -> bool:
+        """Whether the metric is computed from something of this name, of a parameter of a function or class if one is
+        named."""
+        return not self.known or any(_is(node, name, function) for node in self._nodes)
+
+    def gives(self, place: Place) -> bool:
+        """Whether a statement in these lines gives what the method is measured against."""
+        return _meets(self._task_lines, place)
+
+    def given(self, name: str, function: str = "") -> bool:
+        """Whether a name belongs to what the method is measured against."""
+        return any(_is(node, name, function) for node in self._task_nodes)
+
+    def repeats(self, name: str, function: str = "") -> bool:
+        """Whether the value of a name says how often something is done."""
+        return any(_is(node, name, function) for node in self._repeats)
+
+    def sizes(self, name: str, function: str = "") -> bool:
+        """Whether the value of a name, if it is a whole number, is a size or a bound."""
+        return any(_is(node, name, function) for node in self._sizes)
+
+    def computes(self, name: str, function: str = "") -> bool:
+        """Whether the value of a name enters arithmetic, a library or a comparison with what is drawn."""
+        return any(_is(node, name, function) for node in self._computed)
+
+    def chances(self, name: str, function: str = "") -> bool:
+        """Whether the value of a name is a share, or the chance of something."""
+        return any(_is(node, name, function) for node in self._chances)
+
+    def handed_to(self, functions: Set[str]) -> set[str]:
+        """The names whose value parameters of these functions or classes are given unchanged."""
+        return {source[1] for target, source in self._facts.copies if any(_is(target, target[1], f) for f in functions)}
+
+    def named_as(self, names: Set[str]) -> set[str]:
+        """These names, and those whose value they are given unchanged."""
+        nodes = {node for pair in self._facts.copies for node in pair if node[1] in names}
+        return {*names, *(name for _, name in self._facts.closed(nodes))}
+
+    def _slice(self, first: Iterable[Node], *, effects: bool = True) -> tuple[set[Node], list[Fact]]:
+        """The nodes that these are computed from, and the facts. A call from a function counts if the function gives
+        something of it besides, or what is called changes an object that others have too."""
+        seen, waiting, reached = set[Node](), list(first), list[Fact]()
+        active = {"", *self._writing}  # functions that give something, and with a dot those that change objects
+        later: dict[str, list[Fact]] = defaultdict(list)
+        while waiting:
+            node = waiting.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            facts = list(self._by_node.get(node, ()))
+            if not facts and node[0].startswith("()["):  # what is returned is no tuple
+                waiting.append(("()", node[1]))
+            while facts:
+                fact = facts.pop()
+                asked = (fact.function, f".{fact.defines[0]}") if fact.escapes else (fact.function,)
+                if fact.effect and not effects:
+                    continue
+                if fact.binds and active.isdisjoint(asked):
+                    for function in asked:
+                        later[function].append(fact)
+                    continue
+                reached.append(fact)
+                waiting += fact.uses | fact.control
+                given = {fact.function, f".{fact.function}"} if fact.defines[0] == "." else {fact.function}
+                for function in given - active if not fact.binds else ():
+                    active.add(function)
+                    facts += later.pop(function, [])
+        return seen, reached
+
+    def _task(self, first: Set[Node], at: Set[tuple[str, int]]) -> tuple[set[Node], list[Fact]]:
+        """What a prediction and what it is compared with are both computed from: of two values that are compared,
+        subtracted or given to one function, the first on the way back from the metric, the slice within the other."""
+        pairs = [pair for lines, found in self._facts.compared.items() if lines[:2] in at for pair in found]
+        front, seen = first, set(first)
+        for _ in range(_LEVELS):
+            slices = [[(each, *self._slice(each, effects=False)) for each in pair] for pair in pairs]
+            slices = [pair for pair in slices if all(facts for _, _, facts in pair)]
+            within = [one[1:] for pair in slices for one, other in (pair, pair[::-1]) if _is_part(one, other)]
+            if slices:
+                return min(within, key=lambda found: len(found[1]), default=(set(), []))
+            facts = [fact for node in sorted(front) for fact in self._by_node.get(node, ())]
+            pairs = [pair for fact in facts if fact.lines for pair in self._facts.compared.get(fact.lines[-1], ())]
+            front = {use for fact in facts for use in fact.uses} - seen
+            seen |= front
+        return set(), []
+
+
+def _is_part(one: tuple[Set[Node], Set[Node], object], other: tuple[Set[Node], Set[Node], object]) -> bool:
+    """Whether the slice of one value, itself left out, lies within that of another, and not the other way round."""
+    return one[1] - one[0] <= other[1] and not other[1] - other[0] <= one[1]
+
+
+def _is(node: Node, name: str, function: str) -> bool:
+    of = node[0].rpartition("::")[2].removesuffix(".__init__").rpartition(".")[2]
+    return node[1] == name and (not function or of == function)
+
+
+def _numbers(facts: Iterable[Fact]) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = defaultdict(set)
+    for path, start, end in {lines for fact in facts for lines in fact.lines}:
+        found[path].update(range(start, end + 1))
+    return found
+
+
+def _meets(lines: Mapping[str, Set[int]], place: Place) -> bool:
+    return not lines.get(place.path, set()).isdisjoint(range(place.start_line, place.end_line + 1))
