@@ -193,13 +193,14 @@ class GraphChanges:
                 display=lambda _: nullcontext(_of_papers(progress)),
             )
 
-    def import_(self, *places: Folder, progress: Progressed | None = None) -> "ImportResult":
+    def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes the graph files of these places (files and folders: the peer's JSON, or bundles) in one step.
-        `problems` of the result says which files were left out, and why. Raises `InputError` for a place without
-        one."""
+        Levels of bundles become claims, unless these are your `own` exports. `problems` of the result says which files
+        were left out, and why. Raises `InputError` for a place without one."""
         from xkg.commands.graph.contents import import_graphs
 
-        return import_graphs(self._settings, *map(Path, places), notify=lambda *step: (progress or ignore)(Step(*step)))
+        shown = progress or ignore
+        return import_graphs(self._settings, *map(Path, places), own=own, notify=lambda *step: shown(Step(*step)))
 
     def export(
         self, to: Folder, papers: Sequence[str] = (), *, format: "Literal['peer', 'bundle', 'html']" = "peer"
