@@ -101,6 +101,12 @@ def own_key_file() -> Path:
     return user_config_folder() / "id_ed25519"
 
 
+def own_public_line() -> str:
+    """The line of the user's public key, with its name. Raises `InputError`."""
+    key = _FileSigner(own_key_file()).key
+    return f"{key.line} {key.name}".rstrip()
+
+
 def make_key(name: str) -> PublicKey:
     """Makes the user's key, which only the user may read. Raises `InputError`, and leaves one that is there."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -64,11 +64,11 @@ class Trust(Value):
         """The code as who trusts these keys sees it: with the level that they attest, and their evidence for it."""
         if not code.attestations:
             return code
-        level, attested = self.attested(code.level, vouchers(code))
+        found = attestations_of(code)
+        level, attested = self.attested(code.level, ((each.key.fingerprint, each.level) for each in found))
         if level is code.level:
             return code.model_copy(update={"attested": attested}) if attested else code
-        found = (each for each in attestations_of(code) if each.key.fingerprint in self.names)
-        own = next(each.evidence for each in found if each.level is level)
+        own = next(each.evidence for each in found if each.level is level and each.key.fingerprint in self.names)
         here = () if code.level is Level.CLAIMED else code.evidence
         return code.model_copy(update={"level": level, "attested": attested, "evidence": (*here, own)})
 

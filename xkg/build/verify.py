@@ -24,12 +24,14 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node: its level `before` and now, and the cause why it is no higher."""
+    """The result for one code node: its level `before` and now, the cause why it is no higher, and the packages
+    (name==version) of its environment."""
 
     code: str
     before: Level
     evidence: Evidence
     cause: Cause
+    packages: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:
@@ -90,7 +92,9 @@ def verify(
         )
         evidence = _with_fidelity(_settled(proof, code), code)
         evidence = evidence.model_copy(update={"distributions": environment.providers(code.packages)})
-        result = NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
+        result = NodeResult(
+            code=code.id, before=code.level, evidence=evidence, cause=proof.cause, packages=environment.packages
+        )
         with lock:
             results[identity] = result
             notify(result)
