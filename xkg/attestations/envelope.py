@@ -21,9 +21,9 @@ from xkg.version import __version__
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://xkg.dev/attestation/code-level/v1"
-LARGEST = 128 * 1024
+LARGEST = 64 * 1024
 """Characters of an envelope."""
-_BULKY = {"output_end", "covered_lines", "uncovered_lines"}
+_BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
 """Fields of the evidence that stay with who ran it."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -152,7 +152,7 @@ def _attested(bundles: "Sequence[PaperBundle]", results: "Sequence[NodeResult]",
     ]
 
 
-class Sample(Value):
+class Sample(NamedTuple):
     """A verified sample of claimed code. `bundles` have what was proven of it; `failed` reached less than they claim,
     and `skipped` could not be run here."""
 

@@ -270,7 +270,6 @@ class Service:
 
         with self._snapshot() as snapshot:
             known = with_paper_ids(self._opened(), snapshot, query, parameters, QUERY_SECONDS)
-        known = _with_trusted(query, known)
         statement, values = named_queries.prepare(query, known, named_queries.engine(self._settings.store))
         table = self._opened().query(statement, values, rows=rows, seconds=QUERY_SECONDS)
         self._require_cypher()  # a paper may have been published meanwhile
@@ -503,12 +502,3 @@ class Service:
                     most=None if own else USER_TEXTS,
                 )
             return self._cached
-
-
-def _with_trusted(query: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The values, with the fingerprints of the keys that count as `$trusted`, where a statement asks for them."""
-    if "$trusted" not in query or "trusted" in values:
-        return values
-    from xkg.attestations.trust import trusted
-
-    return {**values, "trusted": list(trusted().names) or [""]}  # neither engine knows the type of an empty list

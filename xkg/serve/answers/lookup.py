@@ -237,7 +237,7 @@ def _proven(code: Code) -> str:
         return f"{code.level.value}; no evidence is stored"
     summary = f"{code.standing}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
     if code.level is Level.CLAIMED:
-        summary = f"claimed{_unknown_keys(code)}, and not run here; what is claimed: {last.level}"
+        summary = f"claimed to be {last.level.value}, and not run here{_unknown_keys(code)}"
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
@@ -255,7 +255,7 @@ def _unknown_keys(code: Code) -> str:
     """The keys that attest claimed code, none of which counts."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
-    return f", attested by {keys[0]}{more}, whom you do not trust" if keys else ""
+    return f"; attested by {keys[0]}{more}, whom nobody here trusts" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
