@@ -20,7 +20,7 @@ from xkg.version import __version__
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
-PREDICATE_TYPE = "https://xkg.dev/attestation/code-level/v1"
+PREDICATE_TYPE = "xkg://attestations/code-level/v1"
 LARGEST = 64 * 1024
 """Characters of an envelope."""
 _BULKY = {"output_end", "covered_lines", "uncovered_lines", "survivors"}
