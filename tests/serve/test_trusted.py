@@ -109,12 +109,12 @@ def test_pages_say_who_attests_and_a_name_is_no_markup(service: Service) -> None
 
         def pages() -> list[str]:
             places = (f"technique/{quote(STEAM)}", f"paper/{quote('title:bread/ovens')}", "search?q=steam+injection")
-            return [httpx2.get(f"{server.base}/{place}").text for place in places]
+            return [httpx2.get(f"{server.base}/{place}", timeout=100).text for place in places]
 
         assert all("</svg>claimed</span>" in page for page in pages())
         trust.add(LAB.key, "<b>LAB</b>")
         words = "</svg>executed, attested by &lt;b&gt;LAB&lt;/b&gt;</span>"
         assert all(words in page and "<b>LAB" not in page for page in pages())
-        assert "1 executed" in httpx2.get(f"{server.base}/papers").text
+        assert "1 executed" in httpx2.get(f"{server.base}/papers", timeout=100).text
         trust.revoke("<b>LAB</b>")
         assert all("</svg>claimed</span>" in page for page in pages())
