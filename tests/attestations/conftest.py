@@ -61,9 +61,14 @@ def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def statement() -> Callable[..., str]:
-    """An envelope of LAB about `code()`, or of another signer, code or evidence."""
+    """An envelope of LAB about `code()`, or of another signer, code or evidence: the same each time, though the clock
+    moves on."""
+    made: dict[tuple[str, str], str] = {}
 
     def make(signer: TestSigner = LAB, of: Code | None = None, proof: Evidence | None = None) -> str:
-        return attest(of or code(), proof or evidence(), ["numpy==2.3.0"], signer)
+        key = signer.key.raw, f"{of!r} {proof!r}"
+        if key not in made:
+            made[key] = attest(of or code(), proof or evidence(), ["numpy==2.3.0"], signer)
+        return made[key]
 
     return make
