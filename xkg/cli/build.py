@@ -220,6 +220,11 @@ def verify(
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
     stale: Annotated[str | None, typer.Option(help="Only code whose last run is older than this, such as 90d.")] = None,
+    attest: Annotated[bool, typer.Option("--attest", help="Sign the levels, for those who trust your key.")] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(readable=False, help="Private key, or public key whose private half ssh-agent holds."),
+    ] = None,
     with_: With = None,
     cpu: Cpu = None,
     as_json: Json = False,
@@ -229,7 +234,9 @@ def verify(
 
     age = None if stale is None else verify.age(stale)
     settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
-    result = verify.verify(settings, tuple(papers or ()), jobs, notify=_show_node, stale=age)
+    result = verify.verify(
+        settings, tuple(papers or ()), jobs, _show_node, age, attest=attest or key is not None, key=key
+    )
     print_notes(result.notes)
     print_result(result, as_json)
 

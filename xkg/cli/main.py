@@ -18,6 +18,7 @@ from xkg.cli.former_names import renamed
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
+from xkg.cli.trust import key, trust_app
 from xkg.errors import XkgError
 
 INTERRUPTED = 130
@@ -36,7 +37,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Build": (build.build, curate.curate, evolution.update, build.verify, build.concepts, build.costs),
     "Ask": (query.papers, query.search, query.show, query.locate, pages.explore, query.context, query.cypher),
     "Experiment": (run.run,),
-    "Share": (serve.serve, store.export, store.import_),
+    "Share": (serve.serve, store.export, store.import_, key),
     "Keep": (serve.doctor, evolution.diff, store.remove, curate.check_blacklist),
 }
 for panel, commands in _PANELS.items():
@@ -46,6 +47,7 @@ for panel, commands in _PANELS.items():
 app.add_typer(implement_app, name="implement", rich_help_panel="Experiment")
 app.add_typer(ablate.ablate_app, name="ablate", rich_help_panel="Experiment")
 app.add_typer(mcp_app, name="mcp", rich_help_panel="Share")
+app.add_typer(trust_app, name="trust", rich_help_panel="Share")
 app.add_typer(token_app, name="token", rich_help_panel="Share")
 app.add_typer(store.store_app, name="store", rich_help_panel="Keep")
 app.add_typer(store.index_app, name="index", rich_help_panel="Keep")
