@@ -81,14 +81,7 @@ def make_server(
     caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
     leaves out the tools that build, None for `runs` the one that runs scripts, None for `planner` the plan of the
     prompt for ablations."""
-    from xkg.version import __version__
-
-    server = PlainErrors(
-        "xkg",
-        instructions=instructions(asked_of(jobs, runs)),
-        version=__version__,
-        log_level="WARNING",
-    )
+    server = PlainErrors(instructions=instructions(asked_of(jobs, runs)))
     add_completion(server, service)
     folders = list(roots)
     server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))

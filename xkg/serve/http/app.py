@@ -46,7 +46,6 @@ from xkg.serve.service import Service
 from xkg.serve.stdio import asked_of, instructions
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
-from xkg.version import __version__
 
 if TYPE_CHECKING:  # where scripts are run
     from xkg.serve.running.callers_runs import CallersRuns
@@ -160,13 +159,7 @@ def _mcp_server(
 ) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
-    server = PlainErrors(
-        "xkg",
-        instructions=instructions(asked_of(jobs, runs)),
-        version=__version__,
-        log_level="WARNING",
-        subscriptions=False,
-    )
+    server = PlainErrors(instructions=instructions(asked_of(jobs, runs)), subscriptions=False)
     add_completion(server, service)
     building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
     add_all(server, service, roots, building, planner, runs, by_token=True)
