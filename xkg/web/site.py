@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from xkg.config import Settings
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.model import Level, PaperBundle
+from xkg.serve.graphs import may_read
 from xkg.serve.jobs.authority import NotAllowedError
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
@@ -25,7 +26,7 @@ from xkg.store.unknown_id import LIST_PAPERS
 from xkg.text.address import repository_address
 from xkg.text.plural import plural as plural
 from xkg.version import __version__
-from xkg.web.access.guard import Guard
+from xkg.web.access.guard import Guard, page_caller
 from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
@@ -51,11 +52,19 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts."""
+    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts;
+    `graphs` are the names of all that are served."""
 
     def __init__(
-        self, settings: Settings, service: Service, jobs: Jobs | None, guard: Guard, runs: "CallersRuns | None" = None
+        self,
+        settings: Settings,
+        service: Service,
+        jobs: Jobs | None,
+        guard: Guard,
+        runs: "CallersRuns | None" = None,
+        graphs: Sequence[str] = (),
     ) -> None:
+        self.graphs = graphs
         self.settings = settings
         self.service = service
         self.jobs = jobs
@@ -81,6 +90,11 @@ class Site:
                 values,
                 path=request.url.path,
                 graph=self.settings.store.url or self.service.folder.name,
+                others=[
+                    name
+                    for name in self.graphs
+                    if name != self.service.folder.resolve().name and self._may(request, name)
+                ],
                 theme=_theme(request),
                 signed_in=self.guard.required(),
                 page=name.removesuffix(".html"),
@@ -89,6 +103,9 @@ class Site:
         )
         # A paper may hold half a pair of surrogates, which has no UTF-8.
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
+
+    def _may(self, request: Request, graph: str) -> bool:
+        return may_read(page_caller(request).scopes, [graph])
 
     def error(self, request: Request, error: XkgError) -> Response:
         """An error, in words, as a page; the empty graph says how to fill it."""

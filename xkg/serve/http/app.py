@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
 from xkg.serve.completion import add_completion
+from xkg.serve.graphs import graphs_of
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
@@ -94,7 +95,7 @@ def make_app(
     `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
-    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
+    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, tuple(graphs_of(service)))
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
     server = _mcp_server(service, roots, metrics, jobs, planner, runs)
