@@ -90,11 +90,7 @@ class Site:
                 values,
                 path=request.url.path,
                 graph=self.settings.store.url or self.service.folder.name,
-                others=[
-                    name
-                    for name in self.graphs
-                    if name != self.service.folder.resolve().name and self._may(request, name)
-                ],
+                others=self._others(request),
                 theme=_theme(request),
                 signed_in=self.guard.required(),
                 page=name.removesuffix(".html"),
@@ -104,8 +100,10 @@ class Site:
         # A paper may hold half a pair of surrogates, which has no UTF-8.
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
 
-    def _may(self, request: Request, graph: str) -> bool:
-        return may_read(page_caller(request).scopes, [graph])
+    def _others(self, request: Request) -> list[str]:
+        """The other graphs that the reader may see."""
+        scopes, own = page_caller(request).scopes, self.service.folder.resolve().name
+        return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
         """An error, in words, as a page; the empty graph says how to fill it."""

@@ -160,7 +160,9 @@ def _mcp_server(
 ) -> MCPServer:
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
-    server = PlainErrors(instructions=instructions(asked_of(jobs, runs)), subscriptions=False)
+    server = PlainErrors(
+        instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))), subscriptions=False
+    )
     add_completion(server, service)
     building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)
     add_all(server, service, roots, building, planner, runs, by_token=True)

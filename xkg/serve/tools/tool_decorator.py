@@ -104,7 +104,7 @@ def _of_graph(tool: Callable[..., CallToolResult], graphs: Sequence[str]) -> Cal
             return tool(*args, **kwargs)
 
     taken = inspect.signature(tool)
-    kind = Annotated[Literal[tuple(graphs)], Field(description="which graph")]  # type: ignore[valid-type]
+    kind = Literal[tuple(graphs)]  # type: ignore[valid-type]
     one = inspect.Parameter("graph", inspect.Parameter.KEYWORD_ONLY, default=graphs[0], annotation=kind)
     chosen.__signature__ = taken.replace(parameters=[*taken.parameters.values(), one])  # type: ignore[attr-defined]
     chosen.__annotations__ = {**tool.__annotations__, "graph": kind}
