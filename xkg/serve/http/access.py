@@ -39,7 +39,11 @@ class Access:
 
     async def verify_token(self, token: str) -> AccessToken | None:
         found = await self._found(token)
-        return found if found is not None and may_read(found.scopes, self._graphs) else None
+        return found if found is not None and self.reads(found) else None
+
+    def reads(self, found: AccessToken) -> bool:
+        """Whether a token or session reads one of the graphs that are served."""
+        return may_read(found.scopes, self._graphs)
 
     async def _found(self, token: str) -> AccessToken | None:
         if not token.startswith(PREFIX):
