@@ -55,7 +55,7 @@ def graphml(bundles: Iterable[PaperBundle], links: Iterable[Link], ablations: It
 
     for bundle in bundles:
         papers.append(bundle.paper)
-        add(paper_rows(bundle, entries(bundle)))
+        add(paper_rows(bundle, list(entries(bundle))))
     add(citation_rows(*works_and_citations(papers)))
     add(same_concept_row(link.first, link.second, link.score, link.how) for link in links if link.how != "open")
     for ablation in ablations:
