@@ -107,7 +107,8 @@ def _global_options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    first, *more = kg or [None]
+    several = kg or []
+    first, more = next(iter(several), None), several[1:]
     if more and context.invoked_subcommand != "serve":
         raise InputError(f"`xkg {context.invoked_subcommand}` works on one graph: give one --kg; `serve` takes several")
     context.obj = {"kg": first, "more": more, "verbose": verbose}

@@ -194,7 +194,7 @@ def export_graphs(
             bundles = (snapshot.bundle(paper) for paper in chosen)
             whole = write_file(to / "graph.graphml", graphml(bundles, snapshot.links(), measured_here))
             return ExportResult(files=(str(whole),))
-        if form in ("bibtex", "csl"):
+        if form == "bibtex" or form == "csl":  # mypy narrows by this form alone
             from xkg.store.bibliographies import bibtex, csl_json
 
             own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]
