@@ -79,5 +79,5 @@ def test_a_release_that_cannot_be_is_refused(clone: Path, version: str, why: str
         tag.main(version)
     assert git("tag", "--list").split() == ["v0.1.0"]
     (clone / "other").write_text("")
-    with pytest.raises(SystemExit, match="not committed|no version"):
+    with pytest.raises(SystemExit, match=r"not committed|no version"):
         tag.main(version)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from xkg.errors import InputError
+from xkg.serve.graph_address import uri_of_graph
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 GRAPH_SCOPE = "graph:"
 _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
-uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
-"""`NAME/` while another graph than the first one answers, for addresses of resources."""
 
 
 def served_folders(settings: "Settings") -> dict[str, Path]:

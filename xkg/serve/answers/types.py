@@ -12,7 +12,7 @@ from pydantic import Field
 
 from xkg.model import Confidence, Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
-from xkg.serve.graphs import uri_of_graph
+from xkg.serve.graph_address import uri_of_graph
 from xkg.value import Value
 
 if TYPE_CHECKING:
