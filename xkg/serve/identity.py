@@ -1,16 +1,8 @@
-"""What clients show of the server beside its name."""
+"""What clients show of the server beside its name. Every answer repeats it: the icon is an address, not a picture."""
 
-import base64
 from importlib.metadata import PackageNotFoundError, metadata
-from importlib.resources import files
 
 from mcp_types import Icon
-
-
-def icon() -> Icon:
-    """The icon of the pages, inside its own address: a client over stdio has no server to fetch it from."""
-    picture = base64.b64encode((files("xkg") / "web" / "static" / "icon.svg").read_bytes()).decode()
-    return Icon(src=f"data:image/svg+xml;base64,{picture}", mime_type="image/svg+xml", sizes=["any"])
 
 
 def website() -> str | None:
@@ -20,3 +12,11 @@ def website() -> str | None:
     except PackageNotFoundError:
         return None
     return dict(url.split(", ", 1) for url in urls).get("Homepage")
+
+
+def icons() -> list[Icon] | None:
+    """The icon of the pages in the repository; None if the package names no homepage."""
+    home = website()
+    if home is None:
+        return None
+    return [Icon(src=f"{home}/raw/HEAD/xkg/web/static/icon.svg", mime_type="image/svg+xml", sizes=["any"])]

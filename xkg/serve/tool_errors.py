@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from xkg.errors import QueryFailedError, UnknownIdError
 from xkg.serve.answers.quoting import framed_line, one_line
-from xkg.serve.identity import icon, website
+from xkg.serve.identity import icons, website
 from xkg.serve.progress import reporting
 from xkg.serve.published_schemas import published
 from xkg.version import __version__
@@ -46,7 +46,7 @@ class PlainErrors(MCPServer[Any]):
             "xkg",
             title="xkg: executable knowledge graphs of papers",
             website_url=website(),
-            icons=[icon()],
+            icons=icons(),
             version=__version__,
             log_level="WARNING",
             cache_hints=FRESH,
