@@ -1,4 +1,4 @@
-"""`xkg report`: a graph on one page with plots. Levels by paper, coverage, mutation scores, and what builds cost."""
+"""`xkg explore --save`: a graph on one page with plots (levels by paper, coverage, mutation scores, costs)."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
