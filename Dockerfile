@@ -1,7 +1,7 @@
 # xkg as a reader of graphs: `xkg serve`, `search`, `cypher` and the like. Nothing here runs code of papers.
 FROM python:3.11-slim
 WORKDIR /app
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt hatch_build.py README.md LICENSE ./
 COPY cypher cypher
 COPY xkg xkg
 ARG VERSION=0.1.0

@@ -11,7 +11,7 @@ BIN := .venv/bin
 DEMO := storage/demo
 PEER := storage/peer
 
-.PHONY: agents chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
+.PHONY: agents bundle release chromium screenshots demo test test-all containers ray search fuzz-papers check-shared lint dist runner-image docs reference bench bench-gpu verify-peer clean sandbox neo4j
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "xkg needs Python 3.11 or later: make PYTHON=/path/to/python3.11")'
@@ -66,12 +66,23 @@ lint: .venv/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-# What a release uploads, checked: a wheel and a source archive, whose version is that of the last tag.
+# What a release uploads, checked: a wheel and a source archive, whose version is that of the last tag. The README's links
+# and the project's URLs lead to the clone's origin, if that is on GitHub.
+export XKG_REPOSITORY ?= $(shell git remote get-url origin 2>/dev/null | sed -nE 's,^(git@|https://)github.com[:/](.+),https://github.com/\2,p' | sed 's,\.git$$,,')
+export XKG_REF ?= $(shell git describe --tags --exact-match 2>/dev/null || git rev-parse HEAD 2>/dev/null)
 dist: .venv/.ready
 	rm -rf dist
 	$(BIN)/uv build --quiet --python $(BIN)/python
 	$(BIN)/uv tool run --quiet twine check --strict dist/*
 	$(BIN)/uv tool run --quiet --python $(BIN)/python --constraint constraints.txt --from dist/xkg-*.whl xkg --version
+
+# The MCP bundle that Claude Desktop installs, built and checked by its own tool from npm, and the registry's server.json.
+bundle: dist
+	$(BIN)/python -m scripts.release.bundle
+
+# Checks and tags a release, with the notes of CHANGELOG.md: make release VERSION=0.2.0
+release: test
+	$(BIN)/python -m scripts.release.tag "$(VERSION)"
 
 # What code of papers runs in where containers run it (docs/howto/install.md).
 ENGINE ?= $(shell command -v podman || command -v docker)

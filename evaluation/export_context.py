@@ -16,11 +16,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import check_graph
 from evaluation.paperbench.export import LEAST_SCORE, export, tasks_in
 from evaluation.results.table import aligned
-from xkg.cli.display.wording import for_people
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,7 +66,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        raise SystemExit(main())
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

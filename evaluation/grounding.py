@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn, Protocol
 
+from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import read_graph
 from evaluation.lines import coverage
 from evaluation.lines.overlap import Lines as LineSet
@@ -37,10 +38,9 @@ from xkg.build.grounding.index.identifier_words import content_stems
 from xkg.build.grounding.index.symbol_index import SymbolIndex, rendering
 from xkg.build.grounding.working_copy import WorkingCopy
 from xkg.build.repositories.checkout import fetch_repository
-from xkg.cli.display.wording import for_people
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.model import Location, Technique, unique_slugs
 from xkg.serve.answers.types import LocatedPlace
@@ -319,7 +319,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

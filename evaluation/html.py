@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.beside_latex import NotConvertedError, Share, compare_all, equations, measures
+from evaluation.inputs.command import run_command
 from evaluation.pdf import prints_references
 from evaluation.techniques import ALIKE, likeness
 from xkg.build.paper.document import Document
@@ -70,4 +71,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_command(main)

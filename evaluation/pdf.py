@@ -17,6 +17,7 @@ from pathlib import Path
 import pypdfium2 as pdfium
 
 from evaluation.beside_latex import NotConvertedError, Share, compare_all, measures
+from evaluation.inputs.command import run_command
 from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
 from xkg.build.paper.read import parse_paper
@@ -86,4 +87,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run_command(main)

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from evaluation.inputs.command import run_command
 from xkg.build.code.codebase import Codebase
 from xkg.build.code.repository import parse_repository
 from xkg.build.grounding.ground import ground
@@ -29,7 +30,7 @@ from xkg.build.repositories.checkout import fetch_repository
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.cache import CachedEmbedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
 from xkg.model import Location, Technique
 
 _CUT = 5
@@ -222,12 +223,12 @@ def open_repository(name: str, mirrors: Path | None, cache: Path) -> Searched:
         address, _, commit = name.rpartition("@")
         folder = mirrors / address.removeprefix("https://github.com/").replace("/", "+") / "repo"
         source = f"{folder / '.git' if (folder / '.git').exists() else folder}@{commit}"
-    codebase = parse_repository(fetch_repository(source, cache))
+    try:
+        codebase = parse_repository(fetch_repository(source, cache))
+    except XkgError as error:
+        raise InputError(f"{error} (--mirrors names a folder of clones)") from error
     return Searched(codebase, BlockIndex(SymbolIndex(codebase)))
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(f"{error} (--mirrors)") from None
+    run_command(main)

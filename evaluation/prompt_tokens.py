@@ -25,6 +25,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from evaluation.inputs.command import run_command
 from evaluation.recording import kind, nearest
 
 _BLOCK = re.compile(r"<<<(\w+) (\w+)>>>\n(.*?)\n<<<end \1 \2>>>", re.DOTALL)
@@ -141,4 +142,4 @@ if __name__ == "__main__":
         parser.error("give the build's command after --")
     split = sys.argv.index("--")
     given = parser.parse_args(sys.argv[1:split])
-    sys.exit(main(given.recordings, sys.argv[split + 1 :], given.questions))
+    run_command(lambda: main(given.recordings, sys.argv[split + 1 :], given.questions))

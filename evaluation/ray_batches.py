@@ -27,6 +27,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
 from evaluation.speed.batches import KINDS, THREADS, write_list
 from xkg.build.stage_cache import StageReport
 from xkg.commands.batch.paper_list import PaperList, read_list
@@ -161,4 +162,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from evaluation.inputs.command import run_command
+from xkg.errors import InputError
+
 _LEAST_SHARED = 0.5
 _MARK = re.compile(r"^<<<.*>>>$", re.MULTILINE)
 
@@ -49,6 +52,8 @@ def nearest(recorded: Iterable[Mapping[str, Any]], body: Mapping[str, Any]) -> s
 
 def main(folder: Path, recording: Path) -> None:
     requests = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))]
+    if not requests:
+        raise InputError(f"{folder} holds no questions: give the folder in which an endpoint kept them")
     entries = [
         {
             "kind": kind(each["body"]),
@@ -66,4 +71,4 @@ def main(folder: Path, recording: Path) -> None:
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    run_command(lambda: main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -10,7 +10,6 @@ counting alike, as when half of all queries have one.
 """
 
 import argparse
-import json
 import math
 import os
 import tempfile
@@ -23,6 +22,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
+from evaluation.inputs.queries import read_queries, require_techniques
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import Settings
 from xkg.embeddings.onnx import OnnxEmbedder
@@ -45,11 +47,13 @@ def main() -> None:
         if options.kg is None:
             options.kg = Path(folder) / "kg"
             import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
+        check_graph(options.kg)
         embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
         store = EmbeddedStore(options.kg, OnnxEmbedder)
         for file in options.queries:
-            queries = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+            queries = read_queries(file)
             with store.snapshot() as snapshot:
+                require_techniques(snapshot, file, (id for query in queries for group in query["gold"] for id in group))
                 answers = [search(snapshot, embedder.encode, query["query"], ROWS) for query in queries]
                 # No bar: the score of a query is that of its best row.
                 all_rows = [search(snapshot, embedder.encode, query["query"], ROWS, bar=0.0) for query in queries]
@@ -83,4 +87,4 @@ def report(name: str, queries: Sequence[dict[str, Any]], silent: Sequence[bool],
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

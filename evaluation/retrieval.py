@@ -16,7 +16,6 @@ the tasks, where all rows count. A negative query is right when nothing is answe
 """
 
 import argparse
-import json
 import math
 import os
 import tempfile
@@ -33,9 +32,13 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation import agent_view
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
+from evaluation.inputs.queries import read_queries, require_techniques
 from xkg.commands.graph.contents import import_graphs
 from xkg.config import ServeQuestionSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
 from xkg.fusion import reciprocal_rank_fusion
 from xkg.llm.costs import costs
 from xkg.model import slug
@@ -73,7 +76,7 @@ def gold_ids(snapshot: Snapshot, query: dict[str, Any]) -> list[set[str]]:
             if t.name == gold["path"][-1] and snapshot.technique(t.id).path == tuple(gold["path"])
         }
         if not ids:
-            raise SystemExit(f"{query['id']}: no technique at {gold['path']} of {gold['paper']!r} in this graph")
+            raise InputError(f"{query['id']}: no technique at {gold['path']} of {gold['paper']!r} in this graph")
         found.append(ids)
     return found
 
@@ -114,6 +117,7 @@ def main() -> None:
         if options.kg is None:
             options.kg = Path(folder) / "kg"
             import_graphs(Settings(kg=options.kg), shared / "peer-graphs")
+        check_graph(options.kg)
         report(options.kg, options.queries, options.failures, options.verify)
 
 
@@ -139,7 +143,7 @@ def verified(snapshot: Snapshot, seek: Seek, kg: Path, queries: Sequence[str]) -
 
 def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
     """Prints the tables for the queries in a file."""
-    queries = [json.loads(line) for line in queries_file.read_text(encoding="utf-8").splitlines() if line]
+    queries = read_queries(queries_file)
     embedder = OnnxEmbedder(eight_bits=True)  # as the server reads queries
     store = EmbeddedStore(kg, OnnxEmbedder)
 
@@ -155,6 +159,7 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
             query["groups"] = groups_of(snapshot, query)
             query["kind"] = query["kind"] if query["groups"] else "negative"
         groups = {query["id"]: query["groups"] for query in queries}
+        require_techniques(snapshot, queries_file, set().union(*(set().union(*each) for each in groups.values())))
         seen = dict(zip(texts, agent_view.ask(kg, "search_techniques", texts), strict=True))
         tasks = [query["query"] for query in queries if query["kind"] == "task"]
         found = dict(zip(tasks, agent_view.ask(kg, "find_implementations", tasks), strict=True))
@@ -228,4 +233,4 @@ def report(kg: Path, queries_file: Path, failures: bool, verify: bool) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

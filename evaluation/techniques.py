@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evaluation.beside_latex import NotConvertedError
+from evaluation.inputs.command import run_command
 from evaluation.pdf import typeset
 from xkg.build.paper.document import Document
 from xkg.build.paper.pdf_html.pdf import parse_pdf
@@ -191,4 +192,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

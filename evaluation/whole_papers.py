@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 
+from evaluation.inputs.command import run_command
 from xkg.build.guided.reading.paper_text import rendered
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.document import Document
@@ -324,4 +325,4 @@ def described(count: Count) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -204,10 +204,14 @@ class GraphChanges:
         return import_graphs(self._settings, *map(Path, places), own=own, notify=lambda *step: shown(Step(*step)))
 
     def export(
-        self, to: Folder, papers: Sequence[str] = (), *, format: "Literal['peer', 'bundle', 'html']" = "peer"
+        self,
+        to: Folder,
+        papers: Sequence[str] = (),
+        *,
+        format: "Literal['peer', 'bundle', 'html', 'bibtex', 'csl', 'graphml']" = "peer",
     ) -> "ExportResult":
-        """Writes papers (none: all) into the folder `to`, one file each. Raises `UnknownIdError`, and `InputError` for
-        a folder that cannot be written."""
+        """Writes papers (none: all) into the folder `to`, one file each; BibTeX, CSL-JSON and GraphML into one. Raises
+        `UnknownIdError`, and `InputError` for a folder that cannot be written."""
         from xkg.commands.graph.contents import export_graphs
 
         require_list("papers", papers)

@@ -317,10 +317,12 @@ class ServeSettings(_Section):
     """`roots`: the folders under which a client may name working copies (`/a:/b` in the environment); empty opens none.
     None is, over stdio, the folder that `xkg serve` was started in, unless that holds somebody's home folder; over HTTP
     it opens none. `exclude`: a file of papers and repositories, one a line (ids, addresses, titles), of which no answer
-    holds anything: neither these papers, nor those that were built from these repositories."""
+    holds anything: neither these papers, nor those that were built from these repositories. `graphs`: folders of more
+    graphs beside `kg`, which one server answers from (`xkg serve --kg A --kg B`)."""
 
     roots: tuple[Path, ...] | None = None
     exclude: Path | None = None
+    graphs: tuple[Path, ...] = ()
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     build: ServeBuildSettings = ServeBuildSettings()
@@ -328,7 +330,7 @@ class ServeSettings(_Section):
     run: ServeRunSettings = ServeRunSettings()
     questions: ServeQuestionSettings = ServeQuestionSettings()
 
-    @field_validator("roots", mode="before")
+    @field_validator("roots", "graphs", mode="before")
     @classmethod
     def _as_in_a_path(cls, value: object) -> object:
         """The environment gives `/a:/b`, as PATH does."""

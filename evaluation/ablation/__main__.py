@@ -10,6 +10,7 @@ from rich.table import Table
 
 from evaluation.ablation.generator import DEVELOPMENT, FINAL, generate
 from evaluation.ablation.policies import JOBS, POLICIES, score
+from evaluation.inputs.command import run_command
 
 BUDGETS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _DRAWS = 1000
@@ -44,4 +45,4 @@ def _interval(values: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

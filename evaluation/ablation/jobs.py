@@ -16,6 +16,7 @@ from statistics import fmean, median
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign, RunOutcome
 from xkg.agents.ablation.task import Task
@@ -108,4 +109,4 @@ def _row(campaign: Campaign, jobs: int, wall: float) -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

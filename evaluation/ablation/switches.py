@@ -28,6 +28,7 @@ from rich.table import Table
 
 from evaluation.ablation.one_tree import OneTree
 from evaluation.ablation.repositories import SEEDS, Repository, write
+from evaluation.inputs.command import run_command
 from xkg.agents.ablation.campaign import Start, run_campaign
 from xkg.agents.ablation.outcomes import Campaign, CandidateOutcome
 from xkg.agents.ablation.questions import Questions
@@ -260,4 +261,4 @@ def _interval(values: Sequence[float], form: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -18,6 +18,7 @@ from evaluation.ablation_bench.instances.construct import construct, with_collec
 from evaluation.ablation_bench.instances.small import gold_papers, make, with_reviews
 from evaluation.ablation_bench.judges.human_labels import quality, read_labels
 from evaluation.ablation_bench.scores.report import PUBLISHED, as_json, as_text, overall, plans_of, read_log, read_run
+from evaluation.inputs.command import run_command
 from xkg.cli.display.wording import for_people
 from xkg.errors import XkgError
 
@@ -119,4 +120,4 @@ def _judge(log: Path, path: Path, planner: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_command(main)

@@ -22,6 +22,7 @@ from rich.console import Console
 from evaluation.codification.judging import case_judgements, judged, judged_runs, judgements_in, of_cases, write
 from evaluation.codification.properties import properties
 from evaluation.codification.results import PUBLISHED, by_mode, runs_in
+from evaluation.inputs.command import run_command
 from xkg.config import load
 
 
@@ -64,4 +65,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -24,6 +24,7 @@ from rich.table import Table
 
 from evaluation.codification.evidence import Judged, evidence, judged, judged_file
 from evaluation.codification.properties import CASES
+from evaluation.inputs.command import run_command
 from evaluation.recording import kind
 from xkg.agents.codification.result import CodificationResult
 from xkg.agents.codification.start import RUNS, implement
@@ -165,4 +166,4 @@ def _cells(found: Judged) -> tuple[str, str, str]:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

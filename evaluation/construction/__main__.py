@@ -21,13 +21,13 @@ from evaluation.construction import against_gold, counted, judgements, published
 from evaluation.construction.hierarchy import GoldHierarchy, read_hierarchies
 from evaluation.construction.judgements import Judgement, Verdicts, same_item
 from evaluation.construction.matching import ALIKE
+from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import MeasuredGraph, read_graph
 from evaluation.inputs.rows import read_rows
 from evaluation.results.document import Figure, Results
 from evaluation.results.table import add_options, conclude, read_earlier
-from xkg.cli.display.wording import for_people
 from xkg.config import LlmSettings
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError
 
 _PAIRS = {
     "exact": "technique-code pairs: exact",
@@ -193,7 +193,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

@@ -23,6 +23,7 @@ from pathlib import Path
 from evaluation.curation.prepare import prepare
 from evaluation.curation.report import Found, judged, printed, summary
 from evaluation.curation.world import Target, served, targets
+from evaluation.inputs.command import run_command
 from tests.build.scholarly_stand_in import Scholarly
 from tests.clock import TurnedClock
 from xkg.commands.curate import curate
@@ -73,4 +74,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evaluation.executability.figures import claims_of, claims_table, figures_of, scores_of
+from evaluation.inputs.command import run_command
 from evaluation.inputs.graph import MeasuredGraph, read_graph
 from evaluation.results.document import Results
 from evaluation.results.table import add_options, conclude, read_earlier
 from xkg.build.verify import NodeResult, verify
-from xkg.cli.display.wording import for_people
 from xkg.config import load
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError
 from xkg.sandbox.packages.environments import UvEnvironments
 from xkg.sandbox.select import limits_for, runner_for, warmed
 
@@ -89,7 +89,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.generated.graph import bundles as generated_bundles
+from evaluation.inputs.command import run_command
 from xkg.embeddings.base import Embedder, encode_documents
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Code, Paper, PaperBundle, Reference, Technique, code_id, slug
@@ -354,4 +355,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

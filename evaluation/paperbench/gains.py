@@ -1,10 +1,11 @@
 """What the graph gains: `python -m evaluation.paperbench.gains --without LOG… --with LOG… [--labels FILE]`.
 
-Logs are those of the tasks in `tasks.py` (several runs of a paper are averaged), or files of results with one score a
-paper (`--score`, of other benchmarks). LABELS is a JSON object by paper, {"fre": {"domain": "reinforcement learning",
-"failure_mode": "over-reliance on retrieved code"}}: the published study (arXiv 2510.17795) reports its gains by paper
-and by domain, and names two ways in which a graph can do harm, `over-reliance on retrieved code` and `over-focus on
-core components`; which holds is a reader's judgement. Papers without a label are a group of their own.
+Logs are those of the tasks in `tasks.py` (several runs of a paper are averaged, and best@3 is given if there are
+three), or files of results with one score a paper (`--score`, of other benchmarks). LABELS is a JSON object by paper,
+{"fre": {"domain": "reinforcement learning", "failure_mode": "over-reliance on retrieved code"}}: the published study
+(arXiv 2510.17795) reports its gains by paper and by domain, and names two ways in which a graph can do harm,
+`over-reliance on retrieved code` and `over-focus on core components`; which holds is a reader's judgement. Papers
+without a label are a group of their own.
 """
 
 import argparse
@@ -13,20 +14,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evaluation.inputs.command import run_command
 from evaluation.inputs.rows import read_json
 from evaluation.results.compare import paired
 from evaluation.results.document import Results, mean_figure
 from evaluation.results.document import read as read_results
 from evaluation.results.table import add_options, aligned, conclude, read_earlier
-from xkg.cli.display.wording import for_people
-from xkg.errors import InputError, XkgError
+from evaluation.study.summary import BEST_OF, best_at
+from xkg.errors import InputError
 
 UNLABELLED = "not labelled"
 
 
-def read_scores(paths: Sequence[Path], score: str) -> tuple[dict[str, float], list[str]]:
-    """The mean score of each paper over logs and files of results, and one line for each sample without a score. Raises
-    `InputError` for a file that is neither."""
+def read_runs(paths: Sequence[Path], score: str) -> tuple[dict[str, list[float]], list[str]]:
+    """The score of each run of each paper in logs and files of results, and one line for each sample without a score.
+    Raises `InputError` for a file that is neither."""
     scores: dict[str, list[float]] = {}
     problems: list[str] = []
     for path in paths:
@@ -34,7 +36,7 @@ def read_scores(paths: Sequence[Path], score: str) -> tuple[dict[str, float], li
         problems += wrong
         for paper, value in found:
             scores.setdefault(paper, []).append(value)
-    return {paper: statistics.fmean(values) for paper, values in sorted(scores.items())}, problems
+    return dict(sorted(scores.items())), problems
 
 
 def _from_log(path: Path) -> tuple[list[tuple[str, float]], list[str]]:
@@ -135,6 +137,16 @@ def groups_table(
     return aligned(rows, left={0})
 
 
+def best_gains(
+    without: Mapping[str, Sequence[float]], with_graph: Mapping[str, Sequence[float]]
+) -> dict[str, tuple[float, float]]:
+    """best@3 without and with the graph, by paper, of those that have enough runs on both sides."""
+    both = {
+        paper: (best_at(without[paper]), best_at(with_graph[paper])) for paper in without.keys() & with_graph.keys()
+    }
+    return {paper: (a, b) for paper, (a, b) in both.items() if a is not None and b is not None}
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="python -m evaluation.paperbench.gains",
@@ -148,8 +160,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add_options(parser)
     options = parser.parse_args(arguments)
     read_earlier(options, "gains")
-    without, wrong = read_scores(options.without, options.score)
-    with_graph, wrong_with = read_scores(options.with_graph, options.score)
+    runs_without, wrong = read_runs(options.without, options.score)
+    runs_with, wrong_with = read_runs(options.with_graph, options.score)
+    without, with_graph = (
+        {paper: statistics.fmean(values) for paper, values in runs.items()} for runs in (runs_without, runs_with)
+    )
     labels = read_labels(options.labels)
     if not without.keys() & with_graph.keys():
         raise InputError("no paper has a score with and without the graph: give logs of the same tasks")
@@ -165,13 +180,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         mean_figure("with the graph", with_graph, source=source),
         mean_figure("gain", gains, unit="number", source=source),
     ]
+    best = best_gains(runs_without, runs_with)
+    of_best = {paper: b - a for paper, (a, b) in best.items()}
+    if best:
+        figures += [
+            mean_figure(f"best@{BEST_OF} without the graph", {p: a for p, (a, _) in best.items()}, source=source),
+            mean_figure(f"best@{BEST_OF} with the graph", {p: b for p, (_, b) in best.items()}, source=source),
+            mean_figure(f"gain of best@{BEST_OF}", of_best, unit="number", source=source),
+        ]
+    else:
+        print(f"best@{BEST_OF} needs {BEST_OF} runs of a paper on each side: give the logs of all of them", end="\n\n")
     differ = unequal(options.without, options.with_graph)
     conclude(
         Results(
             measure="gains",
             about={"without": " ".join(map(str, options.without)), "with": " ".join(map(str, options.with_graph))},
             figures=tuple(figures),
-            scores={"without": without, "with": with_graph, "gain": gains},
+            scores={"without": without, "with": with_graph, "gain": gains, f"gain of best@{BEST_OF}": of_best},
             problems=(*differ, *wrong, *wrong_with, *(f"{paper}: scored on one side alone" for paper in alone)),
         ),
         options,
@@ -180,7 +205,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

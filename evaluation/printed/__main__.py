@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from evaluation.inputs.command import run_command
 from evaluation.printed.grammar import Paper, paper
 from xkg.build.guided.reading.passages import read_passages
 from xkg.build.paper.read import parse_paper
@@ -91,4 +92,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

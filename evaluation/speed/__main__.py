@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.paper import write_paper, write_repository
+from evaluation.inputs.command import run_command
 from evaluation.speed.latency import starts, warm_calls
 
 LIBRARIES = ("ladybug", "faiss-cpu", "tantivy", "onnxruntime", "tokenizers", "tree-sitter", "mcp", "numpy", "pydantic")
@@ -271,4 +272,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -29,6 +29,7 @@ from rich.table import Table
 from evaluation.generated.graph import SeededVectors, bundle, bundles
 from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS
 from evaluation.generated.short_papers import write_short_paper
+from evaluation.inputs.command import run_command
 from xkg.config import EmbeddingSettings, Settings
 from xkg.store.open import open_graph
 
@@ -185,4 +186,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.paper import ACTS, ADJECTIVES, NOUNS, VERBS
+from evaluation.inputs.command import run_command
 from xkg.embeddings.cache import CachedEmbedder
 from xkg.embeddings.onnx import OnnxEmbedder
 
@@ -97,4 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

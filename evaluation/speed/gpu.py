@@ -14,6 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
 from evaluation.speed.embedding import abstracts
 from xkg.config import EmbeddingSettings
 from xkg.embeddings.factory import make_embedder
@@ -172,4 +173,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
 from evaluation.speed.latency import QUERIES
 
 BARE = """
@@ -179,6 +181,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--idle", type=int)
     given = parser.parse_args(arguments)
+    check_graph(given.kg)
     _raise_files((given.idle or 0) + 2048)
     if given.idle is not None:
         _idle(given.kg, given.workers, given.idle)
@@ -262,4 +265,4 @@ def _raise_files(wanted: int) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

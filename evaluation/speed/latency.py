@@ -20,6 +20,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+
 ECHO = """
 from mcp.server import MCPServer
 server = MCPServer("echo")
@@ -179,4 +181,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -27,6 +27,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
 from xkg.embeddings.base import Embedder
 from xkg.store.local.store import EmbeddedStore
 
@@ -205,6 +207,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--kg", type=Path, required=True, help="folder of the graph")
     parser.add_argument("--rounds", type=int, default=5)
     given = parser.parse_args(arguments)
+    check_graph(given.kg)
     path = shutil.which("chromium")
     if path is None:
         parser.error("no chromium: `make chromium` installs it")
@@ -237,4 +240,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

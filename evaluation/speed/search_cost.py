@@ -25,10 +25,13 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours
 from evaluation.speed.serving import SEARCH, WORDS
 from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
 from xkg.store.local.snapshot import EmbeddedSnapshot
 from xkg.store.local.store import EmbeddedStore
 
@@ -135,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args(arguments)
+    check_graph(given.kg)
     console = Console(width=130, highlight=False)
     console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
     embedder = OnnxEmbedder()
@@ -142,10 +146,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     with store.snapshot() as snapshot:
         short, long = questions(snapshot)
     store.close()
+    if len(short) < (wanted := given.calls + (ROUNDS if given.seconds else 0)):
+        raise InputError(
+            f"{given.kg} gives {len(short)} questions, and {wanted} are asked: give a larger graph (python -m "
+            "evaluation.generated.perturbed_graph makes one), or fewer --calls and --seconds 0"
+        )
     asked: dict[str, Sequence[str]] = {
         "short": short[: given.calls],
         "name with description": long[: given.calls],
-        "repeated": [short[n % 8] for n in range(given.calls)],
+        "repeated": [short[n % min(8, len(short))] for n in range(given.calls)],
     }
     table = Table("over stdio, ms", "echo", "embedding", "search", "ratio", "echo cpu", "embedding", "search", "ratio")
     for kind, costs in over_stdio(given.kg, embedder, asked).items():
@@ -185,4 +194,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -29,6 +29,8 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.perturbed_graph import VECTORS_FILE
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
 from evaluation.metrics import recall_of
 from evaluation.speed import http
 from evaluation.speed.latency import BARE, Pipe, ours, starts
@@ -209,6 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def report(kg: Path, given: argparse.Namespace) -> None:
+    check_graph(kg)
     console = Console(width=130, highlight=False)
     console.print(f"load {os.getloadavg()[0]:.1f}, {len(os.sched_getaffinity(0))} cores")
     embedder = OnnxEmbedder()
@@ -268,4 +271,4 @@ def _times(title: str, rows: Sequence[Timed]) -> Table:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    main()
+    run_command(main)

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evaluation.generated.graph import TECHNIQUES, SeededVectors, bundle, bundles
+from evaluation.inputs.command import run_command
 from xkg.config import EmbeddingSettings, Settings, StoreSettings
 from xkg.errors import XkgError
 from xkg.store.cypher.named_queries import Engine, NamedQuery, bind, queries
@@ -204,4 +205,4 @@ def _ms(act: Callable[[], object], rounds: int) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_command(main)

@@ -19,13 +19,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import xkg
+from evaluation.inputs.command import run_command
+from evaluation.inputs.graph import check_graph
 from evaluation.results.document import Results, mean_figure
 from evaluation.results.table import add_options, conclude, read_earlier
 from evaluation.study.runs import Run, run
 from evaluation.study.summary import plot, scores, table
 from evaluation.study.variants import VARIANTS, Variant, chosen, write_context
-from xkg.cli.display.wording import for_people
-from xkg.errors import InputError, XkgError
+from xkg.errors import InputError
 from xkg.model import slug
 
 
@@ -83,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InputError("--runs must be 1 or more, --seconds above 0")
     if options.plot is not None and not options.plot.absolute().parent.is_dir():
         raise InputError(f"{options.plot}: its folder is not there; name a .svg or .png file in one that is")
+    check_graph(options.kg)
     made, notes = study(
         options.kg,
         options.paper,
@@ -116,7 +118,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except XkgError as error:
-        raise SystemExit(for_people(str(error))) from None
+    run_command(main)

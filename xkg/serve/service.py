@@ -48,9 +48,12 @@ class Service:
     """Answers questions about the current generation of the graph.
 
     Every method raises subclasses of `XkgError`, `StoreError` where the graph is empty. Safe to use from several
-    threads. It starts `parsers` if none are given, and closes them with the graph."""
+    threads. It starts `parsers` if none are given, and closes them with the graph. Its embedding models are those of
+    `models_of`, if one is given, which has the same settings of them."""
 
-    def __init__(self, settings: "Settings", parsers: "Parsers | None" = None) -> None:
+    def __init__(
+        self, settings: "Settings", parsers: "Parsers | None" = None, models_of: "Service | None" = None
+    ) -> None:
         self.folder = settings.kg
         self._settings = settings
         self._turn = threading.Lock()
@@ -60,6 +63,7 @@ class Service:
         self._cached: CachedEmbedder | None = None
         self._copies: WorkingCopies | None = None
         self._parsers = parsers
+        self._models_of = models_of
         self._questions: Questions | None = None
         self._closed = False
         self._warming: threading.Thread | None = None
@@ -452,6 +456,8 @@ class Service:
             return self._questions
 
     def _model(self) -> "Embedder":
+        if self._models_of is not None:
+            return self._models_of._model()
         with self._turn:
             if self._embedder is None:
                 from xkg.embeddings.factory import make_embedder
@@ -460,6 +466,8 @@ class Service:
             return self._embedder
 
     def _query_model(self) -> "Embedder":
+        if self._models_of is not None:
+            return self._models_of._query_model()
         if self._settings.embedding.provider != "onnx":
             return self._model()
         with self._turn:

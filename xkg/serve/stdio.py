@@ -14,6 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.context import ServerMiddleware
 
 from xkg.serve.completion import add_completion
+from xkg.serve.graphs import graphs_of
 from xkg.serve.service import Service
 from xkg.serve.tool_errors import PlainErrors
 
@@ -53,10 +54,11 @@ _ASKED: "dict[Asked, str]" = {
 }
 
 
-def instructions(asked: "Sequence[Asked]" = ()) -> str:
-    """What the server says of itself to clients, who may ask for this."""
+def instructions(asked: "Sequence[Asked]" = (), graphs: Sequence[str] = ()) -> str:
+    """What the server says of itself to clients, who may ask for this, and of its graphs if there are several."""
     unchanged = "" if {"build", "curate", "implement"} & set(asked) else " Nothing here changes the graph."
-    return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged
+    named = f" There are the graphs {', '.join(graphs)}: tools answer from the first, or from that of graph."
+    return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged + (named if len(graphs) > 1 else "")
 
 
 def asked_of(jobs: "Jobs | None", runs: "CallersRuns | None") -> "tuple[Asked, ...]":
@@ -81,14 +83,7 @@ def make_server(
     caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
     leaves out the tools that build, None for `runs` the one that runs scripts, None for `planner` the plan of the
     prompt for ablations."""
-    from xkg.version import __version__
-
-    server = PlainErrors(
-        "xkg",
-        instructions=instructions(asked_of(jobs, runs)),
-        version=__version__,
-        log_level="WARNING",
-    )
+    server = PlainErrors(instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))))
     add_completion(server, service)
     folders = list(roots)
     server.middleware.append(_preparing(server, service, folders, jobs, planner, runs))

@@ -18,8 +18,10 @@ from pydantic import ValidationError
 
 from xkg.errors import QueryFailedError, UnknownIdError
 from xkg.serve.answers.quoting import framed_line, one_line
+from xkg.serve.identity import icons, website
 from xkg.serve.progress import reporting
 from xkg.serve.published_schemas import published
+from xkg.version import __version__
 
 _LONGEST = 1000
 _ID_NAMES = frozenset(["id", "technique", "paper", "code"])
@@ -37,10 +39,19 @@ change as others are built."""
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server, with errors of tools in our own words, and an error for an unknown argument."""
+    """The SDK's server under our name, with errors of tools in our own words, and an error for an unknown argument."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, cache_hints=FRESH, **options)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            "xkg",
+            title="xkg: executable knowledge graphs of papers",
+            website_url=website(),
+            icons=icons(),
+            version=__version__,
+            log_level="WARNING",
+            cache_hints=FRESH,
+            **options,
+        )
         self.middleware.append(reporting())
         self._accepted: dict[str, tuple[str, ...]] = {}
         self._required: dict[str, tuple[str, ...]] = {}

@@ -120,6 +120,16 @@ def export_folder(papers: Iterable[PaperBundle], folder: Path, form: Literal["pe
     return paths
 
 
+def write_file(path: Path, pieces: Iterable[str]) -> Path:
+    """Writes a file, whole or not at all; its folder is made. Raises `InputError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, "".join(pieces).encode())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); choose another folder") from error
+    return path
+
+
 def _name(bundle: PaperBundle, form: str) -> str:
     readable = slug(bundle.paper.title).encode()[:120].decode(errors="ignore")
     identity = hashlib.sha256(bundle.paper.id.encode("utf-8", "surrogatepass")).hexdigest()[:12]

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
@@ -16,14 +16,15 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from xkg.config import Settings
-from xkg.errors import XkgError
+from xkg.errors import InputError, XkgError
+from xkg.serve.graphs import graphs_of, may_read
 from xkg.serve.http.access import Access
 from xkg.serve.http.app import MCP_PATH, Beside
 from xkg.serve.http.limits import BodyLimit, Gate
 from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
-from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly
+from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly, page_caller
 from xkg.web.access.sessions import Sessions
 from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # where scripts are run
 log = logging.getLogger(__name__)
 
 LARGEST_FORM = 32 * 1024
+GRAPH = "xkg-graph"
+"""The cookie that keeps which graph a reader has chosen."""
 _ASSETS = {"style.css": "text/css", "pages.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 _PAGES: dict[str, Handler] = {
@@ -54,17 +57,22 @@ def pages(
 ) -> Beside:
     """The routes of all pages, behind the same tokens and limits as MCP."""
     guard = Guard(settings, access, Sessions(settings.kg, Tokens(settings.kg)))
-    site = Site(settings, service, jobs, guard, runs)
+    graphs = graphs_of(service)
+    site, *others = (
+        Site(settings, own, jobs if n == 0 else None, guard, runs if n == 0 else None, tuple(graphs))
+        for n, own in enumerate(graphs.values())
+    )
+    sites = dict(zip(graphs, (site, *others), strict=True))
     http = settings.serve.http
     gate = functools.partial(Gate, at_work=http.concurrency, waiting=http.queue)
     routes: list[BaseRoute] = [
-        Route(path, Guarded(gate(_InThread(site, handler)), guard, http.per_minute), methods=["GET"])
+        Route(path, Guarded(gate(_InThread(sites, handler)), guard, http.per_minute), methods=["GET"])
         for path, handler in _PAGES.items()
     ]
     if runs is not None:
-        acting = Guarded(gate(_InThread(site, technique.run)), guard, http.per_minute)
+        acting = Guarded(gate(_InThread(sites, technique.run)), guard, http.per_minute)
         routes.append(Route("/technique/{id:path}", BodyLimit(OwnPostsOnly(acting), LARGEST_FORM), methods=["POST"]))
-    unknown = Guarded(gate(_InThread(site, _no_page)), guard, http.per_minute)
+    unknown = Guarded(gate(_InThread(sites, _no_page)), guard, http.per_minute)
     forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
     for path, form in forms.items():
         app = BodyLimit(OwnPostsOnly(_Form(site, form)), LARGEST_FORM)
@@ -100,8 +108,8 @@ def _warm(site: Site) -> None:
 class _InThread:
     """Answers on a thread; errors become pages. A form's fields are in the request's state."""
 
-    def __init__(self, site: Site, handler: Handler) -> None:
-        self._site = site
+    def __init__(self, sites: Mapping[str, Site], handler: Handler) -> None:
+        self._sites = sites
         self._handler = handler
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,10 +121,19 @@ class _InThread:
 
     def _answer(self, request: Request) -> Response:
         started = time.thread_time()
+        scopes = page_caller(request).scopes
+        may = [name for name in self._sites if may_read(scopes, [name])]
+        asked = request.query_params.get("graph", "")
+        chosen = next((name for name in (asked, request.cookies.get(GRAPH, "")) if name in may), may[0])
+        site = self._sites[chosen]
         try:
-            response = self._handler(self._site, request)
+            if asked and asked not in may:
+                raise InputError(f"there is no graph {asked[:80]!r} here: choose one of {', '.join(may)}")
+            response = self._handler(site, request)
         except XkgError as error:
-            response = self._site.error(request, error)
+            response = site.error(request, error)
+        if asked == chosen and len(self._sites) > 1:
+            response.set_cookie(GRAPH, chosen, httponly=True, samesite="lax")
         # What a page costs the processor: on a busy machine, times of the clock say little.
         response.headers["server-timing"] = f"cpu;dur={1000 * (time.thread_time() - started):.1f}"
         return response

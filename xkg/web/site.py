@@ -18,6 +18,7 @@ from xkg.attestations.trust import Trust, trusted
 from xkg.config import Settings
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.model import Level, PaperBundle
+from xkg.serve.graphs import may_read
 from xkg.serve.jobs.authority import NotAllowedError
 from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
@@ -26,7 +27,7 @@ from xkg.store.unknown_id import LIST_PAPERS
 from xkg.text.address import repository_address
 from xkg.text.plural import plural as plural
 from xkg.version import __version__
-from xkg.web.access.guard import Guard
+from xkg.web.access.guard import Guard, page_caller
 from xkg.web.paper_sources import PaperSources
 from xkg.web.rendering.formulas import formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
@@ -52,11 +53,19 @@ PAGE = {**SECURITY, "cache-control": "private, no-cache", "vary": "cookie, autho
 
 
 class Site:
-    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts."""
+    """What the pages of a graph share. `jobs` is None where nobody may build, `runs` where nobody may run scripts;
+    `graphs` are the names of all that are served."""
 
     def __init__(
-        self, settings: Settings, service: Service, jobs: Jobs | None, guard: Guard, runs: "CallersRuns | None" = None
+        self,
+        settings: Settings,
+        service: Service,
+        jobs: Jobs | None,
+        guard: Guard,
+        runs: "CallersRuns | None" = None,
+        graphs: Sequence[str] = (),
     ) -> None:
+        self.graphs = graphs
         self.settings = settings
         self.service = service
         self.jobs = jobs
@@ -82,6 +91,7 @@ class Site:
                 values,
                 path=request.url.path,
                 graph=self.settings.store.url or self.service.folder.name,
+                others=self._others(request),
                 theme=_theme(request),
                 signed_in=self.guard.required(),
                 page=name.removesuffix(".html"),
@@ -90,6 +100,11 @@ class Site:
         )
         # A paper may hold half a pair of surrogates, which has no UTF-8.
         return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE)
+
+    def _others(self, request: Request) -> list[str]:
+        """The other graphs that the reader may see."""
+        scopes, own = page_caller(request).scopes, self.service.folder.resolve().name
+        return [name for name in self.graphs if name != own and may_read(scopes, [name])]
 
     def error(self, request: Request, error: XkgError) -> Response:
         """An error, in words, as a page; the empty graph says how to fill it."""

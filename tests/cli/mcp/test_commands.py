@@ -25,6 +25,14 @@ FILES = {
     "cursor": ".cursor/mcp.json",
     "vscode": ".vscode/mcp.json",
     "codex": ".codex/config.toml",
+    "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+    "zed": ".zed/settings.json",
+}
+OF_USERS = {
+    "claude-desktop": ".config/Claude/claude_desktop_config.json",
+    "cline": ".cline/data/settings/cline_mcp_settings.json",
+    "windsurf": ".codeium/windsurf/mcp_config.json",
 }
 
 
@@ -48,7 +56,7 @@ class Desk(NamedTuple):
         return Outcome(int(ended.value.code or 0), said.out, said.err)
 
     def file(self, client: str) -> Path:
-        return self.project / FILES[client]
+        return self.project / FILES[client] if client in FILES else self.home / OF_USERS[client]
 
 
 @pytest.fixture
@@ -58,7 +66,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     home.mkdir()
     monkeypatch.chdir(project)
     monkeypatch.setenv("HOME", str(home))
-    for variable in ("CODEX_HOME", "XDG_CONFIG_HOME", "XKG_KG"):
+    for variable in ("CODEX_HOME", "CLINE_MCP_SETTINGS_PATH", "XDG_CONFIG_HOME", "XKG_KG"):
         monkeypatch.delenv(variable, raising=False)
     return Desk(project, home, capsys)
 
@@ -68,7 +76,13 @@ def read(path: Path) -> dict[str, Any]:
     return tomllib.loads(text) if path.suffix == ".toml" else dict(json.loads(text))
 
 
-SERVERS = {"claude-code": "mcpServers", "cursor": "mcpServers", "vscode": "servers", "codex": "mcp_servers"}
+SERVERS = dict.fromkeys(CLIENTS, "mcpServers") | {
+    "vscode": "servers",
+    "codex": "mcp_servers",
+    "opencode": "mcp",
+    "zed": "context_servers",
+}
+TYPES = {"claude-code": "stdio", "cline": "stdio", "vscode": "stdio", "opencode": "local"}
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -80,9 +94,10 @@ def test_what_is_printed_is_what_is_written(desk: Desk, client: str) -> None:
     assert (written.code, "made" in written.out, str(desk.file(client)) in written.out) == (0, True, True)
     assert desk.file(client).read_text() == printed.out
     server = read(desk.file(client))[SERVERS[client]]["xkg"]
-    assert server.get("type") == ("stdio" if client in ("claude-code", "vscode") else None)
-    assert Path(server["command"]).is_absolute()
-    assert server["args"][-3:] == ["--kg", str(desk.project / "kg"), "serve"]
+    assert server.get("type") == TYPES.get(client)
+    command = server["command"] if client == "opencode" else [server["command"], *server["args"]]
+    assert Path(command[0]).is_absolute()
+    assert command[-3:] == ["--kg", str(desk.project / "kg"), "serve"]
     before = desk.file(client).stat()
     assert "nothing was changed" in desk.install(client, "--write").out
     assert desk.file(client).stat().st_ino == before.st_ino
@@ -103,6 +118,9 @@ def test_what_is_written_starts_this_installation(desk: Desk) -> None:
         ("cursor", {"url": URL, "headers": {"Authorization": "Bearer ${env:XKG_TOKEN}"}}),
         ("vscode", {"type": "http", "url": URL, "headers": {"Authorization": "Bearer ${input:xkg-token}"}}),
         ("codex", {"url": URL, "bearer_token_env_var": "XKG_TOKEN"}),
+        ("gemini", {"httpUrl": URL, "headers": {"Authorization": "Bearer ${XKG_TOKEN}"}}),
+        ("opencode", {"type": "remote", "url": URL, "headers": {"Authorization": "Bearer {env:XKG_TOKEN}"}}),
+        ("windsurf", {"serverUrl": URL, "headers": {"Authorization": "Bearer ${env:XKG_TOKEN}"}}),
     ],
 )
 def test_a_server_at_an_address_is_shown_a_token_that_is_written_nowhere(
@@ -121,7 +139,19 @@ def test_a_server_at_an_address_is_shown_a_token_that_is_written_nowhere(
     assert "nothing was changed" in desk.install(client, "--write", "--url", URL).out
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", ["cline", "zed", "claude-desktop"])
+def test_a_client_that_cannot_read_a_token_elsewhere_is_given_none(desk: Desk, client: str) -> None:
+    refused = desk.install(client, "--write", "--url", URL)
+    assert (refused.code, desk.file(client).exists()) == (1, False)
+    assert re.search("plain text|Connectors", refused.err)
+
+
+@pytest.mark.parametrize("client", OF_USERS)
+def test_a_client_without_files_of_projects_says_so(desk: Desk, client: str) -> None:
+    assert "give --scope user" in desk.install(client, "--write", "--scope", "project").err
+
+
+@pytest.mark.parametrize("client", [client for client in CLIENTS if client not in ("claude-desktop", "cline", "zed")])
 def test_a_server_of_this_machine_needs_no_token(desk: Desk, client: str) -> None:
     config = desk.install(client, "--url", "http://127.0.0.1:8321/mcp").out
     assert "XKG_TOKEN" not in config
@@ -302,7 +332,7 @@ def test_what_cannot_be_is_said_in_one_line(desk: Desk, options: list[str], said
 
 def test_folders_that_clients_would_read_otherwise_are_refused() -> None:
     with pytest.raises(InputError, match="plainer name"):
-        clients.local(Path("/srv/${HOME}/kg"))
+        clients.local(Path("/srv/$HOME/kg"))
 
 
 JSON_VALUES = st.recursive(

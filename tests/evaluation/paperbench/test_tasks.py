@@ -98,6 +98,23 @@ def test_a_task_without_a_rubric_is_refused(tmp_path: Path) -> None:
         tasks.react_agent(str(tmp_path))
 
 
+def test_best_of_three_needs_three_runs_on_each_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from evaluation.results.document import Results, write
+
+    def logs(side: str, *values: float) -> list[str]:
+        paths = [tmp_path / f"{side}-{n}.json" for n in range(len(values))]
+        for path, value in zip(paths, values, strict=True):
+            write(Results(measure="bench", scores={"score": {"a": value}}), path)
+        return list(map(str, paths))
+
+    gains.main(["--without", *logs("without", 0.1, 0.4, 0.2), "--with", *logs("with", 0.5, 0.3, 0.9)])
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    (line,) = [line for line in lines if line.startswith("gain of best@3")]
+    assert "0.500" in line
+    gains.main(["--without", *logs("without", 0.1, 0.4, 0.2), "--with", *logs("with", 0.5, 0.3)])
+    assert "best@3 needs 3 runs of a paper on each side" in capsys.readouterr().out
+
+
 def test_gains_by_paper_domain_and_failure_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from evaluation.results.document import Results, write
 

@@ -1,7 +1,10 @@
 """The configuration of MCP clients: the entry for each, its file, and how to check that it works.
 
-Formats as of November 2026: code.claude.com/docs/en/mcp, cursor.com/docs/mcp,
-code.visualstudio.com/docs/agents/reference/mcp-configuration, and Codex's `config.toml` (`[mcp_servers.NAME]`).
+Formats as of November 2026: code.claude.com/docs/en/mcp, modelcontextprotocol.io/docs/develop/connect-local-servers
+(Claude Desktop), docs.cline.bot/mcp, Codex's `config.toml` (`[mcp_servers.NAME]`), cursor.com/docs/mcp,
+geminicli.com/docs/tools/mcp-server, opencode.ai/docs/mcp-servers (OpenCode 2 reads the form of 1),
+code.visualstudio.com/docs/agents/reference/mcp-configuration, docs.windsurf.com/windsurf/cascade/mcp, and
+zed.dev/docs/ai/mcp.
 """
 
 import json
@@ -10,8 +13,8 @@ import re
 import shlex
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,17 +22,142 @@ from xkg.config import plain_url
 from xkg.errors import InputError
 from xkg.text.address import address
 
-Client = Literal["claude-code", "cursor", "vscode", "codex"]
+Client = Literal[
+    "claude-code", "claude-desktop", "cline", "codex", "cursor", "gemini", "opencode", "vscode", "windsurf", "zed"
+]
 CLIENTS: tuple[Client, ...] = get_args(Client)
 Scope = Literal["project", "user"]
 
 TOKEN_VARIABLE = "XKG_TOKEN"
 _TOKEN_INPUT = "xkg-token"
-_SERVERS: Mapping[Client, str] = {
-    "claude-code": "mcpServers",
-    "cursor": "mcpServers",
-    "vscode": "servers",
-    "codex": "mcp_servers",
+
+
+@dataclass(frozen=True)
+class _Format:
+    """How a client is configured: the table of its servers, the files of a project and of its user (None: it has none
+    that others may write), the fields that name the kind of a server, the field of an address (None: the file holds
+    none), how a header refers to an environment variable (None: it cannot), and how to check that it works."""
+
+    name: str
+    servers: str
+    project: str | None
+    user: Callable[[], Path] | None
+    check: str
+    local: Mapping[str, str] = field(default_factory=dict)
+    remote: Mapping[str, str] = field(default_factory=dict)
+    url: str | None = "url"
+    variable: str | None = "${{{}}}"
+
+
+def _variable_or_home(variable: str, *otherwise: str) -> Path:
+    return Path(os.environ.get(variable) or Path.home().joinpath(*otherwise))
+
+
+def _application_data() -> Path:
+    """Where applications of this system keep their users' settings."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support"
+    if sys.platform == "win32":
+        return _variable_or_home("APPDATA", "AppData", "Roaming")
+    return _variable_or_home("XDG_CONFIG_HOME", ".config")
+
+
+def _zed() -> Path:
+    """Zed's own folder, which on macOS is that of Linux."""
+    if sys.platform == "darwin":
+        return Path.home() / ".config" / "zed"
+    return _application_data() / ("Zed" if sys.platform == "win32" else "zed")
+
+
+_FORMATS: Mapping[Client, _Format] = {
+    "claude-code": _Format(
+        "Claude Code",
+        "mcpServers",
+        ".mcp.json",
+        None,
+        "`claude mcp get {name}`; or start claude, approve the server and type /mcp",
+        local={"type": "stdio"},
+        remote={"type": "http"},
+    ),
+    "claude-desktop": _Format(
+        "Claude Desktop",
+        "mcpServers",
+        None,
+        lambda: _application_data() / "Claude" / "claude_desktop_config.json",
+        "quit Claude Desktop, start it again, and look for {name} under Settings, Developer",
+        url=None,
+    ),
+    "cline": _Format(
+        "Cline",
+        "mcpServers",
+        None,
+        lambda: _variable_or_home("CLINE_MCP_SETTINGS_PATH", ".cline", "data", "settings", "cline_mcp_settings.json"),
+        "`cline mcp`; or click MCP Servers in Cline, and look for {name}",
+        local={"type": "stdio"},
+        remote={"type": "streamableHttp"},
+        variable=None,
+    ),
+    "codex": _Format(
+        "Codex",
+        "mcp_servers",
+        ".codex/config.toml",
+        lambda: _variable_or_home("CODEX_HOME", ".codex") / "config.toml",
+        "`codex mcp list`; or start codex and type /mcp",
+    ),
+    "cursor": _Format(
+        "Cursor",
+        "mcpServers",
+        ".cursor/mcp.json",
+        lambda: Path.home() / ".cursor" / "mcp.json",
+        "restart Cursor, switch {name} on under Customize, MCPs; or `agent mcp list-tools {name}`",
+        variable="${{env:{}}}",
+    ),
+    "gemini": _Format(
+        "Gemini CLI",
+        "mcpServers",
+        ".gemini/settings.json",
+        lambda: Path.home() / ".gemini" / "settings.json",
+        "`gemini mcp list`; or start gemini and type /mcp",
+        url="httpUrl",
+    ),
+    "opencode": _Format(
+        "OpenCode",
+        "mcp",
+        "opencode.json",
+        lambda: _variable_or_home("XDG_CONFIG_HOME", ".config") / "opencode" / "opencode.json",
+        "`opencode mcp list`",
+        local={"type": "local"},
+        remote={"type": "remote"},
+        variable="{{env:{}}}",
+    ),
+    "vscode": _Format(
+        "VS Code",
+        "servers",
+        ".vscode/mcp.json",
+        lambda: _application_data() / "Code" / "User" / "mcp.json",
+        "run `MCP: List Servers` in the command palette, and start {name}",
+        local={"type": "stdio"},
+        remote={"type": "http"},
+        # It does not fill in variables of the environment in headers (microsoft/vscode#336232): it asks.
+        variable=f"${{{{input:{_TOKEN_INPUT}}}}}",
+    ),
+    "windsurf": _Format(
+        "Windsurf",
+        "mcpServers",
+        None,
+        lambda: Path.home() / ".codeium" / "windsurf" / "mcp_config.json",
+        "click MCPs in the Cascade panel, refresh, and look for {name}",
+        url="serverUrl",
+        variable="${{env:{}}}",
+    ),
+    "zed": _Format(
+        "Zed",
+        "context_servers",
+        ".zed/settings.json",
+        lambda: _zed() / "settings.json",
+        "open the agent panel's settings: {name} has a green dot",
+        variable=None,  # zed-industries/zed#60459
+    ),
 }
 
 
@@ -65,7 +193,7 @@ def local(kg: Path, allowed: Sequence[str] = ()) -> Local:
     `InputError` for a path that clients would interpret."""
     command = [*own_command(), "--kg", str(kg.expanduser().absolute()), "serve", *allowed]
     for part in command:
-        if "${" in part or not part.isprintable():
+        if "$" in part or "{" in part or not part.isprintable():
             raise InputError(f"{part!a} means something else to clients: give a folder with a plainer name")
     return Local(command)
 
@@ -98,47 +226,56 @@ def own_command() -> list[str]:
 
 
 def entry(client: Client, server: Local | Remote, name: str = "xkg") -> Entry:
-    """Raises `InputError` for a name that not every client takes."""
+    """Raises `InputError` for a name that not every client takes, and for a server that this client cannot reach by its
+    file."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", name):
         raise InputError(f"{name[:80]!a} is no name for a server: use up to 40 letters, digits, - and _")
-    servers = _SERVERS[client]
+    form = _FORMATS[client]
     match server:
         case Local(command):
-            # Cursor and Codex tell the kinds apart by their fields.
-            kind = {"type": "stdio"} if client in ("claude-code", "vscode") else {}
-            return Entry(servers, name, {**kind, "command": command[0], "args": list(command[1:])})
+            words: dict[str, Any] = {"command": command[0], "args": list(command[1:])}
+            if client == "opencode":
+                words = {"command": list(command)}
+            return Entry(form.servers, name, {**form.local, **words})
         case Remote(url, token):
+            if form.url is None:
+                raise InputError(
+                    f"the file of {form.name} holds no addresses: add {url} there under Settings, Connectors; or leave "
+                    "--url out, and it starts a server itself"
+                )
+            fields: dict[str, Any] = {**form.remote, form.url: url}
+            if token is None:
+                return Entry(form.servers, name, fields)
             if client == "codex":
-                return Entry(servers, name, {"url": url, **({"bearer_token_env_var": token} if token else {})})
-            kind = {} if client == "cursor" else {"type": "http"}
-            fields: dict[str, Any] = {**kind, "url": url}
-            if token is not None:
-                fields["headers"] = {"Authorization": f"Bearer {_reference(client, token)}"}
-            inputs = [_token_input(token)] if token is not None and client == "vscode" else []
-            return Entry(servers, name, fields, inputs)
+                return Entry(form.servers, name, {**fields, "bearer_token_env_var": token})
+            if form.variable is None:
+                raise InputError(
+                    f"{form.name} takes a token only as plain text in its settings: add the server and its header "
+                    "yourself, or leave --url out, and it starts a server itself"
+                )
+            fields["headers"] = {"Authorization": f"Bearer {form.variable.format(token)}"}
+            return Entry(form.servers, name, fields, [_token_input(token)] if client == "vscode" else [])
+
+
+def default_scope(client: Client) -> Scope:
+    """`project`, if the client has files of projects."""
+    return "user" if _FORMATS[client].project is None else "project"
 
 
 def file_of(client: Client, scope: Scope, project: Path) -> Path:
-    """The file that holds the servers of a project, or of its user. Raises `InputError` where only the client may write
-    it."""
-    match client, scope:
-        case "claude-code", "project":
-            return project / ".mcp.json"
-        case "claude-code", "user":
-            raise InputError(
-                "Claude Code keeps its user's servers in a file that it writes itself: run the command that "
-                "`xkg mcp install claude-code --scope user` prints"
-            )
-        case "cursor", _:
-            return (project if scope == "project" else Path.home()) / ".cursor" / "mcp.json"
-        case "vscode", "project":
-            return project / ".vscode" / "mcp.json"
-        case "vscode", _:
-            return _vscode_user() / "mcp.json"
-        case _, "project":
-            return project / ".codex" / "config.toml"
-        case _:
-            return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "config.toml"
+    """The file that holds the servers of a project, or of its user. Raises `InputError` if there is none, and if only
+    the client may write it."""
+    form = _FORMATS[client]
+    if scope == "project":
+        if form.project is None:
+            raise InputError(f"{form.name} has no configuration of a project: give --scope user")
+        return project / form.project
+    if form.user is None:
+        raise InputError(
+            f"{form.name} keeps its user's servers in a file that it writes itself: run the command that "
+            f"`xkg mcp install {client} --scope user` prints"
+        )
+    return form.user()
 
 
 def skill_of(client: Client, scope: Scope, project: Path) -> Path:
@@ -165,34 +302,11 @@ def advice(client: Client, scope: Scope, server: Local | Remote, name: str) -> l
         lines.append("who runs the server makes a token with `xkg token create NAME`")
     if isinstance(server, Local) and scope == "project":
         lines.append("the file holds paths of this machine: others who share it need their own")
-    if client == "codex" and scope == "project":
-        lines.append("Codex reads the file of a project only where the project is trusted")
-    return [*lines, "to check: " + _CHECK[client].format(name=name)]
-
-
-_CHECK: Mapping[Client, str] = {
-    "claude-code": "`claude mcp get {name}`; or start claude, approve the server and type /mcp",
-    "cursor": "restart Cursor, switch {name} on under Customize, MCPs; or `agent mcp list-tools {name}`",
-    "vscode": "run `MCP: List Servers` in the command palette, and start {name}",
-    "codex": "`codex mcp list`; or start codex and type /mcp",
-}
-
-
-def _reference(client: Client, variable: str) -> str:
-    """VS Code does not fill in variables of the environment in headers (microsoft/vscode#336232): it asks."""
-    return {
-        "claude-code": f"${{{variable}}}",
-        "cursor": f"${{env:{variable}}}",
-        "vscode": f"${{input:{_TOKEN_INPUT}}}",
-    }[client]
+    if client in ("codex", "gemini") and scope == "project":
+        lines.append(f"{_FORMATS[client].name} reads the file of a project only if the project is trusted")
+    return [*lines, "to check: " + _FORMATS[client].check.format(name=name)]
 
 
 def _token_input(variable: str) -> dict[str, Any]:
     description = f"Token of the xkg server (xkg token create), as in {variable}"
     return {"type": "promptString", "id": _TOKEN_INPUT, "description": description, "password": True}
-
-
-def _vscode_user() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "Code" / "User"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "Code" / "User"

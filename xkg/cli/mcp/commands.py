@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 mcp_app = typer.Typer(help="Configure agents and editors to use this graph.")
 
-ClientName = Literal["claude-code", "cursor", "vscode", "codex"]
+ClientName = Literal[
+    "claude-code", "claude-desktop", "cline", "codex", "cursor", "gemini", "opencode", "vscode", "windsurf", "zed"
+]
+_NAMES = get_args(ClientName)
 
 
 @mcp_app.callback()
@@ -25,10 +28,13 @@ def _group() -> None:
 @mcp_app.command("install")
 def install(
     context: typer.Context,
-    client: Annotated[ClientName, typer.Argument(help="claude-code, cursor, vscode or codex.", show_choices=False)],
+    client: Annotated[
+        ClientName, typer.Argument(help=f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}.", show_choices=False)
+    ],
     scope: Annotated[
-        Literal["project", "user"], typer.Option(help="For one project, or for all that you open.")
-    ] = "project",
+        Literal["project", "user"] | None,
+        typer.Option(help="For one project, or for all that you open [project, if the client has files of projects]."),
+    ] = None,
     project: Annotated[
         Path | None, typer.Option(readable=False, help="Folder of the project, if not this one.")
     ] = None,
@@ -62,6 +68,7 @@ def install(
     from xkg.cli.mcp import clients, config
 
     settings = settings_of(context)
+    scope = scope or clients.default_scope(client)
     options = {
         "--allow-build": allow_build or (skill and url is None),
         "--allow-agents": allow_agents,

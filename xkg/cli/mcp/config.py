@@ -14,7 +14,7 @@ from xkg.files import write_whole
 Done = Literal["created", "added", "replaced", "unchanged"]
 
 _LARGEST = 4_000_000
-_OWN = frozenset(("type", "command", "args", "url", "headers", "bearer_token_env_var"))
+_OWN = frozenset(("type", "command", "args", "url", "httpUrl", "serverUrl", "headers", "bearer_token_env_var"))
 """Fields of an entry that are replaced; others of an existing entry (`env`, `timeout`, …) stay."""
 
 

@@ -1,4 +1,5 @@
-"""A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines."""
+"""A list of papers to build, from a file: one paper a line, as text, tab-separated columns, or JSON lines; or a
+bibliography."""
 
 import json
 import re
@@ -8,6 +9,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from xkg.build.curation.curated_set import RepositoryRecord
+from xkg.commands.batch.reference_lists import named_papers
 from xkg.commands.build import require_paper_id
 from xkg.errors import InputError
 from xkg.files import read_regular
@@ -63,14 +65,18 @@ class _Fields(Value):
 
 def read_list(path: Path) -> PaperList:
     """The papers of a file. `#` begins a comment; columns are paper, repository and id, the last two may be missing.
-    Relative paths are those from the folder of the list. Raises `InputError` for a file that cannot be read or names
-    no paper."""
+    Relative paths are those from the folder of the list. Of a bibliography (BibTeX, CSL-JSON), `line` counts entries.
+    Raises `InputError` for a file that cannot be read or names no paper."""
     try:
         text = read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise InputError(f"the list {path} cannot be read ({reason}): give a text file, one paper a line") from error
-    lines = text.splitlines()
+    try:
+        works = named_papers(text, path.parent)
+    except InputError as error:
+        raise InputError(f"the list {path} cannot be read ({error}): export it again") from error
+    lines = text.splitlines() if works is None else [json.dumps({"paper": paper or ""}) for paper in works]
     if len(lines) > MOST_LINES:
         raise InputError(f"the list {path} has {len(lines):,} lines: split it, at most {MOST_LINES:,} are read")
     papers: list[ListedPaper] = []

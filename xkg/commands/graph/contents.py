@@ -179,16 +179,35 @@ def push(settings: Settings) -> PushResult:
     return PushResult(sent=tuple(sent), problems=tuple(problems), generation=generation)
 
 
-def export_graphs(settings: Settings, papers: Sequence[str], to: Path, form: Literal["peer", "bundle"]) -> ExportResult:
+def export_graphs(
+    settings: Settings,
+    papers: Sequence[str],
+    to: Path,
+    form: Literal["peer", "bundle", "bibtex", "csl", "graphml"],
+) -> ExportResult:
     """Writes the named papers (none: all) into a folder, one file each, and what was measured of their techniques into
-    another one. Raises `UnknownIdError`, and `InputError` where
-    the folder cannot be written."""
+    another one; BibTeX, CSL-JSON and GraphML into one file. Raises `UnknownIdError`, and `InputError` if the folder
+    cannot be written."""
     from xkg.model import paper_of
     from xkg.store.ablations import export
-    from xkg.store.exchange import export_folder
+    from xkg.store.exchange import export_folder, write_file
 
     with open_store(settings) as store, store.snapshot() as snapshot:
         chosen = chosen_papers(store, snapshot, papers)
+        if form == "graphml":
+            from xkg.store.graphml import graphml
+
+            measured_here = [each for each in store.ablations() if paper_of(each.technique) in chosen]
+            bundles = (snapshot.bundle(paper) for paper in chosen)
+            whole = write_file(to / "graph.graphml", graphml(bundles, snapshot.links(), measured_here))
+            return ExportResult(files=(str(whole),))
+        if form == "bibtex" or form == "csl":  # mypy narrows by this form alone
+            from xkg.store.bibliographies import bibtex, csl_json
+
+            own = [paper for paper in snapshot.papers() if paper.id in set(chosen)]
+            text = bibtex(own) if form == "bibtex" else csl_json(own)
+            name = "papers.bib" if form == "bibtex" else "papers.csl.json"
+            return ExportResult(files=(str(write_file(to / name, [text])),))
         files = export_folder((snapshot.bundle(paper) for paper in chosen), to, form)
         measured = export(to, (a for a in store.ablations() if paper_of(a.technique) in chosen))
         files += [measured] if measured else []

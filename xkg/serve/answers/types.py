@@ -12,6 +12,7 @@ from pydantic import Field
 
 from xkg.model import Confidence, Evidence, Excerpt, LineRange, Reference
 from xkg.serve.answers.quoting import NOTICE
+from xkg.serve.graph_address import uri_of_graph
 from xkg.value import Value
 
 if TYPE_CHECKING:
@@ -453,7 +454,7 @@ Answer = (
 
 def uri(kind: str, node_id: str) -> str:
     """`xkg://<kind>/<id>`, the id percent-encoded."""
-    return f"xkg://{kind}/{urllib.parse.quote(node_id, safe='')}"
+    return f"xkg://{uri_of_graph.get()}{kind}/{urllib.parse.quote(node_id, safe='')}"
 
 
 def short(text: str, limit: int) -> str:

@@ -1,10 +1,12 @@
 """Authentication: tokens of this server, or of the OAuth authorization server."""
 
 import logging
+from collections.abc import Sequence
 
 from mcp.server.auth.provider import AccessToken
 
 from xkg.errors import XkgError
+from xkg.serve.graphs import GRAPH_SCOPE, may_read
 from xkg.serve.http.oauth import Issuer
 from xkg.serve.http.tokens import PREFIX, Tokens
 
@@ -14,8 +16,10 @@ log = logging.getLogger(__name__)
 class Access:
     """A `TokenVerifier` of the SDK. A token that cannot be checked is refused."""
 
-    def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool) -> None:
-        """`closed`: whether callers must show a token even if none was created."""
+    def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
+        """`closed`: whether callers must show a token even if none was created. `graphs` are those that are served: a
+        token that names others alone is refused."""
+        self._graphs = graphs
         self._tokens = tokens
         self._issuer = issuer
         self._closed = closed or issuer is not None
@@ -34,6 +38,14 @@ class Access:
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:
+        found = await self._found(token)
+        return found if found is not None and self.reads(found) else None
+
+    def reads(self, found: AccessToken) -> bool:
+        """Whether a token or session reads one of the graphs that are served."""
+        return may_read(found.scopes, self._graphs)
+
+    async def _found(self, token: str) -> AccessToken | None:
         if not token.startswith(PREFIX):
             return None if self._issuer is None else await self._issuer.verify(token)
         try:
@@ -44,4 +56,5 @@ class Access:
         if known is None:
             return None
         # The secret itself is not passed on.
-        return AccessToken(token="", client_id=known.name, scopes=list(known.scopes))
+        named = [f"{GRAPH_SCOPE}{graph}" for graph in known.graphs]
+        return AccessToken(token="", client_id=known.name, scopes=[*known.scopes, *named])

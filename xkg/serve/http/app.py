@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from xkg.config import Settings
 from xkg.errors import CorruptStoreError, ModelMismatchError, SchemaVersionError, StoreUnreachableError, XkgError
 from xkg.serve.completion import add_completion
+from xkg.serve.graphs import graphs_of
 from xkg.serve.http.access import Access
 from xkg.serve.http.connections import Connections, room
 from xkg.serve.http.dns_rebinding import KnownHosts, reached_by_others
@@ -46,7 +47,6 @@ from xkg.serve.service import Service
 from xkg.serve.stdio import asked_of, instructions
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
-from xkg.version import __version__
 
 if TYPE_CHECKING:  # where scripts are run
     from xkg.serve.running.callers_runs import CallersRuns
@@ -95,7 +95,7 @@ def make_app(
     `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
-    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed)
+    access = Access(Tokens(settings.kg), issuer_of(settings.serve.oauth, url), closed, tuple(graphs_of(service)))
     metrics = Metrics(service.state)
     connections = Connections(room(http.connections), http.request_seconds, metrics.connections.set, metrics.refuse)
     server = _mcp_server(service, roots, metrics, jobs, planner, runs)
@@ -161,11 +161,7 @@ def _mcp_server(
     """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
     checked before it."""
     server = PlainErrors(
-        "xkg",
-        instructions=instructions(asked_of(jobs, runs)),
-        version=__version__,
-        log_level="WARNING",
-        subscriptions=False,
+        instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))), subscriptions=False
     )
     add_completion(server, service)
     building = None if jobs is None else Building(jobs, by_token=True, kinds=jobs.kinds)

@@ -34,11 +34,13 @@ _OWNER_ONLY = 0o600
 
 
 class Token(Value):
-    """A stored token. `sha256` is the hex digest of the whole secret."""
+    """A stored token. `sha256` is the hex digest of the whole secret; `graphs` are the names of those that it reads,
+    none for all."""
 
     name: str
     sha256: str
     scopes: tuple[Scope, ...]
+    graphs: tuple[str, ...] = ()
     created: datetime
     expires: datetime | None = None
     revoked: datetime | None = None
@@ -81,7 +83,13 @@ class Tokens:
         self._seen: tuple[int, ...] | None = None
         self._tokens: tuple[Token, ...] = ()
 
-    def create(self, name: str, scopes: Sequence[Scope] = ("read",), expires: timedelta | None = None) -> str:
+    def create(
+        self,
+        name: str,
+        scopes: Sequence[Scope] = ("read",),
+        expires: timedelta | None = None,
+        graphs: Sequence[str] = (),
+    ) -> str:
         """A new token, which is stored nowhere. The name of one that is revoked or expired may be used again. Raises
         `InputError` for a name in use or not a name, and `StoreError` where it cannot be written."""
         if not _NAME.fullmatch(name):
@@ -92,7 +100,14 @@ class Tokens:
         except OverflowError:
             raise InputError("no date is that far away: let the token expire sooner") from None
         secret = PREFIX + secrets.token_urlsafe(32)
-        token = Token(name=name, sha256=_hash(secret), scopes=tuple(dict.fromkeys(scopes)), created=now, expires=until)
+        token = Token(
+            name=name,
+            sha256=_hash(secret),
+            scopes=tuple(dict.fromkeys(scopes)),
+            graphs=tuple(dict.fromkeys(graphs)),
+            created=now,
+            expires=until,
+        )
         with self._changing() as known:
             if any(other.name == name and other.state(now) == "valid" for other in known):
                 raise InputError(f"there is a token {name!r}: revoke it first, or choose another name")

@@ -17,7 +17,7 @@ MOST_ROWS = 10_000
 
 
 def add(server: MCPServer, service: Service) -> None:
-    tool = registering(server)
+    tool = registering(server, service)
 
     @tool("Graph schema")
     def graph_schema(detail: Detail = "concise") -> SchemaAnswer:

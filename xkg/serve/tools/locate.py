@@ -17,7 +17,7 @@ from xkg.serve.tools.tool_decorator import Cursor, Detail, registering
 
 
 def add(server: MCPServer, service: Service, roots: Sequence[Path]) -> None:
-    tool = registering(server)
+    tool = registering(server, service)
 
     @tool("Locate")
     def locate(

@@ -20,7 +20,7 @@ from xkg.serve.tools.tool_decorator import PAPER, Cursor, Detail, Id, registerin
 
 
 def add(server: MCPServer, service: Service) -> None:
-    tool = registering(server)
+    tool = registering(server, service)
 
     @tool("List papers")
     def list_papers(

@@ -14,6 +14,7 @@ from xkg.serve.answers.quoting import visible
 from xkg.serve.running.answer import MOST_PICTURES, RunAnswer, without_middle
 from xkg.serve.running.callers_runs import CallersRuns
 from xkg.serve.running.runs import LONGEST_SCRIPT
+from xkg.serve.service import Service
 from xkg.serve.tools.callers import caller
 from xkg.serve.tools.tool_decorator import Detail, Id, registering
 
@@ -22,8 +23,8 @@ _OUTPUT_SHARE = 2
 """Characters of an output for each token of an answer: half of the budget, the rest is for files."""
 
 
-def add(server: MCPServer, runs: CallersRuns, *, by_token: bool) -> None:
-    tool = registering(server)
+def add(server: MCPServer, service: Service, runs: CallersRuns, *, by_token: bool) -> None:
+    tool = registering(server, service)
 
     @tool("Run code", annotations=_RUNS, waits=True)
     def run_code(

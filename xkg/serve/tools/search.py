@@ -31,7 +31,7 @@ PART_TOKENS = 100
 
 
 def add(server: MCPServer, service: Service) -> None:
-    tool = registering(server)
+    tool = registering(server, service)
 
     @tool("Search techniques", waits=True, repeats=True)
     def search_techniques(

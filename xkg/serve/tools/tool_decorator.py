@@ -2,8 +2,9 @@
 
 import base64
 import functools
-from collections.abc import Awaitable, Callable
-from typing import Annotated, ParamSpec, Protocol, TypeVar
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, ParamSpec, Protocol, TypeVar
 
 import anyio.to_thread
 from mcp.server import MCPServer
@@ -17,7 +18,9 @@ from xkg.serve.answers import budget, paging
 from xkg.serve.answers.json import structured
 from xkg.serve.answers.quoting import one_line
 from xkg.serve.answers.truncation import LONGEST_ID
+from xkg.serve.graphs import asking, graphs_of
 from xkg.serve.running.answer import RunAnswer
+from xkg.serve.service import Service
 from xkg.serve.tool_errors import refusal
 from xkg.value import Value
 
@@ -54,8 +57,10 @@ class Tool(Protocol):
     ) -> Callable[[Callable[P, Answer]], Callable[P, Answer]]: ...
 
 
-def registering(server: MCPServer) -> Tool:
-    """The decorator that adds tools to `server`."""
+def registering(server: MCPServer, service: "Service | None" = None) -> Tool:
+    """The decorator that adds tools to `server`. Those of a `service` with several graphs take an argument `graph`, the
+    first one unless it is given; others concern the first."""
+    graphs = tuple(graphs_of(service)) if service is not None else ()
 
     def tool(
         title: str, annotations: ToolAnnotations = READS, *, waits: bool = False, repeats: bool = False
@@ -63,6 +68,7 @@ def registering(server: MCPServer) -> Tool:
         def add(ask: Callable[P, Answer]) -> Callable[P, Answer]:
             titled = annotations.model_copy(update={"title": title})
             rendered = _as_tool(ask, functools.lru_cache(REPEATED)(_render) if repeats else _render)
+            rendered = _of_graph(rendered, graphs) if len(graphs) > 1 else rendered
             server.add_tool(
                 _abandoned_on_cancel(rendered) if waits else rendered,
                 title=title,
@@ -87,6 +93,22 @@ def _as_tool(ask: Callable[P, Answer], write: Callable[[Value], CallToolResult])
 
     tool.__annotations__ = {**ask.__annotations__, "return": Annotated[CallToolResult, ask.__annotations__["return"]]}
     return tool
+
+
+def _of_graph(tool: Callable[..., CallToolResult], graphs: Sequence[str]) -> Callable[..., CallToolResult]:
+    """The tool with an argument that names the graph."""
+
+    @functools.wraps(tool)
+    def chosen(*args: Any, graph: str = graphs[0], **kwargs: Any) -> CallToolResult:
+        with asking(graph, graphs[0]):
+            return tool(*args, **kwargs)
+
+    taken = inspect.signature(tool)
+    kind = Literal[tuple(graphs)]  # type: ignore[valid-type]
+    one = inspect.Parameter("graph", inspect.Parameter.KEYWORD_ONLY, default=graphs[0], annotation=kind)
+    chosen.__signature__ = taken.replace(parameters=[*taken.parameters.values(), one])  # type: ignore[attr-defined]
+    chosen.__annotations__ = {**tool.__annotations__, "graph": kind}
+    return chosen
 
 
 def _render(answer: Value) -> CallToolResult:

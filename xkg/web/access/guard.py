@@ -56,7 +56,7 @@ class Guard:
                 found = None
         else:
             found = None
-        return found if found is not None and NEEDED in found.scopes else None
+        return found if found is not None and NEEDED in found.scopes and self._access.reads(found) else None
 
     async def sign_in(self, token: str, after: str) -> Response | None:
         """The answer that sets the cookie; None for a token that is not valid. Raises `StoreError`."""

@@ -89,7 +89,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     missing = [key for key in cited if key not in by_key and key != "*"]
     if missing and by_key:
         warnings.append(f"{len(missing)} cited keys are in no bibliography, {missing[0]} among them")
-    return tuple(_from_entry(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
+    return tuple(reference_of(by_key[key]) for key in keys[:_MOST]), tuple(warnings)
 
 
 def cited_keys(text: str) -> list[str]:
@@ -109,7 +109,8 @@ def citations(text: str) -> list[tuple[int, list[str]]]:
     return found
 
 
-def _from_entry(entry: bibtex.Entry) -> Reference:
+def reference_of(entry: bibtex.Entry) -> Reference:
+    """An entry of a BibTeX file, as text."""
     fields = entry.fields
     title = _line(fields.get("title", "")).rstrip(".") or None
     year = re.search(r"(?:1[89]|20)\d\d", fields.get("year") or fields.get("date") or "")

@@ -1,0 +1,4 @@
+"""What a release publishes beside the package: `bundle` (an MCP bundle and the registry's `server.json`), `tag`.
+
+May import: xkg.
+"""

@@ -1,0 +1,46 @@
+"""The real clients load what `xkg mcp install` wrote; whether a server answers in their time depends on the machine."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from xkg.cli.main import main
+
+PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "opencode": "opencode"}
+
+
+def program(client: str) -> Path:
+    return ROOT / ".agents" / PROGRAMS[client] / "node_modules" / ".bin" / PROGRAMS[client]
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param(
+            client,
+            marks=[
+                pytest.mark.product("needs programs of npm, and seconds", every=True),
+                pytest.mark.skipif(not program(client).exists(), reason="make agents installs it"),
+            ],
+        )
+        for client in PROGRAMS
+    ],
+)
+def test_a_client_loads_its_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    project.mkdir()
+    home.mkdir()
+    for variable in ("CODEX_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "GEMINI_CLI_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(project)
+    scope = ["--scope", "user"] if client == "codex" else []
+    with pytest.raises(SystemExit) as ended:
+        main(["--kg", str(tmp_path / "kg"), "mcp", "install", client, "--write", *scope])
+    assert not ended.value.code
+    listed = subprocess.run(
+        [program(client), "mcp", "list"], capture_output=True, text=True, timeout=120, check=False, cwd=project
+    )
+    assert str(tmp_path / "kg") in listed.stdout + listed.stderr

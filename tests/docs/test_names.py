@@ -1,0 +1,159 @@
+"""What prose names exists: commands and their options, settings and variables, extras, targets of make, modules, files,
+MCP tools and other identifiers; and what it counts is so many."""
+
+import re
+import shlex
+import subprocess
+import tomllib
+from functools import cache
+
+import pytest
+
+from scripts.reference.commands import all_commands
+from scripts.reference.settings import settings as settings_page
+from tests.conftest import ROOT
+from xkg.cli.mcp.clients import CLIENTS
+from xkg.model import Level
+from xkg.store.cypher import named_queries
+
+GENERATED = {"commands", "settings", "json", "mcp", "python", "queries", "schema"}
+PAGES = [
+    *(
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "plugin/skills/xkg/SKILL.md",
+        "evaluation/README.md",
+    ),
+    *(
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        if path.parent.name != "reference" or path.stem not in GENERATED
+    ),
+]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+COMMANDS = {command.name: command for command in all_commands()}
+OPTIONS = {
+    name: set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", " ".join(given for given, _ in command.parameters)))
+    for name, command in COMMANDS.items()
+}
+OF_ALL = OPTIONS["xkg"] | {"--help", "-v", "--kg", "--version"}
+TARGETS = set(re.findall(r"^([\w.-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+SETTINGS = set(re.findall(r"^\| `([\w.]+)`", settings_page(), re.MULTILINE))
+SECTIONS = {name.rpartition(".")[0] for name in SETTINGS} | {name.partition(".")[0] for name in SETTINGS if "." in name}
+VARIABLES = {"XKG_" + name.upper().replace(".", "__") for name in SETTINGS}
+TREE = ("xkg/", "docs/", "evaluation/", "tests/", "scripts/", "cypher/", "examples/", "plugin/", ".github/")
+BRANCH = "xkg/RUN"
+OF_OTHERS = {"--isolation", "--model-cost-config", "get_tools", "load_mcp_tools", "raw_output"}
+"""Options of podman and Inspect, and names of LangChain and LlamaIndex."""
+COUNTED = {
+    r"(\w+)(?:-(?:one|two|three|four|five|six|seven|eight|nine))? named (?:questions|queries)": len(
+        named_queries.queries()
+    ),
+    r"of (\w+) clients\b": len(CLIENTS),
+    r"\b(\w+) levels\b": len(Level),
+}
+NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve".split()
+TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
+
+
+@cache
+def source() -> str:
+    """All code and data that is tracked, and the generated pages."""
+    folders = ("xkg", "evaluation", "scripts", "cypher", "tests/*.py", "docs/reference", "*.toml", "*.yaml")
+    command = ["git", "ls-files", *folders, ":!tests/docs/test_names.py"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\n")
+    suffixes = (".py", ".md", ".html", ".js", ".cypher", ".toml", ".yaml", ".yml")
+    known = [ROOT / name for name in listed if name.endswith(suffixes)]
+    return "\n".join(path.read_text(encoding="utf-8") for path in known if path.is_file())
+
+
+def spans(page: str) -> list[str]:
+    """Code in the prose of a page and the lines of its shell blocks."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    shell = re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    lines = [line.partition(" #")[0].strip() for block in shell for line in block.replace("\\\n", " ").splitlines()]
+    return [" ".join(span.split()) for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", prose)] + lines
+
+
+def wrong_command(span: str) -> str | None:
+    """What a call of `xkg` names that is not there."""
+    try:
+        words = shlex.split(span.split(" -- ")[0].split(" | ")[0])
+    except ValueError:  # a part of a line
+        words = span.split()
+    name, rest = "xkg", [word.strip("[]…,;") for word in words[1:]]
+    if rest[:1] == ["--kg"]:
+        rest = rest[2:]
+    while rest and COMMANDS[name].group and re.fullmatch(r"[a-z][a-z-]*", rest[0]):
+        if f"{name} {rest[0]}" not in COMMANDS:
+            return f"{name} {rest[0]}"
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    known = OPTIONS[name] | OF_ALL
+    options = [word.partition("=")[0] for word in rest if re.fullmatch(r"--[a-z][\w-]*(?:=.*)?", word)]
+    return next((f"{name} {option}" for option in options if option not in known), None)
+
+
+def wrong(span: str) -> str | None:
+    """What a span names that is not there, None if all of it is."""
+    if re.split(r"[ =]", span)[0] in OF_OTHERS:
+        return None
+    if span == "xkg" or span.startswith("xkg "):
+        return wrong_command(span)
+    if found := re.fullmatch(r"(?:[A-Z]+=\S+ )*make ([\w.-]+)(?: .*)?", span):
+        return None if found[1] in TARGETS else span
+    if re.fullmatch(r"--[a-z][\w-]*(?:[ =].*)?", span):
+        option = re.split(r"[ =]", span)[0]
+        ours = any(option in options for options in OPTIONS.values()) or option in OF_ALL
+        return None if ours or f'"{option}"' in source() or f" {option}" in source() else span
+    if found := re.search(r"python3? -m ((?:evaluation|xkg|scripts)[\w.]*)", span):
+        path = ROOT / found[1].replace(".", "/")
+        return None if path.with_suffix(".py").is_file() or (path / "__main__.py").is_file() else span
+    if found := re.search(r"\bxkg\[([\w,]+)\]", span):
+        return next((f"xkg[{extra}]" for extra in found[1].split(",") if extra not in EXTRAS), None)
+    if re.fullmatch(r"XKG_\w+", span):
+        return None if span in VARIABLES or span in source() else span
+    if span.startswith(TREE) and re.fullmatch(r"[\w./-]+", span) and span != BRANCH:
+        return None if (ROOT / span).exists() else span
+    if found := re.fullmatch(r"([a-z]\w*(?:\.[a-z]\w*)+)(?: .*)?", span):
+        if found[1].rpartition(".")[0] in SECTIONS and found[1].rpartition(".")[2] not in ("py", "sqlite"):
+            return None if found[1] in SETTINGS or found[1] in SECTIONS else span
+        return None
+    if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", span):  # an MCP tool, an argument, a field, a setting
+        return None if re.search(rf"\b{span}\b", source()) else span
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_names_is_there(page: str) -> None:
+    assert [named for span in spans(page) if (named := wrong(span))] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_counts_is_so_many(page: str) -> None:
+    text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
+    for pattern, count in COUNTED.items():
+        for found in re.finditer(pattern, text):
+            word = found[1].lower()
+            number = TENS.get(word) or (
+                NUMBERS.index(word) if word in NUMBERS else int(word) if word.isdigit() else None
+            )
+            assert number in (None, count), found[0]
+
+
+def test_all_extras_are_described() -> None:
+    table = re.findall(r"^\| `(\w+)` \|", (ROOT / "docs/howto/install.md").read_text(), re.MULTILINE)
+    assert set(table) == set(EXTRAS)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        "xkg serch", "xkg search --wth-code", "xkg mcp instal", "make tst", "--no-such-option", "xkg[none]",
+        "python -m evaluation.none", "XKG_NO_SUCH", "evaluation/none.py", "llm.no_such", "no_such_tool_here",
+    ],
+)  # fmt: skip
+def test_a_name_that_is_gone_is_noticed(span: str) -> None:
+    assert wrong(span)

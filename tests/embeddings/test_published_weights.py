@@ -1,0 +1,61 @@
+"""The default weights: fetched once from a hub on loopback, and refused if they are not the published ones."""
+
+import shutil
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from xkg.embeddings import published_weights
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.embeddings.onnx_weights import find_weights
+from xkg.embeddings.published_weights import FILES, MINILM, own_folder
+from xkg.errors import EmbeddingError
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a hub that has the model; this machine has it nowhere."""
+    installed = find_weights(MINILM)
+    assert installed is not None
+    served = tmp_path / "hub" / "sentence-transformers" / MINILM / "resolve" / published_weights._REVISION
+    served.mkdir(parents=True)
+    for name in FILES:
+        (served / name).symlink_to(installed / name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "hub")))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    yield served
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_they_are_fetched_once_and_changed_ones_are_refused(hub: Path) -> None:
+    assert OnnxEmbedder().embed(["a net"]).shape == (1, 384)
+    shutil.rmtree(hub)
+    OnnxEmbedder()
+    with (own_folder() / "model.safetensors").open("r+b") as file:
+        file.seek(50_000_000)
+        file.write(b"x")
+    with pytest.raises(EmbeddingError, match="is not the file that all-MiniLM-L6-v2 was published with: remove"):
+        OnnxEmbedder()
+
+
+def test_a_hub_that_has_other_files_gives_nothing(hub: Path) -> None:
+    (hub / "tokenizer.json").unlink()
+    (hub / "tokenizer.json").write_text("{}")
+    with pytest.raises(EmbeddingError, match=r"tokenizer\.json is not the published file: run `pip install"):
+        OnnxEmbedder()
+    (hub / "config.json").unlink()
+    with pytest.raises(EmbeddingError, match=r"config\.json answers HTTP 404"):
+        OnnxEmbedder()
+    assert [path.suffix for path in own_folder().parent.iterdir()] == [".lock"]

@@ -1,0 +1,86 @@
+"""Several graphs behind one server: tools, resources, tokens and pages choose one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.serve.conftest import bundles
+from tests.serve.http_server import Running, call, running
+from xkg.config import ServeSettings, Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.errors import InputError
+from xkg.serve.answers.types import uri
+from xkg.serve.graphs import asking, served_folders
+from xkg.serve.http.tokens import Tokens
+from xkg.store.local.store import EmbeddedStore
+
+BREAD = "title:bread/ovens"
+
+
+@pytest.fixture
+def other(tmp_path: Path, embedder: OnnxEmbedder) -> Path:
+    """A graph of the one paper about bread."""
+    store = EmbeddedStore(tmp_path / "bread", lambda: embedder)
+    store.publish([bundle for bundle in bundles() if bundle.paper.id == BREAD])
+    store.close()
+    return tmp_path / "bread"
+
+
+@pytest.fixture
+def both(graph_copy: Path, other: Path) -> Iterator[Running]:
+    with running(graph_copy, graphs=(other,)) as server:
+        yield server
+
+
+def told(server: Running, tool: str, token: str | None = None, **arguments: Any) -> dict[str, Any]:
+    answer = server.client(token).post("/mcp", json=call(tool, **arguments))
+    return dict(answer.json().get("result") or {"status": answer.status_code})
+
+
+def titles(answer: dict[str, Any]) -> set[str]:
+    return {row["title"] for row in answer["structuredContent"]["rows"]}
+
+
+def test_a_call_chooses_its_graph_and_addresses_of_resources_keep_it(both: Running) -> None:
+    first, second = (titles(told(both, "list_papers", **chosen)) for chosen in ({}, {"graph": "bread"}))
+    assert len(second) == 1 < len(first)
+    assert second < first
+    with asking("bread", "kg"):
+        address = uri("paper", BREAD)
+    assert address.startswith("xkg://bread/paper/")
+    reading = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": address}}
+    assert BREAD in both.client().post("/mcp", json=reading).json()["result"]["contents"][0]["text"]
+    assert told(both, "list_papers", graph="none")["isError"]
+
+
+def test_a_token_reads_the_graphs_that_it_names(graph_copy: Path, other: Path) -> None:
+    bread = Tokens(graph_copy).create("bread", graphs=["bread"])
+    foreign = Tokens(graph_copy).create("foreign", graphs=["elsewhere"])
+    whole = Tokens(graph_copy).create("whole")
+    with running(graph_copy, graphs=(other,)) as server:
+        assert len(titles(told(server, "list_papers", bread, graph="bread"))) == 1
+        refused = told(server, "list_papers", bread)
+        assert (refused["isError"], "does not name the graph kg" in refused["content"][0]["text"]) == (True, True)
+        assert len(titles(told(server, "list_papers", whole))) > 1
+        assert told(server, "list_papers", foreign) == {"status": 401}
+        page = server.client(bread, accept="text/html").get("/papers")
+        assert ("bread</" in page.text, "/?graph=kg" in page.text) == (True, False)
+        assert server.client(bread, accept="text/html").get("/papers?graph=kg").status_code == 400
+    with running(graph_copy) as server:
+        assert told(server, "list_papers", bread) == {"status": 401}
+
+
+def test_pages_show_the_graph_that_a_reader_chooses(both: Running) -> None:
+    ask = both.client(accept="text/html")
+    whole, chosen = ask.get("/papers"), ask.get("/papers?graph=bread")
+    assert "/?graph=bread" in whole.text
+    assert len(chosen.text) < len(whole.text)
+    cookie = chosen.headers["set-cookie"].partition(";")[0]
+    assert both.client(accept="text/html", cookie=cookie).get("/papers").text.count("<tr") == chosen.text.count("<tr")
+
+
+def test_graphs_need_names_of_their_own(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="two of the graphs have one name"):
+        served_folders(Settings(kg=tmp_path / "a" / "kg", serve=ServeSettings(graphs=(tmp_path / "b" / "kg",))))

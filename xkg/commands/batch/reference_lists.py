@@ -1,0 +1,53 @@
+"""The papers of a bibliography as a list to build: BibTeX, and CSL-JSON, as Zotero exports both."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from xkg.build.paper.latex import bibtex
+from xkg.build.paper.latex.bibliography import reference_of
+from xkg.errors import InputError
+from xkg.text.arxiv_id import arxiv_id
+
+_READ = (".pdf", ".tex", ".html", ".htm", ".md")
+
+
+def named_papers(text: str, folder: Path) -> Iterator[str | None] | None:
+    """What names the paper of each entry: its arXiv id, a file of it that is there, else its title; None for an entry
+    without any. None in place of an iterator for text of another form. Raises `InputError` for an array that is no
+    CSL-JSON."""
+    if text.lstrip().startswith("["):
+        return _csl(text, folder)
+    return _bibtex(text, folder) if re.match(r"\s*(?:%[^\n]*\n\s*)*@\w+\s*[{(]", text) else None
+
+
+def _bibtex(text: str, folder: Path) -> Iterator[str | None]:
+    for entry in bibtex.entries(text):
+        work = reference_of(entry)
+        # Zotero writes `title:path:type;…`, with marks inside after a backslash
+        files = re.split(r"(?<!\\)[:;]", entry.fields.get("file", ""))
+        paths = [file.replace("\\", "") for file in files]
+        yield _named([work.arxiv_id or "", work.doi or ""], paths, work.title or "", folder)
+
+
+def _csl(text: str, folder: Path) -> Iterator[str | None]:
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"it begins as CSL-JSON and is not valid JSON ({str(error)[:80]})") from error
+    for item in items:
+        fields: Mapping[str, Any] = item if isinstance(item, dict) else {}
+        ids = [str(fields.get(name, "")) for name in ("number", "DOI", "URL", "note", "archive_location")]
+        yield _named(ids, [], str(fields.get("title", "")), folder)
+
+
+def _named(ids: Sequence[str], files: Sequence[str], title: str, folder: Path) -> str | None:
+    for text in ids:
+        if text and (found := arxiv_id(text)):
+            return str(found)
+    for file in files:
+        if file.lower().endswith(_READ) and (path := folder / file).is_file():
+            return str(path)
+    return " ".join(title.split()) or None
