@@ -19,6 +19,11 @@ from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
+# A package's file in a channel, as `conda list --explicit` has it.
+_CONDA_FILE = re.compile(
+    r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
+    r"\.(?:conda|tar\.bz2)(?:#\w+)?"
+)
 # Names in conda's channels that the registry lacks, or has for something else.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
@@ -38,6 +43,7 @@ _NOT_OF_ITS_KIND = (
 _LONGEST_YAML = 100_000  # characters; the parser takes half a second for them
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
+_TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")
 _MAIN = re.compile(r"requirements?\.(txt|in)|environment\.ya?ml|Pipfile")
 _LOCKS = ("uv.lock", "poetry.lock", "Pipfile.lock")
 _LOCKED = re.compile(
@@ -68,7 +74,7 @@ def states_requirements(path: str) -> bool:
     if not dot or ending not in ("txt", "in"):
         return False
     inside = folder.rpartition("/")[2] == "requirements" and bool(stem)
-    return "requirement" in stem or "constraint" in stem or inside or (ending == "txt" and stem.startswith("req"))
+    return inside or bool(_TEXTS.search(name))
 
 
 class Requirements(NamedTuple):
@@ -92,8 +98,8 @@ def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = la
     path of each file. What a project says about the interpreter is a line on `python`, not declared.
 
     Files: `requirements*.txt` and `.in` with what they include, `pyproject.toml` (PEP 621, PEP 735 and Poetry),
-    `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports and locks, `Pipfile`, lock files of uv,
-    Poetry and Pipenv, `pip install` in a README."""
+    `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks, `Pipfile`,
+    lock files of uv, Poetry and Pipenv, `pip install` in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):
@@ -167,7 +173,7 @@ def _plain(raw: object) -> str:
     raw = raw.entry if isinstance(raw, _Aside) else raw
     line = re.sub(r"(^|\s)#.*", "", raw).strip() if isinstance(raw, str) else ""
     line = re.sub(r"^(-e|--editable)[\s=]+(?=git\+)", "", line)
-    return "" if line.startswith(("-", ".", "/")) else line
+    return "" if line.startswith(("-", ".", "/", "@")) else line
 
 
 def _reader(name: str) -> Callable[[str], Iterable[object]]:
@@ -193,6 +199,8 @@ def _text(text: str) -> Iterator[object]:
     for line in text.replace("\\\n", " ").splitlines():
         if re.match(r"\s*+\w[\w.-]*+\s*+=(?!=)", line):  # conda list --export
             yield from _conda_entry(line)
+        elif match := _CONDA_FILE.fullmatch(line.strip()):
+            yield from _conda_entry("{}={}={}".format(*match.groups()))
         else:
             yield re.sub(r"[ \t]*+@[ \t]*+file:.*", "", line)  # a file of the machine that wrote it
 

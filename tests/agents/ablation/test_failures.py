@@ -2,6 +2,7 @@ import pytest
 
 from xkg.agents.ablation.failures import failure_of
 from xkg.agents.workspace.command import RunResult
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    size_mismatch()\n'
 
@@ -16,9 +17,41 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in <modu
             f"exception occurred:\n\n{TRACEBACK}RuntimeError: Error downloading a.gz\n",
             "needs the network",
         ),
+        (
+            f"{TRACEBACK}ImportError: libGL.so.1: cannot open shared object file: No such file or directory\n",
+            "missing library",
+        ),
         ("loading\ncould not open a.csv: No such file or directory\nended\n", "missing data"),
     ],
 )
 def test_the_kind_of_a_failure_is_that_of_what_was_raised(output: str, kind: str) -> None:
-    result = RunResult(command="", ended="exited", exit_code=1, output=output, seconds=1, peak_memory_mb=1)
-    assert failure_of(result) == kind
+    assert failure_of(_failed(output)) == kind
+
+
+def _failed(output: str) -> RunResult:
+    return RunResult(command="", ended="exited", exit_code=1, output=output, seconds=1, peak_memory_mb=1)
+
+
+FILES = {
+    "nets.py": b"class Ring(nn.Module):\n    def __init__(self, radius): ...\n\n\ndef scale(x):\n    return x\n",
+    "train.py": b"",
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "code", "message", "kind"),
+    [
+        ("work/train.py", "scale(1, by=2)", "scale() got an unexpected keyword argument 'by'", "own error"),
+        ("work/train.py", "Ring(r=2)", "Ring.__init__() got an unexpected keyword argument 'r'", "own error"),
+        ("work/train.py", "Ring(r=2)", "__init__() got an unexpected keyword argument 'r'", "own error"),
+        ("work/train.py", "scale()", "scale() missing 1 required positional argument: 'x'", "own error"),
+        ("work/train.py", "nn.Linear(b=1)", "Linear.__init__() got an unexpected keyword argument 'b'", "removed API"),
+        ("site/lib.py", "scale(x, by=2)", "scale() got an unexpected keyword argument 'by'", "removed API"),
+    ],
+)
+def test_a_call_that_the_repository_makes_of_its_own_function_is_its_own_error(
+    place: str, code: str, message: str, kind: str
+) -> None:
+    frame = f'  File "{HOME}/{place}", line 1, in <module>\n    {code}\n'
+    output = f"Traceback (most recent call last):\n{frame}TypeError: {message}\n"
+    assert failure_of(_failed(output), FILES) == kind

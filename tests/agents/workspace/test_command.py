@@ -326,19 +326,26 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
 
 
 @pytest.mark.parametrize(
-    ("path", "remedy"),
+    ("code", "path", "remedy"),
     [
-        ("lib/rows.csv", r"\(here: --data lib/rows\.csv=FILE\)"),
-        ("input/all/a.csv", r"\(here: --data input=FOLDER, which has all/a\.csv, or --setup 'mkdir -p input/all'\)"),
-        ("/data/rows.csv", r"\(runs see no files outside of the repository: let the code read /data/rows\.csv from"),
-        ("../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
+        ("open(p)", "lib/rows.csv", r"\(here: --data lib/rows\.csv=FILE\)"),
+        (
+            "open(p, 'rb')",
+            "input/all/a.csv",
+            r"\(here: --data input=FOLDER, which has all/a\.csv, or a --setup command",
+        ),
+        ("open(p, 'wb')", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
+        ("np.savetxt(p, x)", "input/all/a.csv", r"\(here: --setup 'mkdir -p input/all'"),
+        ("open(p)", "/data/rows.csv", r"\(runs see no files outside .*: let the code read /data/rows\.csv from"),
+        ("open(p)", "../rows.csv", r"\(runs see no files outside .* read \.\./rows\.csv from"),
     ],
 )
 def test_a_file_that_a_run_lacks_is_named_with_the_option_that_gives_it(
-    workspace: Workspace, path: str, remedy: str
+    workspace: Workspace, code: str, path: str, remedy: str
 ) -> None:
     workspace.edit({"lib/here.csv": "1\n"}, "data")
-    output = f"Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
+    error = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'\n"
+    output = f'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n    {code}\n{error}'
     assert re.fullmatch(f"{remedy}.*", f"({hint(output, 'python train.py', workspace, (), (), cuda=False, cpu=False)})")
 
 

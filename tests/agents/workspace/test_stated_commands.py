@@ -77,6 +77,20 @@ def test_commands_stand_in_text_too_and_start_the_one_file_of_their_name() -> No
     ]
 
 
+def test_variables_and_folders_hold_for_the_lines_below_in_a_block() -> None:
+    block = """```
+export CUDA_VISIBLE_DEVICES=0
+LR="0.1"
+pushd experiments/one
+PYTHONPATH=../.. python main.py --lr $LR | tee ${LR}.log
+python main.py --lr $UNKNOWN
+```
+"""
+    assert stated_commands({"README.md": block}, {"experiments/one/main.py"}, []) == [
+        "export CUDA_VISIBLE_DEVICES=0 && cd experiments/one && PYTHONPATH=../.. python main.py --lr 0.1 | tee 0.1.log",
+    ]
+
+
 def test_files_that_a_readme_names_are_offered_where_it_states_no_command() -> None:
     texts = {"README.md": "Run [fit.py](https://example.org/fit.py), then `draw.py` for the figure; see setup.py."}
     assert stated_commands(texts, {"fit.py", "src/draw.py"}, []) == ["python fit.py", "cd src && python draw.py"]

@@ -3,7 +3,15 @@ from packaging.specifiers import SpecifierSet
 
 from xkg.sandbox.isolation.interpreters import own
 from xkg.sandbox.packages.plan import Offer
-from xkg.sandbox.packages.python_choice import asked, first_day, nearest, version_of, where_wheels_are, with_most_wheels
+from xkg.sandbox.packages.python_choice import (
+    asked,
+    first_day,
+    nearest,
+    version_of,
+    wanted,
+    where_wheels_are,
+    with_most_wheels,
+)
 
 HERE = ("3.7", "3.8", "3.11", "3.12")
 
@@ -22,6 +30,13 @@ HERE = ("3.7", "3.8", "3.11", "3.12")
 )
 def test_the_nearest_of_those_that_are_here(specifier: str, chosen: str | None) -> None:
     assert nearest(SpecifierSet(specifier), HERE) == chosen
+
+
+@pytest.mark.parametrize(
+    ("specifier", "version"), [(">=3.13", "3.13"), ("<3.9,>=3.6", "3.8"), ("==3.7.*", "3.7"), ("==2.7.*", None)]
+)
+def test_the_version_to_install(specifier: str, version: str | None) -> None:
+    assert wanted(SpecifierSet(specifier)) == version
 
 
 def test_what_a_line_on_python_asks_for() -> None:

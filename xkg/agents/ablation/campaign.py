@@ -44,7 +44,7 @@ from xkg.errors import InputError
 from xkg.files import private_folder, write_whole
 from xkg.llm.client import LanguageModel
 from xkg.sandbox.isolation.gpus import Taken, gpus
-from xkg.sandbox.runner import Environment, EnvironmentMaker, Runner
+from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, EnvironmentMaker, Runner
 
 
 @dataclass(frozen=True)
@@ -262,12 +262,14 @@ class _Runner:
         return run
 
     def _baseline(self, notes: list[str]) -> Baseline:
-        task, missing = self._task, self._runs.bench.environment.missing
+        task, environment = self._task, self._runs.bench.environment
+        missing = environment.missing
         first = self._not_fetched or self._runs.run(None, task.seeds[0])
         self._runs.outputs = first.rewritten
         if first.value is None:  # no other seed would tell more
             left_out = [note for note in self._start.starter.notes if SUBMODULE in note]
-            return baseline_of(task, [first], missing, [*left_out, *self._causes])
+            lacks = [note for note in environment.notes if IN_PLACE_OF_CUDA not in note]
+            return baseline_of(task, [first], missing, [*left_out, *self._causes], notes=lacks)
         trace = self._slots.start(partial(self._runs.trace, first))
         runs = self._all_seeds(first)
         if len({run.value for run in runs}) == 1 and not self._runs.vary and self._seeds.found:

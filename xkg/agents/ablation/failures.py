@@ -1,22 +1,26 @@
 """Why a run failed, from what it printed."""
 
 import re
+from collections.abc import Mapping
 from typing import Literal
 
 from xkg.agents.workspace.command import RunResult
+from xkg.sandbox.evidence.failure_causes import last_error
 from xkg.sandbox.evidence.tracebacks import TRACEBACK
+from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 
 Failure = Literal[
     "no place", "does not apply", "refused", "shape", "empty data", "missing data", "broken checkpoint", "removed API",
-    "missing package", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time", "memory", "disk",
-    "output", "no metric",
-    "not in force", "not a number", "killed", "error",
+    "missing package", "missing library", "Python 2", "needs the network", "needs a GPU", "needs a terminal", "time",
+    "memory", "disk", "output", "no metric", "not in force", "not a number", "killed", "own error", "error",
 ]  # fmt: skip
 
 ADVICE: dict[Failure, str] = {
     "missing package": "name the package that has it with --with, or free disk space if it is too large",
+    "missing library": "install the package of the system that has it on this machine, whose libraries runs see",
     "Python 2": "convert it to Python 3 first",
-    "removed API": "pin the dependency to a version of the repository's time in its requirements",
+    "removed API": "name a version of the package that has it with --with, as --with 'numpy<2'",
+    "own error": "the repository's own code contradicts itself there: mend that line, or take another commit",
     "missing data": "runs have what the repository has, what --data PATH=FOLDER gives and what --setup makes",
     "broken checkpoint": "fetch the whole file (git lfs pull), then name its folder with --data",
     "empty data": "check the folder that --data names: the loader found nothing in it",
@@ -63,6 +67,7 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
             r"|arg is an empty|zero-size array|need at least one array"
         ),
     ),
+    ("missing library", re.compile(r"cannot open shared object file")),
     ("missing data", re.compile(r"FileNotFoundError|No such file or directory|is not a directory")),
     (
         "shape",
@@ -75,10 +80,35 @@ _BY_MESSAGE: tuple[tuple[Failure, re.Pattern[str]], ...] = (
     ("disk", re.compile(r"No space left on device|File too large")),
 )
 _TAIL = 4000
+_CALL = re.compile(
+    r"([\w.<>]{1,200})\(\) (?:got an unexpected|got multiple values|missing \d+ required|takes (?:from )?(?:no|\d+) )"
+)
+_LAST_FRAME = re.compile(rf'File "(?:{HOME}/work/)?(?P<path>[^"\n]{{1,300}})", line \d+[^\n]*\n(?P<code>[^\n]*)')
+_CALLED = re.compile(r"(\w{1,100})\(")
 
 
-def failure_of(result: RunResult) -> Failure:
-    """The kind of failure of a run that is not ok."""
+def failure_of(result: RunResult, files: Mapping[str, bytes] | None = None) -> Failure:
+    """The kind of failure of a run that is not ok; `files` are those of the repository, by path."""
+    kind = _kind(result)
+    return "own error" if kind in ("removed API", "error") and _is_own(result.output[-_TAIL:], files or {}) else kind
+
+
+def _is_own(output: str, files: Mapping[str, bytes]) -> bool:
+    """Whether a line of the repository called a function of the repository with other arguments than that takes."""
+    error, message = last_error(output)
+    frames = list(_LAST_FRAME.finditer(output.rpartition(TRACEBACK)[2]))
+    call = _CALL.match(message) if error == "TypeError" else None
+    if call is None or not frames or frames[-1]["path"] not in files:
+        return False
+    *outer, name = call[1].replace(".<locals>", "").split(".")
+    # A method is known by its class, which Python before 3.10 does not name.
+    is_method = name.startswith("__")
+    names = outer[-1:] or (_CALLED.findall(frames[-1]["code"]) if is_method else [name])
+    defined = [rb"^[ \t]*(?:async )?(?:def|class) %s\b" % re.escape(each.encode()) for each in names]
+    return any(re.search(each, files[path], re.M) for path in files if path.endswith(".py") for each in defined)
+
+
+def _kind(result: RunResult) -> Failure:
     by_limit: dict[str, Failure] = {
         "timeout": "time", "memory": "memory", "disk": "disk", "output": "output", "killed": "killed",
     }  # fmt: skip

@@ -19,6 +19,7 @@ from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.run_hints import hint
 from xkg.agents.workspace.shell_line import started
 from xkg.agents.workspace.workspace import Workspace
+from xkg.build.code.source_files import decode
 from xkg.build.requirements import states_requirements
 from xkg.errors import InputError, MetricError, SandboxUnavailableError
 from xkg.sandbox.diagnosis.cuda_failures import names_cuda
@@ -372,9 +373,9 @@ def packages_for(
     itself, and what can be imported from `data` (as of `Commands`), is not installed; files that cannot be parsed are
     named in the notes. Raises `UnsafeInputError` where that is too many of them."""
     texts = {
-        path: workspace.text(path)
+        path: text
         for path, file in workspace.files.items()
-        if b"\0" not in file.content[:8192] and (path.endswith(".py") or states_requirements(path))
+        if (path.endswith(".py") or states_requirements(path)) and "\0" not in (text := decode(file.content))
     }
     given = importable(placed(data))
     stated = reader.packages(

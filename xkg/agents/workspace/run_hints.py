@@ -12,6 +12,9 @@ from xkg.sandbox.diagnosis.downloads import Reached, is_of_network, stated_size
 from xkg.sandbox.isolation.bubblewrap_mounts import HOME
 from xkg.text.unicode import printable_line
 
+_WRITES = re.compile(
+    r"""["'][wax][bt+]{0,2}["']|\w{0,40}(?:save|dump|write|mkdir|to_csv|to_json|FileHandler)\w{0,40}\("""
+)
 _ABSENT = re.compile(r"No such file or directory: '([^'\n]{1,300})'|FileNotFoundError: ([^\s']{1,300}) not found")
 
 
@@ -39,14 +42,16 @@ def hint(
         return cuda_remedy(device_options(workspace.text(path) for path in sorted(scripts)), on_cpu=cpu)
     if any(word.endswith(".ipynb") for program in programs for word in program.words):
         return "a notebook is no program: convert it, as by jupyter nbconvert --to script"
-    if absent := _ABSENT.findall(output.rpartition("Traceback (most recent call last):")[2]):
-        return _given(next(filter(None, absent[-1])), programs[-1].folder, workspace)
+    traceback = output.rpartition("Traceback (most recent call last):")[2]
+    if absent := _ABSENT.findall(traceback):
+        path = next(filter(None, absent[-1]))
+        return _given(path, programs[-1].folder, workspace, writes=bool(_WRITES.search(traceback)))
     return ""
 
 
-def _given(path: str, folder: str, workspace: Workspace) -> str:
-    """The options that give a run a file or folder, which it named in a folder of the tree and did not find; empty if
-    it is there."""
+def _given(path: str, folder: str, workspace: Workspace, *, writes: bool) -> str:
+    """The options that give a run a file or folder, which it named in a folder of the tree and did not find, or which
+    it wanted to write in a folder that is not there; empty if it is there."""
     tree = f"{HOME}/work"
     inside = posixpath.relpath(posixpath.normpath(posixpath.join(tree, folder, path)), tree)
     if inside.startswith(".."):
@@ -58,8 +63,12 @@ def _given(path: str, folder: str, workspace: Workspace) -> str:
         return ""
     if not rest:
         return printable_line(f"here: --data {shlex.quote(f'{inside}=FILE')}")
-    made = shlex.quote(f"mkdir -p {shlex.quote(posixpath.dirname(inside))}")
-    return printable_line(f"here: --data {shlex.quote(f'{absent}=FOLDER')}, which has {rest}, or --setup {made}")
+    if writes:
+        made = shlex.quote(f"mkdir -p {shlex.quote(posixpath.dirname(inside))}")
+        return printable_line(f"here: --setup {made}, since it writes there")
+    return printable_line(
+        f"here: --data {shlex.quote(f'{absent}=FOLDER')}, which has {rest}, or a --setup command that makes it"
+    )
 
 
 def _down_to(path: str) -> list[str]:

@@ -1,9 +1,9 @@
 """The commands that READMEs and shell scripts of a repository state, and those of a user, held against its files.
 
 A command counts if it starts a file that is there, or the only one of that name in a folder further down. Lines of text
-are read as those of blocks of code are, and rank behind them. In a block, `cd` holds for the lines below it; a folder
-that is not there is the clone's own. Lines with placeholders or unknown variables are left out. Where no line is such a
-command, the Python files that the README names are what it has run.
+are read as those of blocks of code are, and rank behind them. In a block, `cd` and variables hold for the lines below;
+a folder that is not there is the clone's own. Lines with placeholders or unknown variables are left out. Where no line
+is such a command, the Python files that the README names are what it has run.
 """
 
 import posixpath
@@ -23,6 +23,11 @@ _FILE = re.compile(r"(?<![\w./-])[\w./-]{1,120}\.py\b")
 _PLACEHOLDER = re.compile(
     r"<[^<>\n]{1,80}>|(?<!\$)\{\w{1,40}\}|\.\.\.|…|\[-|\$(?!\{?(?:PYTHONPATH|PWD|HOME)\b|\(pwd\))"
 )
+_SETTING = re.compile(
+    r"(export[ \t]+)?([A-Za-z_]\w{0,80})="
+    r"((?:[\w./:~-]|\$\{?(?:PYTHONPATH|PWD|HOME)\b\}?|\$\(pwd\)){0,300}|\"[\w./:~-]{0,300}\");?"
+)
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,80})\}?")
 _STARTS = re.compile(r"python(?:3(?:\.\d{1,2})?)?|bash|sh|\./.+")
 _PROGRAMS = (".py", ".sh")
 _HELP = {"-h", "--help"}
@@ -73,13 +78,23 @@ def _blocks(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
 def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]]:
     """Each command of a block, and the file that it starts."""
     folder = ""
+    values: dict[str, str] = {}
+    exports: dict[str, str] = {}
     for line in re.sub(r" ?\\[ \t]*+\n[ \t]*+", " ", "\n".join(block)).split("\n"):
         line = line.strip()
         line = line[match.end() :] if (match := _MARKS.match(line)) else line
-        if len(line) > _LONGEST_LINE or _PLACEHOLDER.search(line):
+        if len(line) > _LONGEST_LINE:
             continue
-        if line.startswith("cd ") and not set(line) & set("&;|"):
-            there = posixpath.normpath(posixpath.join(folder, line[3:].strip()))
+        if setting := _SETTING.fullmatch(line):
+            values[setting[2]] = setting[3].strip('"')
+            if setting[1]:
+                exports[setting[2]] = f"{setting[2]}={setting[3]}"
+            continue
+        line = _VARIABLE.sub(lambda found: values.get(found[1], found[0]), line)
+        if _PLACEHOLDER.search(line):
+            continue
+        if line.startswith(("cd ", "pushd ")) and not set(line) & set("&;|"):
+            there = posixpath.normpath(posixpath.join(folder, line.partition(" ")[2].strip()))
             folder = there if any(path.startswith(f"{there}/") for path in paths) else "" if there == "." else folder
             continue
         try:
@@ -91,7 +106,9 @@ def _commands(block: Sequence[str], paths: Set[str]) -> Iterator[tuple[str, str]
             found = [p.script(paths) for p in inside if _STARTS.fullmatch(p.words[0])]
             if found and None not in found:
                 if str(found[0]).endswith(_PROGRAMS) and not any(_HELP & set(p.words) for p in programs):
-                    yield f"cd {shlex.quote(start)} && {line}" if start else line, str(found[0])
+                    steps = [f"export {' '.join(exports.values())}"] if exports else []
+                    steps += [f"cd {shlex.quote(start)}"] if start else []
+                    yield " && ".join([*steps, line]), str(found[0])
                 break
 
 

@@ -26,7 +26,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -107,6 +106,7 @@ class UvEnvironments:
         self._settings = settings
         self._runs = InstallerRuns(self._folder, settings, runner, notify)
         self._sources = SourceWheels(self._runs, self._tools, notify)
+        self._notify = notify
 
     def make(
         self,
@@ -131,8 +131,8 @@ class UvEnvironments:
         stated = version_hints(declared)
         versions = python_choice.asked(version_hints([*declared, *requirements]).get(python_choice.PYTHON))
         if not names and not stated:
-            interpreter, _ = self._first(versions)
-            return _empty(interpreter)
+            interpreter, told = self._first(versions)
+            return _empty(interpreter).model_copy(update={"notes": told})
         if self._settings.max_mb == 0:
             reason = "environments are switched off (environment.max_mb is 0)"
             return Environment(site=None, hash=set_hash(()), missing=dict.fromkeys(names, reason))
@@ -189,16 +189,17 @@ class UvEnvironments:
         """The interpreter that a repository asks for, else the nearest, and a note if it is another."""
         if versions.contains(own().full) or self._in_image:
             return own(), ()
-        if self._settings.python_downloads and not python_choice.allowed(self._others(), versions):
-            for version in python_choice.allowed(python_choice.VERSIONS, versions)[:1]:
-                download(version)
+        lacks = not python_choice.allowed(self._others(), versions)
+        if lacks and self._settings.python_downloads and (version := python_choice.wanted(versions)):
+            download(version)
         known = {**self._others(), own().version: None}
         chosen = python_choice.nearest(versions, known) or own().version
         notes: tuple[str, ...] = ()
         if not python_choice.allowed([chosen], versions):
-            fitting = python_choice.allowed(python_choice.VERSIONS, versions)
-            remedy = f": {python_choice.install(fitting[0])}" if fitting else ""
-            notes = (f"the repository asks for Python {versions}, which is not here; it gets {chosen}{remedy}",)
+            fitting = python_choice.wanted(versions)
+            remedy = f": {python_choice.install(fitting)}" if fitting else ""
+            absent = "could not be downloaded" if self._settings.python_downloads else "is not here"
+            notes = (f"the repository asks for Python {versions}, which {absent}; it gets {chosen}{remedy}",)
         return at(known[chosen]), notes
 
     def _cached_or_new(self, request: _Request) -> Environment:
@@ -210,7 +211,8 @@ class UvEnvironments:
             marked,
             sorted(version_hints(request.declared)),
         )
-        pythons = (str(request.versions), self._tag(own()), sorted(self._others()))
+        downloads = self._settings.python_downloads
+        pythons = (str(request.versions), self._tag(own()), sorted(self._others()), downloads)
         question = json.dumps([packages, pythons, request.written, sorted(index.hosts), cpu])
         stamp = self._folder / "requests" / f"{hashlib.sha256(question.encode()).hexdigest()[:24]}.json"
         known = self._known(stamp)
@@ -222,12 +224,13 @@ class UvEnvironments:
                 return known
             limits = quota(self._folder, self._settings)
             interpreter, notes = self._first(request.versions)
+            not_downloaded = downloads and bool(notes)
             plan = self._best_plan(request, interpreter, limits)
             environment = self._installed(plan, limits)
             used = at(plan.python)
             notes += _version_notes(environment, plan, request.hints(used), request.newest(used))
             environment = environment.model_copy(update={"notes": notes})
-            if not environment.incomplete:
+            if not environment.incomplete and not not_downloaded:
                 _write(stamp, environment.model_dump_json(exclude={"site"}))
             prune(self._folder, limits.total)
         return environment
@@ -390,9 +393,16 @@ class UvEnvironments:
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
-    def _locked(self) -> AbstractContextManager[bool]:
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        return file_lock(self._folder / ".lock")
+        with file_lock(self._folder / ".lock", wait=False) as held:
+            if held:
+                yield
+                return
+        self._notify(Installing(packages="the packages of another process", total_mb=0, disk_mb=0, waiting=True))
+        with file_lock(self._folder / ".lock"):
+            yield
 
 
 def _empty(interpreter: Interpreter) -> Environment:

@@ -81,13 +81,14 @@ class Fetched(Done):
 
 class Installing(Value):
     """Packages that are being installed, or built from source: megabytes to download and already downloaded, and on
-    disk in the end."""
+    disk in the end. `waiting`: another process installs its packages first."""
 
     packages: str
     total_mb: int
     disk_mb: int
     done_mb: int = 0
     from_source: bool = False
+    waiting: bool = False
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
@@ -102,6 +103,8 @@ class Installing(Value):
         )
 
     def __str__(self) -> str:
+        if self.waiting:
+            return f"waiting for {self.packages}"
         if self.from_source:
             return f"building {self.packages} from source"
         done = f", {self.done_mb:,} MB downloaded" if self.done_mb else ""

@@ -29,6 +29,13 @@ def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
+def wanted(specifier: SpecifierSet) -> str | None:
+    """The version to install for a specifier: the last before its upper bound, else the first, which has most wheels;
+    None where none is allowed."""
+    fitting = allowed(VERSIONS, specifier)
+    return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
+
+
 def first_day(minor: int) -> str:
     """The day by which the packages of numerics had wheels for a version of Python: those of that day have removed
     least of what older code calls."""

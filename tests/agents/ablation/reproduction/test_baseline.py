@@ -3,10 +3,12 @@
 import pytest
 
 from xkg.agents.ablation.candidates import LeftOut, Place
+from xkg.agents.ablation.failures import Failure
 from xkg.agents.ablation.outcomes import RunOutcome
 from xkg.agents.ablation.reproduction.baseline import baseline_of, noise_note, notes_on, seeds_needed
 from xkg.agents.ablation.space.exclusions import LENGTH
 from xkg.agents.ablation.task import Task
+from xkg.errors import BaselineError
 
 TASK = Task(repo=".", run="python train.py", metrics=("loss: ([0-9.]+):min",))
 
@@ -39,3 +41,11 @@ def test_a_noisy_baseline_is_told_what_would_help() -> None:
     assert note is not None
     assert "raise n_episodes (a.py:3)" in note
     assert noise_note(TASK, baseline_of(TASK, runs(1.0, 1.001, 0.999), {}), left) is None
+
+
+@pytest.mark.parametrize(("failure", "is_told"), [("error", True), ("needs the network", False)])
+def test_a_failed_baseline_says_what_its_python_lacks_if_that_may_be_why(failure: Failure, is_told: bool) -> None:
+    failed = RunOutcome(seed=0, command="c", values=(), seconds=1.0, failure=failure, problem="it ended")
+    with pytest.raises(BaselineError) as raised:
+        baseline_of(TASK, [failed], {}, notes=["uv python install 3.13"])
+    assert ("uv python install 3.13" in str(raised.value)) is is_told

@@ -6,11 +6,13 @@ from statistics import fmean
 
 from xkg.agents.ablation.candidates import LeftOut, Place
 from xkg.agents.ablation.effects import CRITICAL, relative_noise
-from xkg.agents.ablation.failures import ADVICE
+from xkg.agents.ablation.failures import ADVICE, Failure
 from xkg.agents.ablation.outcomes import Baseline, Repair, RunOutcome
 from xkg.agents.ablation.space.exclusions import LENGTH
 from xkg.agents.ablation.task import SEED, Task
 from xkg.errors import BaselineError
+
+_OF_PACKAGES: frozenset[Failure] = frozenset({"error", "removed API", "missing package", "Python 2"})
 
 
 def baseline_of(
@@ -19,12 +21,13 @@ def baseline_of(
     missing: Mapping[str, str],
     causes: Sequence[str] = (),
     *,
+    notes: Sequence[str] = (),
     unknown: str = "",
     varied: Sequence[str] = (),
 ) -> Baseline:
     """What the runs say. `missing` packages could not be had, with the reasons; `causes` are what is known of why it
-    does not run, `unknown` why equal values may be those of one seed alone, `varied` the seeds that differ between the
-    runs. Raises `BaselineError` with the cause where a run failed."""
+    does not run, `notes` what its interpreter and packages lack, `unknown` why equal values may be those of one seed
+    alone, `varied` the seeds that differ between the runs. Raises `BaselineError` with the cause where a run failed."""
     for run in runs:
         if run.value is None:
             kind = run.failure or "error"
@@ -32,7 +35,8 @@ def baseline_of(
             reasons = [f"{name}: {why}" for name, why in missing.items() if name in (run.problem or "")]
             if kind == "missing package" and reasons:
                 advice = f"{reasons[0]}; {advice}"
-            advice = "; ".join([*causes[:4], advice])
+            lacks = [note for note in notes if kind in _OF_PACKAGES]
+            advice = "; ".join([*causes[:4], *lacks[:3], advice])
             raise BaselineError(f"the baseline does not run ({kind}, seed {run.seed}): {run.problem}; {advice}")
     values = [run.value for run in runs if run.value is not None]
     mean, noise = fmean(values), relative_noise(values)

@@ -41,7 +41,7 @@ _PLAIN_PATH = re.compile(r"[\w./ -]*")
 _FRAME = re.compile(r'File "([^"\n]{1,300})", line \d')
 _IN_PACKAGE = re.compile(rf"{SITE}/([A-Za-z_]\w{{0,80}}+)(?:/|\.py)")
 _OF_A_VERSION = re.compile(r"\b(?:AttributeError|TypeError|ImportError|FutureWarning)\b")
-_OF_THE_CODE: frozenset[Failure] = frozenset({"error", "shape", "needs a GPU"})
+_OF_THE_CODE: frozenset[Failure] = frozenset({"error", "own error", "shape", "needs a GPU"})
 _DATA_FAILURES: frozenset[Failure] = frozenset({"broken checkpoint", "missing data", "empty data", "error"})
 
 
@@ -90,6 +90,7 @@ class Executor:
         `causes` say why it does not run where that is known, `day` of what day its packages are, `found` the
         folders that the command of `task` has in PYTHONPATH. Raises as `LanguageModel` does."""
         environment = self.packages(None)
+        dated: list[str] = []
         while True:
             outcome = self.run(environment)
             if outcome.value is not None:
@@ -114,9 +115,12 @@ class Executor:
             if _of_a_version(outcome) and (older := self._older(environment)):
                 others = "the newest" if self.day is None else f"those of {self.day}"
                 self.day, environment, name = older
+                dated.append(self.day)
                 self.notes = [f"packages are those of {name}, {self.day}; with {others} {outcome.problem}"]
                 continue
             if not self._repaired(outcome, environment):
+                if _of_a_version(outcome) and dated:
+                    self.causes.append(f"packages of {' and of '.join(dated)} were tried")
                 return environment
             environment = self.packages(self.day)
 

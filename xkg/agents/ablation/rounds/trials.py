@@ -20,7 +20,7 @@ from xkg.agents.workspace.workspace import Workspace
 _HOUR = 3600.0
 _MENDABLE: frozenset[Failure] = frozenset(
     ("does not apply", "refused", "shape", "empty data", "missing data", "missing package", "not in force",
-     "removed API", "error",)
+     "removed API", "own error", "error",)
 )  # fmt: skip
 """Failures that say that the change was made badly, and nothing of the component."""
 _UNUSED = "nothing uses it: a run with a value that ends the program when it is used gave the same metric"

@@ -67,7 +67,8 @@ class Bench:
                 awaited=_awaited(changed),
             )
         values: list[float | None] = []
-        problem, failure = result.problem, None if result.ok else failure_of(result)
+        contents = {path: file.content for path, file in workspace.files.items()}
+        problem, failure = result.problem, None if result.ok else failure_of(result, contents)
         if result.ok:
             for i, metric in enumerate(metrics):
                 value, why = result.metric_or_problem(metric, self.reader)
