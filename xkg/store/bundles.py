@@ -85,11 +85,11 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Left out where they are None, so that bundles of versions without these fields have the hash that they had.
-    later = ("reference", "stars", "archived", "default_branch")
+    # Left out where they are empty, so that bundles of versions without these fields have the hash that they had.
+    later = ("reference", "stars", "archived", "default_branch", "file_licenses")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     for node, name in [(fields["paper"], "arxiv_version"), *ofs]:
-        if node[name] is None:
+        if node[name] in (None, {}):
             del node[name]
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
 

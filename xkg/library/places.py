@@ -1,0 +1,312 @@
+"""Where the files of a library lie: a folder, a web server, an object store, or whatever else `fsspec` opens.
+`git_place` has git repositories."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from xkg.clock import CLOCK, Clock
+from xkg.errors import InputError, UnreachableError, UnsafeInputError
+from xkg.files import file_lock, write_whole
+from xkg.library.layout import HEAD, MOST_HEAD, MOST_NODE, Package, path_of
+
+_PIECE = 1 << 18
+_TRIES = 4
+AT_ONCE = 16
+"""Requests at a time."""
+_SECONDS, _SLOWEST = 60.0, 20_000
+"""How long a file may take: so many seconds, and those for its bytes at so many a second."""
+_ANNOUNCED_SECONDS = 3600
+_FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
+T = TypeVar("T")
+
+
+class Place:
+    """Reads and writes files by their paths in the library. Raises `OSError` for what may succeed if it is tried again,
+    `FileNotFoundError`, and `InputError` for what will not. `name` is what a person calls the place. One that is not
+    `atomic` cannot refuse to replace a head that somebody else has replaced: there each writer first announces its
+    entries in a file of its own, and merges the announcements of others."""
+
+    name: str
+    atomic = True
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        """The bytes of a file from `start` on, up to `most` of them or a little more."""
+        raise NotImplementedError
+
+    def head(self) -> tuple[bytes | None, Any]:
+        """The bytes of the head, None where there is none, and a token for `replace`."""
+        try:
+            data = b"".join(self.pieces(HEAD, 0, MOST_HEAD + 1))
+        except FileNotFoundError:
+            data = None
+        return data, data
+
+    def write(self, path: str, data: bytes) -> None:  # noqa: ARG002
+        raise InputError(f"{self.name} is only read: push to the folder or bucket that it serves")
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        """Replaces the head that came with this token; False where another one is there."""
+        raise NotImplementedError
+
+    def announced(self) -> list[tuple[str, bytes]]:
+        """Announcements by path, the oldest first."""
+        return []
+
+    def announce(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def forget(self, path: str) -> None:
+        """Deletes an announcement that the head has, if it is so old that no writer has a head without it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Gives back what the place holds open."""
+
+
+class FolderPlace(Place):
+    """A folder of this machine, or one that is mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        with (self._folder / path).open("rb") as file:
+            file.seek(start)
+            while most > 0 and (piece := file.read(min(_PIECE, most))):
+                most -= len(piece)
+                yield piece
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self._folder / path
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, data)
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with file_lock(self._folder / ".head.lock"):
+            if self.head()[0] != token:
+                return False
+            write_whole(self._folder / HEAD, head)
+        return True
+
+
+class OtherPlace(Place):
+    """What fsspec opens."""
+
+    atomic = False
+
+    def __init__(self, place: str) -> None:
+        import fsspec
+
+        self.name = place
+        self._files, self._root = fsspec.core.url_to_fs(
+            place.rstrip("/"), use_listings_cache=False, skip_instance_cache=True
+        )
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        yield self._files.cat_file(self._at(path), start=start, end=start + most)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
+        self._files.pipe_file(self._at(path), data)
+
+    def replace(self, head: bytes, token: Any) -> bool:  # noqa: ARG002
+        self._files.pipe_file(self._at(HEAD), head)
+        return True
+
+    def announced(self) -> list[tuple[str, bytes]]:
+        try:
+            names = sorted(self._files.ls(self._at("pushes"), detail=False, refresh=True))
+        except FileNotFoundError:
+            return []
+        paths = [f"pushes/{name.rpartition('/')[2]}" for name in names]
+        return [(path, b"".join(self.pieces(path, 0, MOST_NODE))) for path in paths]
+
+    def announce(self, data: bytes) -> None:
+        self.write(f"pushes/{time.time():.0f}-{hashlib.sha256(data).hexdigest()[:16]}", data)
+
+    def forget(self, path: str) -> None:
+        made = path.rpartition("/")[2].partition("-")[0]
+        if made.isdecimal() and time.time() - int(made) > _ANNOUNCED_SECONDS:
+            self._files.rm_file(self._at(path))
+
+
+class ObjectPlace(OtherPlace):
+    """A bucket of S3 or of a server like it that honours `If-Match` (RFC 9110, 13.1.1). Keys and endpoint come from the
+    environment, as for any client of AWS."""
+
+    atomic = True
+
+    def head(self) -> tuple[bytes | None, Any]:
+        try:
+            # the tag first: if the head is replaced in between, `replace` refuses
+            tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
+            return b"".join(self.pieces(HEAD, 0, MOST_HEAD + 1)), tag
+        except FileNotFoundError:
+            return None, None
+
+    def write(self, path: str, data: bytes) -> None:
+        self._files.pipe_file(self._at(path), data, CacheControl=_FOREVER)
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        condition = {"IfNoneMatch": "*"} if token is None else {"IfMatch": token}
+        try:
+            self._files.pipe_file(self._at(HEAD), head, CacheControl=_BRIEFLY, **condition)
+        except OSError as error:
+            if _code(error) in ("PreconditionFailed", "ConditionalRequestConflict"):
+                return False
+            raise
+        return True
+
+
+def _code(error: BaseException | None) -> str:
+    """What the server calls the error that this one was made from."""
+    response = getattr(error.__cause__, "response", None) if error is not None else None
+    return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
+
+
+class WebPlace(Place):
+    """A web server, which is only read. No redirect is followed."""
+
+    def __init__(self, place: str) -> None:
+        import aiohttp
+        import fsspec
+
+        self.name = place
+        self._root = place.rstrip("/")
+        self._errors = (aiohttp.ClientError, TimeoutError)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
+        client = {"timeout": timeout, "auto_decompress": False}
+        self._files = fsspec.filesystem(
+            "http", client_kwargs=client, allow_redirects=False, skip_instance_cache=True, use_listings_cache=False
+        )
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+        url = f"{self._root}/{path}"
+        with self._translated(url), self._files.open(url, "rb", block_size=0, size=1, headers=headers) as file:
+            if file.r.status not in (200, 206):
+                where = file.r.headers.get("Location", "another address")
+                raise InputError(
+                    f"{url} leads to {where[:200]}, which is not followed: give that address, if you trust it"
+                )
+            passed_over = start if file.r.status == 200 else 0
+            while most > 0 and (piece := file.read(_PIECE)):
+                skipped = min(passed_over, len(piece))
+                passed_over -= skipped
+                if piece := piece[skipped:]:
+                    most -= len(piece)
+                    yield piece
+
+    @contextmanager
+    def _translated(self, url: str) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            status = getattr(error, "status", None)
+            if status is not None and 400 <= status < 500 and status not in (408, 425, 429):
+                raise InputError(f"{url} answers {status}; check the address of the library") from error
+            raise OSError(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        session = self._files._session
+        if session is not None:
+            self._files.close_session(self._files.loop, session)
+
+
+def patiently(place: Place, attempt: Callable[[], T], clock: Clock = CLOCK) -> T:
+    """What `attempt` gives, which is tried again where that may help. Raises `UnreachableError`, `FileNotFoundError` and
+    what else `attempt` raises."""
+    for number in range(_TRIES):
+        try:
+            return attempt()
+        except (FileNotFoundError, PermissionError):
+            raise
+        except OSError as error:
+            if number + 1 == _TRIES:
+                line = " ".join(f"{error}".split())[:200]
+                raise UnreachableError(f"{place.name} did not answer in {_TRIES} tries ({line}); try later") from error
+            clock.sleep(0.5 * 2**number)
+    raise AssertionError
+
+
+def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) -> None:
+    """Writes files by path, several at a time. Raises as `patiently`."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda path: patiently(place, lambda: place.write(path, files[path]), clock), files))
+
+
+def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
+    """A small file. Raises `UnsafeInputError` for more than `most` bytes, `UnreachableError`, `FileNotFoundError`."""
+
+    def attempt() -> bytes:
+        data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
+        if len(data) > most:
+            raise UnsafeInputError(f"{path} of {place.name} has more than {most >> 20} MB; nothing of it was taken")
+        return data
+
+    return patiently(place, attempt, clock)
+
+
+def read_file(place: Place, name: str, most: int = MOST_NODE, clock: Clock = CLOCK) -> bytes:
+    """A file by the hash of its bytes. Raises `UnsafeInputError` where they have another one, and as `read`, but for a
+    file that is not there."""
+    try:
+        data = read(place, path_of(name), most, clock)
+    except FileNotFoundError as error:
+        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask whoever keeps it") from error
+    if hashlib.sha256(data).hexdigest() != name:
+        raise UnsafeInputError(f"{path_of(name)} of {place.name} is not what its name says; ask whoever keeps it")
+    return data
+
+
+def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
+    """The file of a package in `folder`; one that was cut off, also by the end of the process, is resumed. Raises as
+    `read_file`."""
+    target, partial = folder / package.name, folder / f"{package.name}.part"
+    if target.exists():
+        return target
+
+    def attempt() -> None:
+        with partial.open("ab") as file:
+            start = file.tell()
+            if start < package.size:
+                pieces = place.pieces(path_of(package.name), start, package.size - start + 1)
+                for piece in _in_time(pieces, path_of(package.name), package.size - start, clock):
+                    file.write(piece)
+        if (there := partial.stat().st_size) < package.size:
+            raise OSError(f"cut short at {there} of {package.size} bytes")
+
+    try:
+        patiently(place, attempt, clock)
+    except FileNotFoundError as error:
+        raise UnreachableError(f"{place.name} lacks {path_of(package.name)}; try later, or ask its keeper") from error
+    with partial.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
+            partial.replace(target)
+            return target
+    os.unlink(partial)  # else the next try would go on with it
+    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} is not what its name says; ask whoever keeps it")
+
+
+def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:
+    deadline = clock.monotonic() + _SECONDS + size / _SLOWEST
+    left = size + 1
+    for piece in pieces:
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
+            return
+        if clock.monotonic() > deadline:
+            raise UnreachableError(f"{path} was not there in time; try later")
