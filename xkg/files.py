@@ -93,6 +93,11 @@ def user_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "xkg"
 
 
+def user_config_folder() -> Path:
+    """Where keys and settings of this user lie that cannot be made again; it need not exist."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "xkg"
+
+
 def private_file(path: Path) -> None:
     """Makes an empty file that only its owner may read, where there is none. Raises `OSError`."""
     with contextlib.suppress(FileExistsError):

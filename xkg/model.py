@@ -19,6 +19,12 @@ from xkg.text.doi import canonical_doi
 from xkg.value import Value
 
 LONGEST_NAME = 500
+KILLED_SHARE = 0.6
+"""Of the mutants so many must be noticed by a test that proves `tested`."""
+FAITHFUL_SHARE = 0.7
+# The least share of all statements where those written from the definition do not count: else whatever has no
+# counterpart could be called so.
+_LEAST_SHARE = 0.5
 
 
 class Node(Value):
@@ -26,9 +32,11 @@ class Node(Value):
 
 
 class Level(StrEnum):
-    """What was proven of a code node, weakest first. Compare with `rank`, never as strings."""
+    """What was proven of a code node, weakest first. Compare with `rank`, never as strings. `claimed` is code from
+    elsewhere of which nothing was proven here: its evidence says what whoever sent it claims."""
 
     NONE = "none"
+    CLAIMED = "claimed"
     PARSED = "parsed"
     IMPORTED = "imported"
     EXECUTED = "executed"
@@ -187,6 +195,18 @@ class Fidelity(Node):
     departures: tuple[Departure, ...] = ()
 
     @property
+    def is_enough(self) -> bool:
+        """Whether the share of statements with a counterpart is that of a faithful implementation: 0.7 of all, or of
+        those that were not written from the definition, which may not be most."""
+        least = FAITHFUL_SHARE * (1.0 - self.by_definition)
+        return self.share >= FAITHFUL_SHARE or (self.share >= _LEAST_SHARE and self.share >= least)
+
+    @property
+    def is_met(self) -> bool:
+        """Whether an implementation is faithful: enough of it is in the sources, and a model found no fault."""
+        return self.is_enough and self.faults == ()
+
+    @property
     def unrelated(self) -> str | None:
         """Why the implementation does something else altogether; None where nobody says so."""
         return next((fault.remark for fault in self.faults or () if fault.kind == "unrelated"), None)
@@ -224,6 +244,18 @@ class Evidence(Node):
     distributions: dict[str, str] = Field(default={})
     checked_at: str | None = None
 
+    @property
+    def suffices(self) -> bool:
+        """Whether what was measured reaches the level, from `imported` on."""
+        rank = self.level.rank
+        score = self.mutation_score or 0.0
+        return (
+            (rank < Level.IMPORTED.rank or bool(self.runner))
+            and (rank < Level.EXECUTED.rank or self.exit_code == 0)
+            and (rank < Level.TESTED.rank or (bool(self.mutants) and KILLED_SHARE <= score <= 1.0))
+            and (rank < Level.FAITHFUL.rank or (self.fidelity is not None and self.fidelity.is_met))
+        )
+
 
 def describe_package(name: str, pin: str) -> str:
     """An import name with the name==version that provides it, '' for none: `ott-jax 0.2.6 (import ott)`."""
@@ -236,7 +268,9 @@ def describe_package(name: str, pin: str) -> str:
 
 class Code(Node):
     """`test` is empty where there is none. `evidence` ends with that of the level; where code was repaired, it begins
-    with that of its first run. `claims` is what an imported file said of itself, kept, never believed."""
+    with that of its first run. `claims` is what an imported file said of itself, kept, never believed. `attestations`
+    are signed statements about it (`xkg.attestations`). `attested` says in words who attests the level; it
+    depends on whom the reader trusts, and is never stored."""
 
     id: str
     technique: str
@@ -248,6 +282,18 @@ class Code(Node):
     level: Level = Level.NONE
     evidence: tuple[Evidence, ...] = ()
     claims: dict[str, Any] = Field(default={})
+    attestations: tuple[str, ...] = ()
+    attested: str = ""
+
+    @property
+    def standing(self) -> str:
+        """The level, and who attests it: `tested, attested by LAB and 2 others`."""
+        return f"{self.level.value}, {self.attested}" if self.attested else self.level.value
+
+    @property
+    def sha256(self) -> str:
+        """The hash of implementation, NUL and test, whose first 12 digits `code_id` has."""
+        return _code_sha256(self.implementation, self.test)
 
     @property
     def departures(self) -> tuple[Departure, ...]:
@@ -444,8 +490,11 @@ def paper_id(title: str, arxiv_id: str | None = None, doi: str | None = None) ->
 
 def code_id(technique: str, implementation: str, test: str) -> str:
     """`<technique id>@<12 hex of the sha256 of implementation, NUL, test>`."""
-    digest = hashlib.sha256(f"{implementation}\0{test}".encode("utf-8", "surrogatepass")).hexdigest()
-    return f"{technique}@{digest[:12]}"
+    return f"{technique}@{_code_sha256(implementation, test)[:12]}"
+
+
+def _code_sha256(implementation: str, test: str) -> str:
+    return hashlib.sha256(f"{implementation}\0{test}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def ablation_id(technique: str, commit: str, diff: str, command: str, metric: str) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import ablate, build, curate, evolution, pages, query, run, serve, store
+from xkg.cli import ablate, build, curate, evolution, library, pages, query, run, serve, store
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
@@ -45,6 +45,8 @@ for command in (
     run.run,
     store.import_,
     store.export,
+    library.push,
+    library.pull,
     evolution.update,
     evolution.diff,
     build.verify,

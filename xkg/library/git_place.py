@@ -26,8 +26,8 @@ def is_repository(place: str) -> bool:
 
 
 class GitPlace(Place):
-    """Reads a bare copy under `cache`, of one commit. Files that are written wait in memory for the head, with which they
-    are pushed."""
+    """Reads a bare copy under `cache`, of one commit. Files that are written wait in memory for the head, with which
+    they are pushed."""
 
     def __init__(self, place: str, cache: Path) -> None:
         self.name = place

@@ -1,8 +1,8 @@
 """The files of a library: `head.json`, and `files/ab/<sha256>`, each named by the hash of its bytes.
 
-The head has the root of an index (a trie by the hash of a paper's id or title, 256 children a node) and of a log, a list
-of entries in the order in which they came. A changed node is a new file. One paper of a million is found by the head and
-two nodes; who has read the log up to an entry reads only the chunks behind it.
+The head has the root of an index (a trie by the hash of a paper's id or title, 256 children a node) and of a log, a
+list of entries in the order in which they came. A changed node is a new file. One paper of a million is found by the
+head and two nodes; who has read the log up to an entry reads only the chunks behind it.
 """
 
 import gzip
@@ -27,8 +27,8 @@ ROOM = 512
 """Rows that a node of the index holds before it is split."""
 MOST_VERSIONS = 8
 
-Sha256 = Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\Z")]
-Prefix = Annotated[str, Field(pattern=r"\A[0-9a-f]{2}\Z")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Prefix = Annotated[str, Field(pattern=r"^[0-9a-f]{2}$")]
 Text = Annotated[str, Field(max_length=1000)]
 V = TypeVar("V", bound=BaseModel)
 
@@ -82,7 +82,7 @@ class Node(Value):
     """Either `items`, or `children` by the next two digits of the hash of a key."""
 
     items: tuple[Item, ...] = ()
-    children: dict[Prefix, Sha256] = {}
+    children: dict[Prefix, Sha256] = Field(default={})
 
 
 class Head(Value):
@@ -93,7 +93,7 @@ class Head(Value):
     version: int = Field(default=0, ge=0)
     entries: int = Field(default=0, ge=0)
     expires: Text | None = None
-    index: dict[Prefix, Sha256] = {}
+    index: dict[Prefix, Sha256] = Field(default={})
     nodes: tuple[Sha256, ...] = ()
     chunks: tuple[Sha256, ...] = ()
 

@@ -7,6 +7,12 @@ from xkg.library.git_place import GitPlace, is_repository
 from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebPlace
 
 
+def whole_address(place: str) -> str:
+    """A folder from the root on, so that it is the same wherever a command runs; any other address as it is."""
+    is_folder = "://" not in place and not place.startswith("git")
+    return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
+
+
 def open_place(place: str, cache: Path) -> Place:
     """A folder, an address of http, https or s3, a git repository (a bare one in a folder, an address that ends in
     `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec knows. `cache` is for what a

@@ -51,14 +51,14 @@ class Contents(NamedTuple):
 
 
 def parts_of(
-    bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: "CachedEmbedder | None"
+    bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: "CachedEmbedder"
 ) -> list[Part]:
-    """All that a library gets of a paper; without `embedder`, no vectors. Texts that were never embedded are embedded."""
+    """All that a library gets of a paper; texts that were never embedded are embedded."""
     parts = [Part(_BUNDLE, bundles.serialise(bundle))]
     parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
     parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]
     texts = [vector_text(entry) for entry in searched_entries(bundle)]
-    if embedder is not None and texts:
+    if texts:
         found = embedder.encode_documents(texts)
         keys = b"".join(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
         sizes = struct.pack(f"<{2 + len(texts)}I", len(texts), found.vectors.shape[1], *map(len, found.codes))
@@ -89,15 +89,18 @@ def unpack(data: bytes) -> list[Part]:
     return parts
 
 
-def contents(parts: Iterable[Part], paper: str, version: Version, place: str) -> Contents:
-    """The paper in the parts of its packages, if it is what the index says. Raises `UnsafeInputError`."""
+def contents(
+    parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
+) -> Contents:
+    """The paper in the parts of its packages, if it is what the index says; `base` is the bundle of parts that came
+    later. Raises `UnsafeInputError`."""
     by_kind: dict[str, list[Part]] = {}
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
     try:
-        bundle = bundles.parse(by_kind[_BUNDLE][0].data, Path(place), paper)
+        bundle = base or bundles.parse(by_kind[_BUNDLE][0].data, Path(place), paper)
         bundles.validate(bundle)
-        whole = bundle.paper.id == paper and bundles.sha256(bundle) == version.content
+        whole = bundle.paper.id == paper and (base is not None or bundles.sha256(bundle) == version.content)
     except (KeyError, CorruptStoreError, InputError) as error:
         raise UnsafeInputError(f"{paper[:200]}: no bundle of this version of xkg is in {place}") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:

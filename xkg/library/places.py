@@ -2,7 +2,6 @@
 `git_place` has git repositories."""
 
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -226,8 +225,8 @@ class WebPlace(Place):
 
 
 def patiently(place: Place, attempt: Callable[[], T], clock: Clock = CLOCK) -> T:
-    """What `attempt` gives, which is tried again where that may help. Raises `UnreachableError`, `FileNotFoundError` and
-    what else `attempt` raises."""
+    """What `attempt` gives, which is tried again where that may help. Raises `UnreachableError`, `FileNotFoundError`,
+    and what else `attempt` raises."""
     for number in range(_TRIES):
         try:
             return attempt()
@@ -296,7 +295,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
         if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
             partial.replace(target)
             return target
-    os.unlink(partial)  # else the next try would go on with it
+    partial.unlink()  # else the next try would go on with it
     raise UnsafeInputError(f"{path_of(package.name)} of {place.name} is not what its name says; ask whoever keeps it")
 
 

@@ -91,6 +91,10 @@ def _payload(bundle: PaperBundle) -> bytes:
     for node, name in [(fields["paper"], "arxiv_version"), *ofs]:
         if node[name] in (None, {}):
             del node[name]
+    for node in fields["code"]:
+        del node["attested"]
+        if not node["attestations"]:
+            del node["attestations"]
     return json.dumps(fields, separators=(",", ":")).encode("ascii")
 
 
@@ -150,6 +154,8 @@ def validate(bundle: PaperBundle) -> None:
     techniques = unique("technique", [t.id for t in bundle.techniques])
     code = unique("code", [c.id for c in bundle.code])
     unique("the code of technique", [c.technique for c in bundle.code])
+    if any(c.attested for c in bundle.code):
+        raise refuse("who attests a level depends on whom its reader trusts")
     repositories = unique("repository", [r.id for r in bundle.repositories])
     symbols = unique("symbol", [s.id for s in bundle.symbols])
     findings = unique("finding", [f.id for f in bundle.findings])

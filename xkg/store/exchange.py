@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal
 
+from xkg.attestations.bundles import attach, detach, proven_as, received
 from xkg.errors import CorruptStoreError, InputError
 from xkg.files import read_regular, write_whole
-from xkg.model import Code, PaperBundle, slug
+from xkg.model import Code, Level, PaperBundle, slug
 from xkg.store import bundles as bundle_files
 from xkg.store.ablations import EXPORTED
 from xkg.store.peer_format import MOST_TECHNIQUES, Check, peer_bytes, read_peer
@@ -30,18 +31,22 @@ def graph_files(place: Path) -> list[Path]:
 
 
 def import_files(
-    paths: Sequence[Path], check: Check, notify: Callable[[int, int, str], None] = lambda *_: None
+    paths: Sequence[Path],
+    check: Check,
+    notify: Callable[[int, int, str], None] = lambda *_: None,
+    *,
+    claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
     """The papers of graph files, and one line for each file that could not be read or that has the paper of an earlier
-    file. `check` judges the code of the peer's files; a bundle comes in as it went out. `notify` is called before each
-    file: how many were read, of how many, and its name."""
+    file. `check` judges the code of the peer's files; a bundle comes in as it went out, its levels as `claims` if asked for.
+    `notify` is called before each file: how many were read, of how many, and its name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
     for number, path in enumerate(paths):
         notify(number, len(paths), path.name)
         try:
-            bundle = read_file(path, check)
+            bundle = read_file(path, check, claims=claims)
         except InputError as error:
             problems.append(str(error))
             continue
@@ -55,8 +60,8 @@ def import_files(
     return found, problems
 
 
-def read_file(path: Path, check: Check) -> PaperBundle:
-    """The paper in a bundle file or a peer's graph file. Raises `InputError` naming the file and what is wrong."""
+def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
+    """The paper in a bundle file, its levels as `claims` if asked for, or in a peer's graph file. Raises `InputError` naming the file and what is wrong."""
     try:
         data = read_regular(path, _LARGEST_BUNDLE)
         if not data.startswith(_BUNDLE):
@@ -69,21 +74,23 @@ def read_file(path: Path, check: Check) -> PaperBundle:
         raise InputError(f"{path}: is no whole bundle file of this version of xkg; export it again") from error
     if len(bundle.techniques) > MOST_TECHNIQUES:
         raise InputError(f"{path}: has more than {MOST_TECHNIQUES:,} techniques, which no paper has; leave it out")
-    return bundle
+    return received(bundle) if claims else bundle
 
 
 def with_stored_evidence(bundle: PaperBundle, stored: PaperBundle) -> PaperBundle:
-    """The bundle with what `stored` proves of the same code: evidence of a run, where the bundle has none, and of a
-    check that came to the same at another time."""
+    """The bundle with what `stored` proves of the same code: evidence of a run, where the bundle has none or a claim,
+    and of a check that came to the same at another time; and with its attestations."""
     known = {code.id: code for code in stored.code}
     code = tuple(_proven(node, known.get(node.id)) for node in bundle.code)
-    return bundle.model_copy(update={"code": code})
+    return attach(bundle.model_copy(update={"code": code}), detach(stored)[1])
 
 
 def _proven(code: Code, stored: Code | None) -> Code:
     # Ids of a file may be anything: what counts is the code itself.
     if stored is None or (code.implementation, code.test) != (stored.implementation, stored.test):
         return code
+    if code.level is Level.CLAIMED:
+        return proven_as(code, stored)
     if not code.evidence or not stored.evidence or any(evidence.runner for evidence in code.evidence):
         return code
     at = stored.evidence[-1].checked_at

@@ -16,7 +16,7 @@ from xkg.config import Settings
 from xkg.library.heads import Change, add, files_of, open_head
 from xkg.library.layout import Package, Row, Version, path_of
 from xkg.library.licences import blacklisted, unlicensed, without_code
-from xkg.library.open import open_place
+from xkg.library.open import open_place, whole_address
 from xkg.library.packages import pack, parts_of
 from xkg.library.places import AT_ONCE, patiently
 from xkg.library.state import FOLDER, Seen, SeenPaper
@@ -56,14 +56,16 @@ def push(
     claims_only: bool = False,
     allow_unlicensed: bool = False,
     blacklist: Path | None = None,
-    notify: Callable[[object], None] = lambda _: None,
+    notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> PushResult:
     """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Left out
     are those on the blacklist, and those with code of which no licence is known, unless `allow_unlicensed`; with
-    `claims_only` places and definitions go there without code. `notify` is told what is about to be done.
+    `claims_only` places and definitions go there without code. `notify` is called with each step: what is
+    done, how much of it, of how much, and with what.
 
     Raises `UnknownIdError`, `InputError` for a place that cannot be written, and `UnreachableError`."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
+    place = whole_address(place)
     with ExitStack() as opened:
         store = opened.enter_context(open_store(settings))
         snapshot = opened.enter_context(store.snapshot())
@@ -80,7 +82,7 @@ def push(
 
         def changes() -> Iterator[tuple[Change, bytes, SeenPaper]]:
             for number, paper in enumerate(chosen):
-                notify(f"reading {number + 1} of {len(chosen)}: {paper}")
+                notify("reading", number, len(chosen), paper)
                 bundle = snapshot.bundle(paper)
                 reason = blacklisted(bundle, excluded)
                 if reason is None and not (claims_only or allow_unlicensed):
@@ -109,7 +111,7 @@ def push(
             for each in waiting:
                 each.result()
         # also where nothing is new: a signed head may have to be signed again
-        add(library, added, seen, notify)
+        add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
     return PushResult(
         place=library.name,

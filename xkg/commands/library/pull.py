@@ -1,0 +1,267 @@
+"""`xkg pull`: takes papers from a library into the graph."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from xkg.attestations.bundles import detach, received
+from xkg.attestations.trust import trusted
+from xkg.blacklist import Blacklist, read_blacklist
+from xkg.commands.graph.open import embedder, open_store
+from xkg.config import Settings
+from xkg.errors import InputError, StoreBusyError, UnknownIdError
+from xkg.files import private_folder, said_when_full
+from xkg.library.heads import files_of, note, open_head
+from xkg.library.layout import Package, Row
+from xkg.library.licences import blacklisted
+from xkg.library.open import open_place, whole_address
+from xkg.library.packages import Contents, contents, put_vectors, unpack
+from xkg.library.places import AT_ONCE, Place, download
+from xkg.library.selection import chosen, named, newest
+from xkg.library.state import FOLDER, Seen, SeenPaper
+from xkg.model import Level, PaperBundle
+from xkg.store import bundles
+from xkg.text.plural import plural
+from xkg.value import Value
+
+if TYPE_CHECKING:
+    from xkg.store.graph_store import GraphStore
+
+Notify = Callable[[str, int, int, str], None]
+"""What is done, how much of it, of how much (0 if that is not known), and with what."""
+_BATCH_PAPERS, _BATCH_BYTES = 1000, 64 << 20
+"""Papers that are in memory and published at a time."""
+_LISTED = 20
+
+
+class PullResult(Value):
+    """`papers` are those that the graph now shows as the library has them, `kept` says in a line each of which one the
+    graph goes on to show its own, `problems` what was not taken, and why. `signer` is the fingerprint of the key that
+    signed the head of the library."""
+
+    place: str
+    papers: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    signer: str | None = None
+    generation: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
+        lines += [f"and {len(self.papers) - _LISTED} more"] if len(self.papers) > _LISTED else []
+        lines += [f"kept: {line}" for line in self.kept]
+        by = f"signed by {self.signer}" if self.signer else "not signed: whoever can write there decides what is in it"
+        count = f"{plural(len(self.papers), 'paper')} pulled from {self.place} ({by})"
+        return "\n".join([*lines, f"{count}; the graph is generation {self.generation}"])
+
+
+class _Taken(NamedTuple):
+    """`show` is what the graph is to have, None if it stays as it is; `kept` why."""
+
+    contents: Contents
+    state: SeenPaper
+    show: PaperBundle | None
+    kept: str = ""
+
+
+def pull(
+    settings: Settings,
+    place: str,
+    papers: Sequence[str] = (),
+    *,
+    topic: str = "",
+    level: Level | None = None,
+    verify: int = 0,
+    blacklist: Path | None = None,
+    prefer: bool = False,
+    notify: Notify = lambda *_: None,
+) -> PullResult:
+    """Takes what is new in the library at `place`: the named papers, or those with every word of `topic` in their title
+    or the names of their techniques, or with code that is claimed to be of `level` or above; all of it without these.
+    Levels are claims until a trusted key attests them or they are verified here; with `verify`, so much code of what is
+    new is run first, and nothing is taken if some of it does not hold. If the graph has a paper already, the better
+    proven one is shown, with `prefer` the library's; the other one is kept in a file. Nothing on the `blacklist` is
+    taken. A pull that was cut off goes on if it is called again.
+
+    Raises `UnknownIdError`, `UnreachableError`, `UnsafeInputError` for a library that was tampered with, and what
+    `GraphStore.publish` raises."""
+    excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
+    place = whole_address(place)
+    with ExitStack() as opened:
+        seen = opened.enter_context(Seen(settings.kg, place))
+        if not opened.enter_context(seen.alone()):
+            raise StoreBusyError(f"another process takes papers from {place} into this graph; wait until it is done")
+        library = open_place(place, settings.kg / FOLDER)
+        opened.callback(library.close)
+        pool = opened.enter_context(ThreadPoolExecutor(AT_ONCE))
+        store = opened.enter_context(open_store(settings))
+        at = open_head(library, seen)
+        if at.data is None:
+            raise UnknownIdError(f"{library.name} holds no library yet: push a paper there, or check the address")
+        files = files_of(library)
+        if papers:
+            rows = [named(files, at.head, paper, library.name) for paper in papers]
+        else:
+            rows = newest(files.since(at.head, seen.head().entries, pool.map))
+        rows = [row for row in chosen(newest(rows), topic, level) if _is_new(row, seen.paper(row.paper))]
+        puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer)
+        with said_when_full(settings.kg, "free space, then pull again"):
+            for batch in _batches(rows):
+                notify("taking papers", puller.done, len(rows), library.name)
+                puller.take(batch, verify, notify)
+        is_all = not (papers or topic or level or puller.problems)
+        note(seen, at, at.head.entries if is_all else None)
+        with store.snapshot() as snapshot:
+            generation = snapshot.generation
+    return PullResult(
+        place=library.name,
+        papers=tuple(puller.papers),
+        kept=tuple(puller.kept),
+        problems=tuple(puller.problems),
+        signer=at.signer,
+        generation=generation,
+    )
+
+
+def _is_new(row: Row, known: SeenPaper | None) -> bool:
+    version = row.versions[0]
+    names = {package.name for package in version.packages}
+    return known is None or known.content != version.content or not names <= set(known.packages)
+
+
+def _batches(rows: Sequence[Row]) -> list[list[Row]]:
+    batches: list[list[Row]] = []
+    size = 0
+    for row in rows:
+        size += sum(package.size for package in row.versions[0].packages)
+        if not batches or len(batches[-1]) >= _BATCH_PAPERS or size > _BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(row)
+    return batches
+
+
+class _Puller:
+    """Takes papers, a batch in one step: fetched, checked, published, and only then noted as seen."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        store: "GraphStore",
+        library: Place,
+        seen: Seen,
+        pool: ThreadPoolExecutor,
+        excluded: Blacklist,
+        *,
+        prefer: bool,
+    ) -> None:
+        self._settings, self._store, self._library, self._seen = settings, store, library, seen
+        self._pool, self._excluded, self._prefer = pool, excluded, prefer
+        self._fetched = seen.folder / "packages"
+        private_folder(self._fetched)
+        self.done = 0
+        self.papers: list[str] = []
+        self.kept: list[str] = []
+        self.problems: list[str] = []
+
+    def take(self, rows: Sequence[Row], verify: int, notify: Notify) -> None:
+        fetching = [self._pool.submit(self._fetch, row) for row in rows]
+        with self._store.snapshot() as snapshot:
+            present = snapshot.headings([row.paper for row in rows])
+            stored = {paper: snapshot.bundle(paper) for paper in present}
+        taken: list[_Taken] = []
+        for row, paths in zip(rows, fetching, strict=True):
+            try:
+                known = self._seen.paper(row.paper)
+                found = self._contents(row, paths.result(), known, stored.get(row.paper))
+                if (reason := blacklisted(found.bundle, self._excluded)) is not None:
+                    self.problems.append(f"{row.paper}: {reason}")
+                    continue
+                taken.append(self._decided(row, found, known, stored.get(row.paper)))
+            except InputError as error:
+                self.problems.append(f"{row.paper}: {error}")
+        show = [each.show for each in taken if each.show is not None]
+        if verify and show:
+            show = self._verified(show, verify, notify)
+        with embedder(self._settings) as vectors:
+            for each in taken:
+                put_vectors(each.contents.vectors, each.contents.bundle, vectors)
+        if show:
+            notify("indexing", 0, 0, plural(len(show), "paper"))
+            self._store.publish(show)
+        if measured := [ablation for each in taken for ablation in each.contents.ablations]:
+            self._store.add_ablations(measured)
+        self._seen.keep_papers({each.contents.bundle.paper.id: each.state for each in taken})
+        self.papers += [bundle.paper.id for bundle in show]
+        self.kept += [each.kept for each in taken if each.kept]
+        self.done += len(rows)
+        for path in self._fetched.iterdir():
+            path.unlink(missing_ok=True)
+
+    def _fetch(self, row: Row) -> dict[str, Path]:
+        known = self._seen.paper(row.paper)
+        return {package.name: download(self._library, package, self._fetched) for package in self._wanted(row, known)}
+
+    def _wanted(self, row: Row, known: SeenPaper | None) -> list[Package]:
+        """The packages that are needed: all, or of a version that is here those that came later."""
+        version = row.versions[0]
+        has = known.packages if known is not None and known.content == version.content else ()
+        return [package for package in version.packages if package.name not in has]
+
+    def _contents(
+        self, row: Row, paths: dict[str, Path], known: SeenPaper | None, stored: PaperBundle | None
+    ) -> Contents:
+        version = row.versions[0]
+        is_here = known is not None and known.content == version.content
+        if is_here and stored is None:  # it was removed here since
+            paths = {each.name: download(self._library, each, self._fetched) for each in version.packages}
+        parts = [part for path in paths.values() for part in unpack(path.read_bytes())]
+        base = stored if is_here else None
+        return contents(parts, row.paper, version, self._library.name, base)
+
+    def _decided(self, row: Row, found: Contents, known: SeenPaper | None, stored: PaperBundle | None) -> _Taken:
+        theirs = received(found.bundle, found.envelopes, stored)
+        version = row.versions[0]
+        state = SeenPaper(
+            content=version.content,
+            packages=tuple(package.name for package in version.packages),
+            stored=bundles.sha256(detach(theirs)[0]),
+        )
+        if stored is None:
+            return _Taken(found, state, theirs)
+        here = bundles.sha256(detach(stored)[0])
+        if here == version.content:  # it was pushed from here
+            state = state.model_copy(update={"stored": here})
+            theirs = received(stored, found.envelopes, stored)
+        elif not (known is not None and known.stored == here) and not self._prefer and _proof(theirs) <= _proof(stored):
+            theirs = received(stored, found.envelopes, stored)  # attestations of the same code count for it too
+            kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
+            state = state.model_copy(update={"stored": ""})
+            line = f"{row.paper} as it is here, which is proven as far; the library's is {kept}"
+            return _Taken(found, state, theirs if theirs != stored else None, line)
+        elif known is None or known.stored != here:
+            kept = self._keep(self._settings.kg / FOLDER / "local", stored)
+            return _Taken(
+                found, state, theirs, f"{row.paper} as it was here, in {kept}; the library's is better proven"
+            )
+        return _Taken(found, state, theirs if theirs != stored else None)
+
+    def _keep(self, folder: Path, bundle: PaperBundle) -> Path:
+        private_folder(folder)
+        return folder / bundles.write(folder, bundle).name
+
+    def _verified(self, show: list[PaperBundle], number: int, notify: Notify) -> list[PaperBundle]:
+        from xkg.commands.verify import verify_sample
+
+        sample = verify_sample(self._settings, show, number, notify=notify)
+        if sample.failed:
+            raise InputError(f"{sample}; nothing was taken from {self._library.name}")
+        return list(sample.bundles)
+
+
+def _proof(bundle: PaperBundle) -> int:
+    """The sum of the ranks of the levels that hold, as far as they were proven here or by trusted keys."""
+    trust = trusted()
+    return sum(trust.seen(code).level.rank for code in bundle.code)
