@@ -3,6 +3,7 @@
 
 import hashlib
 import time
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 from xkg.clock import CLOCK, Clock
 from xkg.errors import InputError, UnreachableError, UnsafeInputError
-from xkg.files import file_lock, write_whole
+from xkg.files import file_lock, said_when_full, write_whole
 from xkg.library.layout import HEAD, MOST_HEAD, MOST_NODE, Package, path_of
 
 _PIECE = 1 << 18
@@ -21,6 +22,7 @@ AT_ONCE = 16
 _SECONDS, _SLOWEST = 60.0, 20_000
 """How long a file may take: so many seconds, and those for its bytes at so many a second."""
 _ANNOUNCED_SECONDS = 3600
+_FULL = "free space or choose another place, then push again"
 _FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
 T = TypeVar("T")
 
@@ -41,7 +43,7 @@ class Place:
     def head(self) -> tuple[bytes | None, Any]:
         """The bytes of the head, None where there is none, and a token for `replace`."""
         try:
-            data = b"".join(self.pieces(HEAD, 0, MOST_HEAD + 1))
+            data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
         except FileNotFoundError:
             data = None
         return data, data
@@ -85,12 +87,14 @@ class FolderPlace(Place):
     def write(self, path: str, data: bytes) -> None:
         target = self._folder / path
         if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, data)
+            with said_when_full(self._folder, _FULL):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(target, data)
 
     def replace(self, head: bytes, token: Any) -> bool:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with file_lock(self._folder / ".head.lock"):
+        with said_when_full(self._folder, _FULL):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with file_lock(self._folder / ".head.lock"), said_when_full(self._folder, _FULL):
             if self.head()[0] != token:
                 return False
             write_whole(self._folder / HEAD, head)
@@ -121,19 +125,25 @@ class OtherPlace(Place):
         self._files.pipe_file(self._at(path), data)
 
     def replace(self, head: bytes, token: Any) -> bool:  # noqa: ARG002
-        self._files.pipe_file(self._at(HEAD), head)
+        self._put(HEAD, head)
         return True
+
+    def _put(self, path: str, data: bytes) -> None:
+        """Whole or not at all, if the place can rename."""
+        partial = f"{path}.{uuid.uuid4().hex}.tmp"
+        self.write(partial, data)
+        self._files.mv(self._at(partial), self._at(path))
 
     def announced(self) -> list[tuple[str, bytes]]:
         try:
             names = sorted(self._files.ls(self._at("pushes"), detail=False, refresh=True))
         except FileNotFoundError:
             return []
-        paths = [f"pushes/{name.rpartition('/')[2]}" for name in names]
+        paths = [f"pushes/{name.rpartition('/')[2]}" for name in names if not name.endswith(".tmp")]
         return [(path, b"".join(self.pieces(path, 0, MOST_NODE))) for path in paths]
 
     def announce(self, data: bytes) -> None:
-        self.write(f"pushes/{time.time():.0f}-{hashlib.sha256(data).hexdigest()[:16]}", data)
+        self._put(f"pushes/{time.time():.0f}-{hashlib.sha256(data).hexdigest()[:16]}", data)
 
     def forget(self, path: str) -> None:
         made = path.rpartition("/")[2].partition("-")[0]
@@ -147,26 +157,47 @@ class ObjectPlace(OtherPlace):
 
     atomic = True
 
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        with self._translated():
+            yield from super().pieces(path, start, most)
+
     def head(self) -> tuple[bytes | None, Any]:
         try:
-            # the tag first: if the head is replaced in between, `replace` refuses
-            tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
-            return b"".join(self.pieces(HEAD, 0, MOST_HEAD + 1)), tag
+            with self._translated():
+                # the tag first: if the head is replaced in between, `replace` refuses
+                tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
+            return super().head()[0], tag
         except FileNotFoundError:
             return None, None
 
     def write(self, path: str, data: bytes) -> None:
-        self._files.pipe_file(self._at(path), data, CacheControl=_FOREVER)
+        with self._translated():
+            self._files.pipe_file(self._at(path), data, CacheControl=_FOREVER)
 
     def replace(self, head: bytes, token: Any) -> bool:
         condition = {"IfNoneMatch": "*"} if token is None else {"IfMatch": token}
         try:
-            self._files.pipe_file(self._at(HEAD), head, CacheControl=_BRIEFLY, **condition)
+            with self._translated():
+                self._files.pipe_file(self._at(HEAD), head, CacheControl=_BRIEFLY, **condition)
         except OSError as error:
             if _code(error) in ("PreconditionFailed", "ConditionalRequestConflict"):
                 return False
             raise
         return True
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, NoCredentialsError
+
+        try:
+            yield
+        except NoCredentialsError as error:
+            raise InputError(
+                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true for a "
+                "bucket that anybody may read"
+            ) from error
+        except BotoCoreError as error:
+            raise OSError(str(error)) from error
 
 
 def _code(error: BaseException | None) -> str:
@@ -230,8 +261,10 @@ def patiently(place: Place, attempt: Callable[[], T], clock: Clock = CLOCK) -> T
     for number in range(_TRIES):
         try:
             return attempt()
-        except (FileNotFoundError, PermissionError):
+        except FileNotFoundError:
             raise
+        except PermissionError as error:
+            raise InputError(f"{place.name} lets nobody in without rights ({error}); check yours there") from error
         except OSError as error:
             if number + 1 == _TRIES:
                 line = " ".join(f"{error}".split())[:200]
