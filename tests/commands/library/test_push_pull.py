@@ -1,0 +1,218 @@
+import http.server
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.library.graphs import graph, settings_of
+from tests.neo4j_server import Neo4jServer
+from tests.store.graphs import a_paper
+from xkg.commands.graph.diff import diff
+from xkg.commands.graph.open import open_store
+from xkg.commands.library.pull import pull
+from xkg.commands.library.push import push
+from xkg.config import Settings
+from xkg.errors import UnknownIdError
+from xkg.library.layout import HEAD
+from xkg.model import Ablation, Code, Level, PaperBundle, code_id
+from xkg.store.bundles import read
+
+ABLATION = Ablation(
+    id="arxiv:2101.00001#method/warm-up!0123456789ab",
+    technique="arxiv:2101.00001#method/warm-up",
+    metric="accuracy",
+    direction="max",
+    baseline=0.9,
+    value=0.8,
+    change=-0.11,
+    seeds=3,
+    kind="toggle",
+    diff="-    warm_up()\n",
+    commit="c0ffee",
+    command="python train.py",
+    measured_at="2026-01-01T00:00:00Z",
+)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> "Iterator[tuple[str, list[str]]]":
+    """The address of a web server over `tmp_path / 'library'`, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            super().do_GET()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Handler, directory=str(tmp_path / "library"))
+    ) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+def papers_of(settings: Settings) -> dict[str, PaperBundle]:
+    with open_store(settings) as store:
+        return {bundle.paper.id: bundle for bundle in store.bundles()}
+
+
+def proven(bundle: PaperBundle, level: Level) -> PaperBundle:
+    code = tuple(
+        each.model_copy(
+            update={"level": level, "evidence": (each.evidence[-1].model_copy(update={"level": level, "runner": "bwrap"}),)}
+        )
+        for each in bundle.code
+    )
+    return bundle.model_copy(update={"code": code})
+
+
+@pytest.mark.product("each kind of place", "writable")
+def test_a_paper_goes_by_a_library_from_one_graph_into_another(writable: str, tmp_path: Path) -> None:
+    one = graph(tmp_path / "one", [a_paper(1), a_paper(2)])
+    with open_store(one) as store:
+        store.add_ablations([ABLATION])
+    assert len(push(one, writable).papers) == 2
+    assert push(one, writable).papers == ()
+    two = settings_of(tmp_path / "two")
+    assert len(pull(two, writable).papers) == 2  # nothing here could embed a text
+    got = papers_of(two)["arxiv:2101.00001"]
+    assert got.techniques == a_paper(1).techniques
+    assert got.code[0].implementation == a_paper(1).code[0].implementation
+    assert got.code[0].level is Level.CLAIMED
+    assert got.repositories[0].license == "MIT"
+    with open_store(two) as store:
+        assert store.ablations() == (ABLATION,)
+    graph(tmp_path / "one", [a_paper(3)])
+    assert push(one, writable, ["arxiv:2101.00003"]).papers == ("arxiv:2101.00003",)
+    assert pull(two, writable).papers == ("arxiv:2101.00003",)
+    assert pull(two, writable).papers == ()
+
+
+def test_one_paper_is_found_by_its_title_with_three_requests(
+    served: tuple[str, list[str]], tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    address, asked = served
+    push(graph(tmp_path / "one", [a_paper(number) for number in range(1, 40)]), str(tmp_path / "library"))
+    two = settings_of(tmp_path / "two")
+    assert pull(two, address, ["paper 7"]).papers == ("arxiv:2101.00007",)
+    assert len(asked) <= 4  # head, index, index of a larger library, package
+    asked.clear()
+    assert len(pull(two, address, topic="Layer normalisation 12").papers) == 0  # no technique has the number
+    assert pull(two, address, topic="method 12").papers == ("arxiv:2101.00012",)
+    assert len(pull(two, address, level=Level.TESTED).papers) == 0
+    with pytest.raises(UnknownIdError, match="paper 99"):
+        pull(two, address, ["paper 99"])
+    assert len(pull(two, address).papers) == 37
+    asked.clear()
+    assert pull(two, address).papers == ()
+    assert asked == [f"/{HEAD}"]
+
+
+def test_code_without_a_licence_stays_at_home(tmp_path: Path) -> None:
+    bundle = a_paper(1)
+    [repository] = bundle.repositories
+    own = repository.model_copy(update={"license": None})
+    settings = graph(tmp_path / "one", [bundle.model_copy(update={"repositories": (own,)})])
+    library = str(tmp_path / "library")
+    result = push(settings, library)
+    assert result.papers == ()
+    assert "nn/norm.py" in result.left_out[0]
+    assert push(settings, library, claims_only=True).papers == ("arxiv:2101.00001",)
+    pull(settings_of(tmp_path / "two"), library)
+    got = papers_of(settings_of(tmp_path / "two"))["arxiv:2101.00001"]
+    assert (got.code, len(got.techniques), len(got.locations)) == ((), 3, 1)
+    with_header = own.model_copy(update={"file_licenses": {"nn/norm.py": "BSD-3-Clause"}})
+    settings = graph(tmp_path / "three", [bundle.model_copy(update={"repositories": (with_header,)})])
+    assert push(settings, str(tmp_path / "licensed")).left_out == ()
+
+
+def test_what_a_blacklist_names_neither_goes_nor_comes(tmp_path: Path) -> None:
+    settings, library = graph(tmp_path / "one", [a_paper(1), a_paper(2)]), str(tmp_path / "library")
+    blacklist = tmp_path / "blacklist"
+    blacklist.write_text("arXiv:2101.00001\n")
+    assert push(settings, library, blacklist=blacklist).papers == ("arxiv:2101.00002",)
+    blacklist.write_text("https://github.com/O/r\n")
+    assert len(push(settings, library, blacklist=blacklist).left_out) == 2
+    assert pull(settings_of(tmp_path / "two"), library, blacklist=blacklist).papers == ()
+
+
+def test_the_better_proven_of_two_is_shown_and_both_are_kept(tmp_path: Path) -> None:
+    library, paper = str(tmp_path / "library"), "arxiv:2101.00001"
+    push(graph(tmp_path / "one", [a_paper(1, note="theirs")]), library)
+    here = proven(a_paper(1, note="ours"), Level.EXECUTED)
+    two = graph(tmp_path / "two", [here])
+    result = pull(two, library)
+    assert result.papers == ()
+    assert papers_of(two)[paper] == here
+    [kept] = (tmp_path / "two" / "libraries").glob("*/kept/*.json")
+    assert "theirs" in read(kept).code[0].implementation
+    assert str(kept) in result.kept[0]
+    [change] = diff(two, paper, library=library).papers
+    assert change.levels[0].rewritten
+    three = graph(tmp_path / "three", [a_paper(1, note="ours").model_copy(update={"code": (), "derivations": ()})])
+    assert pull(three, library).papers == (paper,)
+    [kept] = (tmp_path / "three" / "libraries" / "local").glob("*.json")
+    assert read(kept).code == ()
+
+
+def test_a_newer_version_of_a_writer_takes_the_place_of_its_own_and_of_no_other(tmp_path: Path) -> None:
+    library, paper = str(tmp_path / "library"), "arxiv:2101.00001"
+    one, two = tmp_path / "one", tmp_path / "two"
+    push(graph(one, [proven(a_paper(1, note="first"), Level.TESTED)]), library)
+    push(graph(two, [a_paper(1, note="another")]), library)
+    push(graph(one, [a_paper(1, note="corrected")]), library)
+    reader = settings_of(tmp_path / "reader")
+    pull(reader, library)
+    assert "first" not in papers_of(reader)[paper].code[0].implementation
+
+
+def _killed(step: str) -> Callable[..., None]:
+    def at(what: str, *_: object) -> None:
+        if what == step:
+            os._exit(9)
+
+    return at
+
+
+def main(kind: str, kg: str, place: str, step: str) -> None:
+    do = push if kind == "push" else pull
+    do(settings_of(Path(kg)), place, notify=_killed(step))
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"), [("push", "reading"), ("push", "writing"), ("pull", "taking papers"), ("pull", "indexing")]
+)
+@pytest.mark.product("each step", "kind", "step")
+def test_who_is_killed_goes_on_the_next_time(kind: str, step: str, tmp_path: Path) -> None:
+    library = str(tmp_path / "library")
+    one, two = graph(tmp_path / "one", [a_paper(1), a_paper(2)]), settings_of(tmp_path / "two")
+    if kind == "pull":
+        push(one, library)
+    kg = str((one if kind == "push" else two).kg)
+    code = "import sys; from tests.commands.library.test_push_pull import main; main(*sys.argv[1:])"
+    assert subprocess.run([sys.executable, "-c", code, kind, kg, library, step], check=False).returncode == 9
+    push(one, library)
+    assert len(pull(two, library).papers) == 2
+    assert set(papers_of(two)) == set(papers_of(one))
+
+
+def test_a_library_fills_a_graph_on_neo4j(server: Neo4jServer, tmp_path: Path) -> None:
+    library = str(tmp_path / "library")
+    push(graph(tmp_path / "one", [a_paper(1)]), library)
+    shared = settings_of(tmp_path / "two").model_copy(update={"store": server.settings})
+    assert pull(shared, library).papers == ("arxiv:2101.00001",)
+    assert pull(shared, library).papers == ()
+    assert papers_of(shared)["arxiv:2101.00001"].code[0].level is Level.CLAIMED
+    assert push(shared, str(tmp_path / "other")).papers == ("arxiv:2101.00001",)
