@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from xkg.agents.ablation.task import TaskFields as AblationFields
     from xkg.agents.codification.result import CodificationResult
     from xkg.agents.codification.task import TaskFields
+    from xkg.attestations.trust import TrustedKey
     from xkg.build.curation.curated_set import CuratedSet
     from xkg.commands.ablate import AblateResult
     from xkg.commands.batch.run import BatchReport
@@ -195,13 +196,14 @@ class GraphChanges:
                 display=lambda _: nullcontext(_of_papers(progress)),
             )
 
-    def import_(self, *places: Folder, progress: Progressed | None = None) -> "ImportResult":
+    def import_(self, *places: Folder, own: bool = False, progress: Progressed | None = None) -> "ImportResult":
         """Publishes the graph files of these places (files and folders: the peer's JSON, or bundles) in one step.
-        `problems` of the result says which files were left out, and why. Raises `InputError` for a place without
-        one."""
+        Levels of bundles become claims, unless these are your `own` exports. `problems` of the result says which files
+        were left out, and why. Raises `InputError` for a place without one."""
         from xkg.commands.graph.contents import import_graphs
 
-        return import_graphs(self._settings, *map(Path, places), notify=lambda *step: (progress or ignore)(Step(*step)))
+        shown = progress or ignore
+        return import_graphs(self._settings, *map(Path, places), own=own, notify=lambda *step: shown(Step(*step)))
 
     def export(
         self, to: Folder, papers: Sequence[str] = (), *, format: "Literal['peer', 'bundle', 'html']" = "peer"
@@ -299,15 +301,39 @@ class GraphChanges:
         *,
         jobs: int = 2,
         stale: "timedelta | None" = None,
+        attest: bool = False,
+        key: Folder | None = None,
         progress: Progressed | None = None,
     ) -> "VerifyResult":
         """Runs the code of papers (none: all) and its tests again, `jobs` at a time, and sets levels to what holds
-        today; with `stale` only code that ran last longer ago. Raises `SandboxUnavailableError` and `UnknownIdError`.
-        """
+        today; with `stale` only code that ran last longer ago. `attest` signs the levels, with the private key at
+        `key`, a public one whose private half ssh-agent holds, or your own (`xkg key`). Raises `InputError` where there
+        is no key, `SandboxUnavailableError` and `UnknownIdError`."""
         from xkg.commands.verify import verify
 
         require_list("papers", papers)
-        return verify(self._settings, papers, number(jobs), progress or ignore, stale)
+        path = None if key is None else Path(key)
+        return verify(self._settings, papers, number(jobs), progress or ignore, stale, attest=attest, key=path)
+
+    def trust(self, key: str, name: str = "", *, again: bool = False) -> "TrustedKey":
+        """Lets attestations of a key count, for all graphs of this user: the line of a `.pub` file, or its path. `name`
+        is by default what its owner calls it; a revoked key counts only if it is added `again`. Raises `InputError`."""
+        from xkg.attestations.keys import read_public_key
+        from xkg.attestations.trust import add
+
+        return add(read_public_key(key), name, again=again)
+
+    def trusted(self) -> "tuple[TrustedKey, ...]":
+        """The keys that were added, oldest first, also revoked ones."""
+        from xkg.attestations.trust import trusted
+
+        return trusted().keys
+
+    def revoke(self, name: str) -> "TrustedKey":
+        """Lets attestations of a key count no more, by its name or fingerprint. Raises `InputError`."""
+        from xkg.attestations.trust import revoke
+
+        return revoke(name)
 
     def link(self) -> "LinkResult":
         """Finds techniques of different papers that are one concept; the language model decides what is not plain, and

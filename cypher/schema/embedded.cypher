@@ -12,7 +12,7 @@ CREATE NODE TABLE Technique (
 );
 CREATE NODE TABLE Code (
     id STRING PRIMARY KEY, name STRING, implementation STRING, test STRING, documentation STRING, language STRING,
-    packages STRING[], level STRING, evidence STRING, claims STRING
+    packages STRING[], level STRING, claimed STRING, attested_by STRING[], evidence STRING, claims STRING
 );
 CREATE NODE TABLE Symbol (
     id STRING PRIMARY KEY, kind STRING, path STRING, qualified_name STRING, start_line INT64, end_line INT64,

@@ -17,9 +17,9 @@ from xkg.agents.workspace.parsing import SourceReader
 from xkg.agents.workspace.workspace import Workspace
 from xkg.config import Settings
 from xkg.errors import InputError
-from xkg.model import Code, Level
+from xkg.model import KILLED_SHARE, Code, Level
 from xkg.sandbox.evidence.harness_runs import HarnessRuns
-from xkg.sandbox.evidence.levels import KILLED_SHARE, MUTANTS, MUTATION_SECONDS, prove
+from xkg.sandbox.evidence.levels import MUTANTS, MUTATION_SECONDS, prove
 from xkg.sandbox.evidence.mutation import body_lines, mutants, stubs
 from xkg.sandbox.evidence.run_slots import RunSlots
 from xkg.sandbox.packages.environments import UvEnvironments

@@ -2,21 +2,25 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from xkg.attestations.bundles import received
 from xkg.cli.main import main
-from xkg.commands.verify import age, verify
+from xkg.commands.graph.open import open_store
+from xkg.commands.verify import age, verify, verify_sample
 from xkg.config import EnvironmentSettings, SandboxSettings, Settings
 from xkg.errors import InputError, SandboxUnavailableError, UnknownIdError
-from xkg.model import Level
+from xkg.model import Evidence, Fidelity, Level
 
 PAPER = "title:a-paper-of-halves"
 HALF = "def half(x):\n    return x / 2\n"
@@ -185,3 +189,63 @@ def test_what_is_no_age_is_one_line(text: str) -> None:
     with pytest.raises(InputError, match="such as 90d"):
         age(text)
     assert age("6w") == timedelta(weeks=6)
+
+
+def test_attested_levels_count_for_those_who_trust_the_key(
+    kg: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "lab"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    graph_file(tmp_path / "graphs", {name: NODES[name] for name in ("Proven", "Shown", "Packaged")})
+    assert xkg(kg, "import", str(tmp_path / "graphs")) == 0
+    assert xkg(kg, "verify", "--attest") == 1
+    assert "there is no key to sign with: `xkg key` makes one" in capsys.readouterr().err
+    assert xkg(kg, "key", "--name", "LAB") == 0
+    key = capsys.readouterr().out.strip()
+    assert xkg(kg, "verify", "--attest", "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["attested"], report["levels"]) == (2, {"tested": 1, "executed": 1, "parsed": 1})
+    assert xkg(kg, "export", "--format", "bundle", "--to", str(tmp_path / "sent")) == 0
+
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "reader"))
+    there = tmp_path / "there"
+    assert xkg(there, "import", str(tmp_path / "sent")) == 0
+    assert set(levels(there, capsys).values()) == {"claimed"}
+
+    def search(*options: str) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name in ("Proven", "Shown", "Packaged"):
+            capsys.readouterr()
+            assert xkg(there, "search", name, "--json", *options) == 0
+            found |= {row["name"]: row["level"] for row in json.loads(capsys.readouterr().out)["rows"]}
+        return found
+
+    assert search("--level", "executed") == {}
+    assert xkg(there, "trust", "add", key) == 0
+    attested = {"Proven": "tested, attested by LAB", "Shown": "executed, attested by LAB"}
+    assert search("--level", "executed") == attested
+    assert search() == {**attested, "Packaged": "claimed"}
+    assert xkg(there, "trust", "revoke", "LAB") == 0
+    assert search("--level", "claimed") == dict.fromkeys(("Proven", "Shown", "Packaged"), "claimed")
+    assert xkg(there, "verify") == 0
+    assert search("--level", "executed") == {"Proven": "tested", "Shown": "executed"}
+    assert xkg(tmp_path / "own", "import", "--own", str(tmp_path / "sent")) == 0
+    assert levels(tmp_path / "own", capsys) == {"Proven": "tested", "Shown": "executed", "Packaged": "parsed"}
+
+
+def test_a_sample_of_claims_is_run_before_it_is_accepted(kg: Path) -> None:
+    ran = Evidence(level=Level.FAITHFUL, runner="bubblewrap", exit_code=0, fidelity=Fidelity(share=1.0, faults=()))
+    with open_store(settings(kg)) as store, store.snapshot() as snapshot:
+        bundle = snapshot.bundle(PAPER)
+    boasts = [each.model_copy(update={"level": Level.FAITHFUL, "evidence": (ran,)}) for each in bundle.code]
+    claimed = received(bundle.model_copy(update={"code": tuple(boasts)}))
+    sample = verify_sample(settings(kg), [claimed], 100)
+    assert (sample.verified, len(sample.failed), len(sample.skipped)) == (7, 4, 2)
+    assert "of 7 code nodes that were run, 1 reached what they claim" in str(sample)
+    assert re.search(r"failed: .*#wrong@\w+ claims tested, reached imported: AssertionError", str(sample))
+    [accepted] = sample.bundles
+    assert Counter(each.level for each in accepted.code) == {Level.TESTED: 1, Level.CLAIMED: 6}
+    [proven] = [each for each in accepted.code if each.level is Level.TESTED]
+    assert proven.evidence[-1].fidelity is None, "nobody here has compared it with its source"
+    assert verify_sample(settings(kg), [claimed], 1).verified == 1
+    assert verify_sample(settings(kg), [bundle], 5).verified == 0

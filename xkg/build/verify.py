@@ -9,7 +9,6 @@ from pathlib import Path
 
 from xkg.build.dependency_order import in_dependency_order
 from xkg.build.prune import pruned
-from xkg.build.similarity.fidelity import is_met
 from xkg.build.slicing.scoping.imported_names import imported_packages
 from xkg.build.stage_cache import folder_name
 from xkg.build.stored_proofs import stored_proof
@@ -25,12 +24,14 @@ from xkg.value import Value
 
 
 class NodeResult(Value):
-    """The result for one code node: its level `before` and now, and the cause why it is no higher."""
+    """The result for one code node: its level `before` and now, the cause why it is no higher, and the packages
+    (name==version) of its environment."""
 
     code: str
     before: Level
     evidence: Evidence
     cause: Cause
+    packages: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:
@@ -91,7 +92,9 @@ def verify(
         )
         evidence = _with_fidelity(_settled(proof, code), code)
         evidence = evidence.model_copy(update={"distributions": environment.providers(code.packages)})
-        result = NodeResult(code=code.id, before=code.level, evidence=evidence, cause=proof.cause)
+        result = NodeResult(
+            code=code.id, before=code.level, evidence=evidence, cause=proof.cause, packages=environment.packages
+        )
         with lock:
             results[identity] = result
             notify(result)
@@ -151,7 +154,10 @@ def newer_evidence(stored: PaperBundle, built: PaperBundle) -> dict[str, Evidenc
     return {
         node.id: node.evidence[-1]
         for node in stored.code
-        if node.id in built_at and node.evidence and (node.evidence[-1].checked_at or "") > built_at[node.id]
+        if node.id in built_at
+        and node.level is not Level.CLAIMED
+        and node.evidence
+        and (node.evidence[-1].checked_at or "") > built_at[node.id]
     }
 
 
@@ -230,12 +236,12 @@ def _settled(proof: Proof, code: Code) -> Evidence:
 
 def _with_fidelity(evidence: Evidence, code: Code) -> Evidence:
     """The evidence with the fidelity and repairs of the same code's earlier evidence, which a run does not measure."""
-    before = code.evidence[-1] if code.evidence else None
+    before = code.evidence[-1] if code.evidence and code.level is not Level.CLAIMED else None
     if before is None or before.fidelity is None:
         return evidence
     update: dict[str, object] = {"fidelity": before.fidelity, "repairs": before.repairs}
     if evidence.level is Level.TESTED:
-        faithful = is_met(before.fidelity)
+        faithful = before.fidelity.is_met
         update |= {"level": Level.FAITHFUL, "reason": None} if faithful else {"reason": before.reason}
     return evidence.model_copy(update=update)
 

@@ -211,6 +211,11 @@ def verify(
     papers: Papers = None,
     jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
     stale: Annotated[str | None, typer.Option(help="Only code that ran last longer ago, such as 90d.")] = None,
+    attest: Annotated[bool, typer.Option("--attest", help="Sign the levels, for those who trust your key.")] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(readable=False, help="Private key, or public one that ssh-agent holds; that of `xkg key`."),
+    ] = None,
     with_: With = None,
     cpu: Cpu = None,
     as_json: Json = False,
@@ -220,7 +225,9 @@ def verify(
 
     age = None if stale is None else verify.age(stale)
     settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
-    result = verify.verify(settings, tuple(papers or ()), jobs, notify=_show_node, stale=age)
+    result = verify.verify(
+        settings, tuple(papers or ()), jobs, _show_node, age, attest=attest or key is not None, key=key
+    )
     for note in result.notes:
         print_text(f"note: {note}", err=True)
     print_result(result, as_json)

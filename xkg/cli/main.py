@@ -17,6 +17,7 @@ from xkg.cli import ablate, build, curate, evolution, library, pages, query, run
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
+from xkg.cli.trust import key, trust_app
 from xkg.errors import XkgError
 
 INTERRUPTED = 130
@@ -57,6 +58,7 @@ for command in (
     query.cypher,
     pages.explore,
     pages.report,
+    key,
     serve.serve,
     serve.doctor,
 ):
@@ -65,6 +67,7 @@ app.add_typer(implement_app, name="implement")
 app.add_typer(ablate.ablate_app, name="ablate")
 app.add_typer(store.index_app, name="index")
 app.add_typer(store.store_app, name="store")
+app.add_typer(trust_app, name="trust")
 app.add_typer(token_app, name="token")
 app.add_typer(mcp_app, name="mcp")
 

@@ -19,7 +19,7 @@ from xkg.cli.display.output import (
     settings_of,
 )
 
-LevelName = Literal["parsed", "imported", "executed", "tested", "faithful"]
+LevelName = Literal["claimed", "parsed", "imported", "executed", "tested", "faithful"]
 """The levels of `xkg.model.Level` that code can have; importing that takes a tenth of a second."""
 
 InPapers = Annotated[

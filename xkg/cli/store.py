@@ -20,6 +20,7 @@ def import_(
             readable=False, metavar="PLACE", help="Graph files and folders of them: the peer's JSON, or bundles."
         ),
     ],
+    own: Annotated[bool, typer.Option("--own", help="These bundles are your own exports: keep their levels.")] = False,
     as_json: Json = False,
 ) -> None:
     """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
@@ -27,7 +28,7 @@ def import_(
     from xkg.commands.graph import contents
 
     with steps() as notify:
-        result = contents.import_graphs(settings_of(context), *places, notify=notify)
+        result = contents.import_graphs(settings_of(context), *places, own=own, notify=notify)
     for problem in result.problems:
         print_text(f"left out: {problem}", err=True)
     print_result(result, as_json)

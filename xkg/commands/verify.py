@@ -1,11 +1,13 @@
 """`xkg verify`: runs the code nodes of a graph again, and publishes their present levels."""
 
+import random
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from xkg.config import Settings
 from xkg.errors import InputError
@@ -14,6 +16,7 @@ from xkg.serve.answers.types import short
 from xkg.value import Value
 
 if TYPE_CHECKING:  # imported by the job itself
+    from xkg.attestations.keys import Signer
     from xkg.build.verify import NodeResult
     from xkg.model import PaperBundle
     from xkg.sandbox.packages.plan import Installing
@@ -38,7 +41,8 @@ class VerifiedNode(Value):
 
 class VerifyResult(Value):
     """The result of a verification. `generation` is the one that holds it, `raised` and `lowered` count nodes whose
-    level changed, `causes` and `levels` count nodes; `notes` are for a person, one line each."""
+    level changed, `causes` and `levels` count nodes; `attested` is how many levels were signed, and `key` whose key did
+    (`SHA256:…`); `notes` are for a person, one line each."""
 
     papers: int
     generation: int
@@ -48,6 +52,8 @@ class VerifyResult(Value):
     levels: dict[str, int]
     nodes: tuple[VerifiedNode, ...]
     notes: tuple[str, ...]
+    attested: int = 0
+    key: str = ""
 
     def __str__(self) -> str:
         if not self.nodes:
@@ -64,6 +70,7 @@ class VerifyResult(Value):
                 f"tests that exit 0: {len(ended)}",
                 *lines,
                 f"levels: {levels}; {self.raised} up, {self.lowered} down; the graph is generation {self.generation}",
+                *([f"attested: {_counted(self.attested, 'level')}, with key {self.key}"] if self.key else []),
             ]
         )
 
@@ -74,13 +81,19 @@ def verify(
     jobs: int,
     notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
     stale: timedelta | None = None,
+    *,
+    attest: bool = False,
+    key: Path | None = None,
 ) -> VerifyResult:
     """Verifies the named papers (none: all), and publishes the results in one step; papers that were rebuilt meanwhile
     keep their new nodes. With `stale`, only code that ran last longer ago than that. Interrupted, it leaves the graph
-    unchanged.
+    unchanged. With `attest`, each level from `imported` on is signed: with `key` (`xkg.attestations.keys.signer`), by
+    default the user's own.
 
-    Raises `SandboxUnavailableError` where nothing here can contain code, `UnknownIdError`, and what `verify` of
-    `xkg.build.verify` and `GraphStore.publish` raise."""
+    Raises `InputError` where there is no key, `SandboxUnavailableError` where nothing here can contain code,
+    `UnknownIdError`, and what `verify` of `xkg.build.verify` and `GraphStore.publish` raise."""
+    from xkg.attestations.bundles import attach
+    from xkg.attestations.keys import signer
     from xkg.build.stage_cache import level_counts
     from xkg.build.verify import apply, cause_counts, forget
     from xkg.build.verify import verify as run
@@ -89,6 +102,7 @@ def verify(
     from xkg.sandbox.packages.environments import UvEnvironments
     from xkg.sandbox.select import limits_for, runner_for, warmed
 
+    holder = signer(key) if attest else None
     folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
     environments = UvEnvironments(settings.environment, runner, notify)
     with open_store(settings) as store, ExitStack() as opened:
@@ -100,6 +114,7 @@ def verify(
         runner, limits = opened.enter_context(warmed(runner)), limits_for(settings.sandbox)
         results = run(bundles, folder, runner, environments, limits, jobs=jobs, only=only, notify=notify)
         evidence = {r.code: r.evidence for r in results if r.cause is not Cause.LANGUAGE}
+        envelopes = [] if holder is None else _attested(bundles, results, holder)
         hidden: Counter[bool] = Counter()
 
         def revised(bundle: "PaperBundle") -> "PaperBundle":
@@ -107,7 +122,7 @@ def verify(
             for before, after in zip(bundle.techniques, new.techniques, strict=True):
                 if (before.hidden is None) != (after.hidden is None):
                     hidden[after.hidden is not None] += 1
-            return new
+            return attach(new, envelopes) if envelopes else new
 
         generation = store.revise([bundle.paper.id for bundle in bundles], revised)
     forget(folder, (result.code for result in results))
@@ -120,6 +135,82 @@ def verify(
         levels={level.value: n for level, n in level_counts(r.level for r in results).items()},
         nodes=tuple(_node(result) for result in results),
         notes=(*_missing(results), *_visibility(hidden), *_none_stale(only)),
+        attested=len(envelopes),
+        key="" if holder is None else holder.key.fingerprint,
+    )
+
+
+def _attested(bundles: "Sequence[PaperBundle]", results: "Sequence[NodeResult]", holder: "Signer") -> list[str]:
+    """The signed statements of what ran."""
+    from xkg.attestations.envelope import attest
+
+    code = {code.id: code for bundle in bundles for code in bundle.code}
+    return [
+        attest(code[result.code], result.evidence, result.packages, holder)
+        for result in results
+        if result.evidence.runner and result.level.rank >= Level.IMPORTED.rank
+    ]
+
+
+class Sample(NamedTuple):
+    """A verified sample of claimed code. `bundles` have what was proven of it; `failed` reached less than they claim,
+    and `skipped` could not be run here."""
+
+    bundles: "tuple[PaperBundle, ...]"
+    verified: int
+    failed: tuple[VerifiedNode, ...]
+    skipped: tuple[VerifiedNode, ...]
+
+    def __str__(self) -> str:
+        held = self.verified - len(self.failed) - len(self.skipped)
+        lines = [f"of {_counted(self.verified, 'code node')} that were run, {held} reached what they claim"]
+        for what, nodes in (("failed", self.failed), ("not run", self.skipped)):
+            lines += [f"  {what}: {n.code} claims {n.before}, reached {n.level}: {n.reason or n.cause}" for n in nodes]
+        return "\n".join(lines)
+
+
+def verify_sample(
+    settings: Settings,
+    bundles: "Sequence[PaperBundle]",
+    number: int,
+    jobs: int = 2,
+    notify: "Callable[[NodeResult | Installing], None]" = lambda _: None,
+) -> Sample:
+    """Runs `number` code nodes, drawn at random of those of these papers that claim to have run, and stores nothing.
+    Raises as `verify` does."""
+    from xkg.build.verify import apply, forget
+    from xkg.build.verify import verify as run
+    from xkg.sandbox.evidence.failure_causes import Cause
+    from xkg.sandbox.packages.environments import UvEnvironments
+    from xkg.sandbox.select import limits_for, runner_for, warmed
+
+    claims = {
+        code.id: min(code.evidence[-1].level, Level.TESTED, key=lambda level: level.rank)
+        for bundle in bundles
+        for code in bundle.code
+        if code.level is Level.CLAIMED and code.evidence and code.evidence[-1].level.rank >= Level.IMPORTED.rank
+    }
+    drawn = set(random.SystemRandom().sample(sorted(claims), min(number, len(claims))))
+    chosen = [bundle for bundle in bundles if any(code.id in drawn for code in bundle.code)]
+    folder, runner = settings.kg / "work" / "verify", runner_for(settings.sandbox)
+    environments = UvEnvironments(settings.environment, runner, notify)
+    limits = limits_for(settings.sandbox)
+    with warmed(runner) as warm:
+        results = run(chosen, folder, warm, environments, limits, jobs=jobs, only=drawn, notify=notify)
+    forget(folder, drawn)
+    # A limit of this machine says nothing against the code; its level stays a claim.
+    unable = (
+        Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NOT_SETTLED, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY,
+    )  # fmt: skip
+    short = [result for result in results if result.level.rank < claims[result.code].rank]
+    proven = {result.code: result.evidence for result in results if result not in short}
+    nodes = [_node(result).model_copy(update={"before": claims[result.code]}) for result in short]
+    causes = [result.cause in unable for result in short]
+    return Sample(
+        bundles=tuple(apply(bundle, proven, settings.prune.min_level) for bundle in bundles),
+        verified=len(results),
+        failed=tuple(node for node, skipped in zip(nodes, causes, strict=True) if not skipped),
+        skipped=tuple(node for node, skipped in zip(nodes, causes, strict=True) if skipped),
     )
 
 

@@ -17,6 +17,7 @@ from xkg.files import private_folder, user_cache_folder
 from xkg.serve.search.query_encoder import QueryEncoder
 
 if TYPE_CHECKING:
+    from xkg.attestations.trust import Trust
     from xkg.build.grounding.working_copy import WorkingCopies
     from xkg.build.parsing.parsers import Parsers
     from xkg.config import Settings
@@ -66,7 +67,8 @@ class Service:
         self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
         self._measured: tuple[int, Ablations] | None = None  # of a generation
         self._listing = threading.Lock()
-        self._listed: PaperList | None = None
+        self._listed: tuple[Trust, PaperList] | None = None
+        self._trusted: tuple[Snapshot, Trust, Snapshot] | None = None  # a snapshot as it is seen under trust
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
@@ -231,14 +233,15 @@ class Service:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
     def paper_list(self, snapshot: "Snapshot") -> "PaperList":
-        """All papers of an open snapshot, read once a generation."""
+        """All papers of an open snapshot, read once a generation, and again when trust changes."""
+        from xkg.attestations.trust import trusted
         from xkg.serve.answers.paper_list import PaperList
 
         with self._listing:
-            known = self._listed
-            if known is None or known.generation != snapshot.generation:
-                known = self._listed = PaperList(snapshot.generation, snapshot.paper_lines())
-            return known
+            trust, known = trusted(), self._listed
+            if known is None or known[0] is not trust or known[1].generation != snapshot.generation:
+                known = self._listed = trust, PaperList(snapshot.generation, snapshot.paper_lines())
+            return known[1]
 
     def snapshot(self) -> "AbstractContextManager[Snapshot]":
         """One state of the graph, without what answers may not hold."""
@@ -326,13 +329,20 @@ class Service:
             yield self._shown(snapshot)
 
     def _shown(self, snapshot: "Snapshot") -> "Snapshot":
-        """What answers may hold of it."""
-        hidden = self._hidden(snapshot)
+        """What answers may hold of it, with levels by whom this user trusts now."""
+        from xkg.attestations.trust import trusted
+        from xkg.serve.trusted import with_trust
+
+        hidden, trust = self._hidden(snapshot), trusted()
+        with self._turn:  # one object as long as neither changes: caches are of a snapshot
+            known = self._trusted
+            if known is None or known[0] is not snapshot or known[1] is not trust:
+                known = self._trusted = snapshot, trust, with_trust(snapshot, trust)
         if not hidden:
-            return snapshot
+            return known[2]
         from xkg.serve.excluded import WithoutExcluded
 
-        return WithoutExcluded(snapshot, hidden)
+        return WithoutExcluded(known[2], hidden)
 
     def _hidden(self, snapshot: "Snapshot") -> "Mapping[str, str]":
         """Papers that `serve.exclude` keeps out, looked up once a generation. Raises `InputError` where its file cannot

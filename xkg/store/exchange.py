@@ -38,8 +38,8 @@ def import_files(
     claims: bool = False,
 ) -> tuple[list[PaperBundle], list[str]]:
     """The papers of graph files, and one line for each file that could not be read or that has the paper of an earlier
-    file. `check` judges the code of the peer's files; a bundle comes in as it went out, its levels as `claims` if asked for.
-    `notify` is called before each file: how many were read, of how many, and its name."""
+    file. `check` judges the code of the peer's files; a bundle comes in as it went out, its levels as `claims` if asked
+    for. `notify` is called before each file: how many were read, of how many, and its name."""
     found: list[PaperBundle] = []
     problems: list[str] = []
     first: dict[str, Path] = {}
@@ -61,7 +61,8 @@ def import_files(
 
 
 def read_file(path: Path, check: Check, *, claims: bool = False) -> PaperBundle:
-    """The paper in a bundle file, its levels as `claims` if asked for, or in a peer's graph file. Raises `InputError` naming the file and what is wrong."""
+    """The paper in a bundle file, its levels as `claims` if asked for, or in a peer's graph file. Raises `InputError`
+    naming the file and what is wrong."""
     try:
         data = read_regular(path, _LARGEST_BUNDLE)
         if not data.startswith(_BUNDLE):

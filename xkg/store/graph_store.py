@@ -80,12 +80,14 @@ class TechniqueView(Value):
 
 
 class Facts(Value):
-    """What techniques are filtered by: `level` is `none`, and `language` empty, where there is no code."""
+    """What techniques are filtered by: `level` is `none`, and `language` empty, where there is no code. `vouchers` are
+    the keys that attest it (`xkg.attestations.trust`), if an attestation can raise that level."""
 
     paper: str
     level: Level
     language: str = ""
     packages: tuple[str, ...] = ()
+    vouchers: tuple[tuple[str, Level], ...] = ()
 
 
 class Heading(NamedTuple):
@@ -97,7 +99,8 @@ class Heading(NamedTuple):
 
 class PaperLine(NamedTuple):
     """A paper in a list. `techniques` are those that are not hidden, `levels` counts their code; `cost_usd` is what all
-    its builds spent."""
+    its builds spent. `attested` is each code that an attestation can raise: its level, and its vouchers as in
+    `Facts`."""
 
     id: str
     title: str
@@ -109,6 +112,7 @@ class PaperLine(NamedTuple):
     cost_usd: float
     techniques: int
     levels: Mapping[Level, int]
+    attested: "Sequence[tuple[Level, Sequence[tuple[str, Level]]]]" = ()
 
 
 class Coverage(NamedTuple):

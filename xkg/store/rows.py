@@ -8,7 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from xkg.model import Ablation, PaperBundle
+from xkg.attestations.trust import vouchers
+from xkg.model import Ablation, Level, PaperBundle
 from xkg.store.concepts.citations import Work
 from xkg.store.index_entries import Entry, encodable
 
@@ -19,7 +20,7 @@ NODES = {
     "state incomplete[] source_sha256 pipeline_version built_at cost_usd",
     "CitedWork": "id title year arxiv_id",
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
-    "Code": "id name implementation test documentation language packages[] level evidence claims",
+    "Code": "id name implementation test documentation language packages[] level claimed attested_by[] evidence claims",
     "Symbol": "id kind path qualified_name start_line end_line signature",
     "Repository": "id url commit license stars archived default_branch is_official",
     "Finding": "id name description",
@@ -28,7 +29,8 @@ NODES = {
     "command measured_at",
 }
 """The properties of each label, in the order of a row's values; `[]` marks lists of strings. A `CitedWork` is cited and
-was not built; the name of `Code` is that of its technique."""
+was not built; the name of `Code` is that of its technique. `claimed` is the level that code of level `claimed` claims,
+`attested_by` the fingerprints of the keys that attest at least that level, or at least the one that it has."""
 
 EDGES = {
     "PROPOSES": ("Paper", "Technique", "order"),
@@ -175,11 +177,15 @@ def _technique(paper: str, entry: Entry) -> Iterator[Row]:
     else:
         yield Row("HAS_COMPONENT", (key(technique.parent), own, entry.order))
     if code is not None:
+        stated = code.evidence[-1].level if code.level is Level.CLAIMED and code.evidence else code.level
+        claimed = stated.value if code.level is Level.CLAIMED else None
+        attested_by = tuple(key for key, level in vouchers(code) if level.rank >= stated.rank)
         yield Row(
             "Code",
             (
                 key(code.id), encodable(technique.name), encodable(code.implementation), encodable(code.test),
                 encodable(code.documentation), encodable(code.language), texts(code.packages), code.level.value,
+                claimed, attested_by,
                 nested([e.model_dump() for e in code.evidence]), nested(code.claims),
             ),
         )  # fmt: skip

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from xkg.attestations.trust import Trust, trusted
 from xkg.config import Settings
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.model import Level, PaperBundle
@@ -62,12 +63,12 @@ class Site:
         self.runs = runs
         self.guard = guard
         self.sources = PaperSources(service.folder, service.parsers)
-        self._bundles: LRUCache[tuple[int, str], PaperBundle] = LRUCache(BUNDLES)
+        self._bundles: LRUCache[tuple[int, Trust, str], PaperBundle] = LRUCache(BUNDLES)
         self.drawings: LRUCache[object, Any] = LRUCache(64)
 
     def bundle(self, snapshot: Snapshot, paper: str) -> PaperBundle:
         """A paper's bundle. Raises `UnknownIdError`."""
-        key = (snapshot.generation, paper)
+        key = (snapshot.generation, trusted(), paper)
         if (known := self._bundles.get(key)) is None:
             known = self._bundles[key] = snapshot.bundle(paper)
         return known
@@ -192,15 +193,15 @@ def asset(name: str) -> str:
 
 
 def rung(level: Level | str, *, word: bool = True) -> Markup:
-    """A level as a ladder of five rungs with its name."""
-    own = Level(level)
+    """A level as a ladder of five rungs with its name, and who attests it."""
+    own = Level(level.partition(", ")[0])
     bars = Markup("").join(
         Markup('<rect class="{}" x="{}" y="{}" width="3" height="{}" rx="1"/>').format(
-            "on" if number <= own.rank else "off", 4 * (number - 1), 9 - 1.6 * number, 3 + 1.6 * number
+            "on" if number < own.rank else "off", 4 * (number - 1), 9 - 1.6 * number, 3 + 1.6 * number
         )
-        for number in range(1, len(Level))
+        for number in range(1, len(Level) - 1)
     )
-    name = "no code" if own is Level.NONE else own.value
+    name = "no code" if own is Level.NONE else level
     return Markup(
         '<span class="rung level-{}"{}><svg viewBox="0 0 20 13" width="20" height="13" aria-hidden="true">{}</svg>{}'
         "</span>"

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xkg.build.similarity.fidelity import FAITHFUL_SHARE, Scope, omitted, share, unmatched
+from xkg.build.similarity.fidelity import Scope, omitted, share, unmatched
+from xkg.model import FAITHFUL_SHARE
 
 SOURCE = """\
 # --- stein/sampler.py:12-44 @ 0a1b2c3

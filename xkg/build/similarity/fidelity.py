@@ -5,12 +5,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import NamedTuple
 
 from xkg.build.similarity.statements import Statement, called_parameters, statements, weight_of
-from xkg.model import Fidelity
 
-FAITHFUL_SHARE = 0.7
-# The least share of all statements where those written from the definition do not count: else whatever has no
-# counterpart could be called so.
-_LEAST_SHARE = 0.5
 _ALIKE = 0.6
 _NEIGHBOURS = 3
 _CANDIDATES = 6
@@ -62,12 +57,6 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
     counted = [i for i in range(len(own)) if i in matched or own[i].line not in scope.calls]
     outside = [i for i in counted if i not in matched and own[i].line in scope.by_definition]
     return round(sum(_contribution(own[i]) for i in outside) / sum(_contribution(own[i]) for i in counted), 3)
-
-
-def is_enough(share: float, by_definition: float = 0.0) -> bool:
-    """Whether a share of statements with a counterpart is that of a faithful implementation: 0.7 of all, or of those
-    that were not written from the definition, which may not be most."""
-    return share >= FAITHFUL_SHARE or (share >= _LEAST_SHARE and share >= FAITHFUL_SHARE * (1.0 - by_definition))
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
@@ -170,8 +159,3 @@ def _alike(first: Statement, second: Statement) -> float:
     """Dice's coefficient of two statements' features."""
     common = sum(weight_of(n) * min(count, second.features[n]) for n, count in first.features.items())
     return 2 * common / (first.weight + second.weight)
-
-
-def is_met(fidelity: Fidelity) -> bool:
-    """Whether an implementation is faithful: enough of it is in the sources, and a language model found no fault."""
-    return is_enough(fidelity.share, fidelity.by_definition) and fidelity.faults == ()

@@ -93,12 +93,16 @@ class IndexReport(Value):
 
 
 def import_graphs(
-    settings: Settings, *places: Path, notify: Callable[[str, int, int, str], None] = lambda *_: None
+    settings: Settings,
+    *places: Path,
+    own: bool = False,
+    notify: Callable[[str, int, int, str], None] = lambda *_: None,
 ) -> ImportResult:
     """Publishes every readable graph file of `places`, which are files and folders of them, in one step: the peer's
-    JSON, and bundles; of an export its ablations too. What the graph has proven of the same code stays. `notify` is
-    called with each step: what is done, how much of it, of how much, and with what. Raises what `GraphStore.publish`
-    raises, and `InputError` where a place has no graph file."""
+    JSON, and bundles; of an export its ablations too. Levels of bundles become claims, unless they are the user's
+    `own`; what the graph has proven of the same code stays. `notify` is called with each step: what is done, how much
+    of it, of how much, and with what. Raises what `GraphStore.publish` raises, and `InputError` where a place has no
+    graph file."""
     from xkg.sandbox.evidence.static_checks import check_parsed
     from xkg.store.ablations import EXPORTED, exported
     from xkg.store.exchange import graph_files, import_files, with_stored_evidence
@@ -108,7 +112,10 @@ def import_graphs(
     folders = [place for place in places if place.is_dir()] + [place.parent for place in lists]
     files = [file for place in places if place not in lists for file in graph_files(place)]
     bundles, problems = import_files(
-        list({file.resolve(): file for file in files}.values()), check_parsed, lambda *read: notify("reading", *read)
+        list({file.resolve(): file for file in files}.values()),
+        check_parsed,
+        lambda *read: notify("reading", *read),
+        claims=not own,
     )
     measured = [each for folder in dict.fromkeys(folders) for each in exported(folder)]
     generation = before = 0

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from xkg.model import Code, Evidence, Level, Survivor
+from xkg.model import KILLED_SHARE, Code, Evidence, Level, Survivor
 from xkg.sandbox.evidence.equivalence import MOST_EXCUSED, equivalent
 from xkg.sandbox.evidence.failure_causes import Cause, cause_of
 from xkg.sandbox.evidence.harness_runs import (
@@ -37,7 +37,6 @@ __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proo
 # For all runs after the first, counted one after another and without waiting. The number of mutants depends on the code
 # alone: on a machine that is too slow for them the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
-KILLED_SHARE = 0.6
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from xkg.attestations.trust import vouchers
 from xkg.errors import UnknownIdError
-from xkg.model import Code, Departure, Evidence, Fidelity, LineRange, PaperBundle, Technique, paper_of
+from xkg.model import Code, Departure, Evidence, Fidelity, Level, LineRange, PaperBundle, Technique, paper_of
 from xkg.serve.answers.references import code_id, is_code, paper_id, quoted, short_ids, technique_id
 from xkg.serve.answers.types import (
     CodeAnswer,
@@ -105,7 +106,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
         parent=node.parent,
         definition=node.definition,
         grounding=node.grounding,
-        level=view.code.level.value if view.code else "none",
+        level=view.code.standing if view.code else "none",
         code=view.code.id if view.code else None,
         components=tuple(
             NamedText(name=c.name, description=c.definition if full else short(c.definition, 160))
@@ -144,7 +145,7 @@ def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
         parent=node.parent,
         definition=node.definition,
         grounding=node.grounding,
-        level=code.level.value if code else "none",
+        level=code.standing if code else "none",
         code=code.id if code else None,
         hidden=node.hidden or PART_OF_HIDDEN,
         components=tuple(NamedText(name=t.name, description=t.definition) for t in parts),
@@ -188,7 +189,7 @@ def _code(code: Code, name: str, bundle: PaperBundle, full: bool) -> CodeAnswer:
         technique=code.technique,
         name=name,
         paper_title=bundle.paper.title,
-        level=code.level.value,
+        level=code.standing,
         language=code.language,
         packages=code.versions,
         documentation=code.documentation if full else short(code.documentation, SHORT_TEXT),
@@ -234,7 +235,9 @@ def _proven(code: Code) -> str:
     last = code.evidence[-1] if code.evidence else None
     if last is None:
         return f"{code.level.value}; no evidence is stored"
-    summary = f"{code.level.value}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
+    summary = f"{code.standing}, checked {last.checked_at or 'at an unknown time'} by {last.runner or 'parsing'}"
+    if code.level is Level.CLAIMED:
+        summary = f"claimed to be {last.level.value}, and not run here{_unknown_keys(code)}"
     if last.repairs:
         summary += f", after {last.repairs} repair{'s' if last.repairs > 1 else ''} ('{code.evidence[0].level}' before)"
     if last.mutation_score is not None:
@@ -246,6 +249,13 @@ def _proven(code: Code) -> str:
         summary += "".join(f"; {fault.kind}: {fault.remark}" for fault in last.fidelity.faults or ())
         summary += _departures(last.fidelity)
     return summary + (f"; next level: {last.reason}" if last.reason else "")
+
+
+def _unknown_keys(code: Code) -> str:
+    """The keys that attest claimed code, none of which counts."""
+    keys = [key for key, _ in vouchers(code)]
+    more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
+    return f"; attested by {keys[0]}{more}, whom nobody here trusts" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
@@ -321,7 +331,7 @@ def search_row(view: TechniqueView, score: float, relatives: Iterable[Relative] 
         name=view.technique.name,
         paper_title=view.paper_title,
         score=round(score, 3),
-        level=view.code.level.value if view.code else "none",
+        level=view.code.standing if view.code else "none",
         code=view.code.id if view.code else None,
         definition=short(view.technique.definition, SHORT_TEXT),
         no_code=short(view.technique.hidden or "", SHORT_TEXT),
@@ -335,6 +345,6 @@ def _line(technique: Technique, code: Code | None, full: bool) -> TechniqueLine:
         id=technique.id,
         name=technique.name,
         depth=technique.depth,
-        level=code.level.value if code else "none",
+        level=code.standing if code else "none",
         code=code.id if code and full else None,
     )

@@ -178,6 +178,6 @@ def proven(line: PaperLine) -> float:
 
 
 _WEIGHTS = {
-    Level.NONE: 0.0, Level.PARSED: 0.05, Level.IMPORTED: 0.1, Level.EXECUTED: 0.6, Level.TESTED: 1.0,
-    Level.FAITHFUL: 1.2,
+    Level.NONE: 0.0, Level.CLAIMED: 0.03, Level.PARSED: 0.05, Level.IMPORTED: 0.1, Level.EXECUTED: 0.6,
+    Level.TESTED: 1.0, Level.FAITHFUL: 1.2,
 }  # fmt: skip

@@ -140,7 +140,8 @@ class Measured(Value):
 class SearchRow(Value):
     """`score` is how well the technique fits the query, in 0..1 and comparable between queries: about the probability
     that it does, were half of all queries about what is in the graph, and 1.0 for its very name. `level` is what was
-    proven of its code, `none` without code. `code` is the id for get_code. `definition` is cut to a few lines.
+    proven of its code, `none` without code; trusted keys that attest it are named: `tested, attested by LAB and 2
+    others`. `code` is the id for get_code. `definition` is cut to a few lines.
     `no_code` is the reason why there is none, where one is known; `without_code` names components that lack it.
     `measured` is the largest relative change of a metric in an ablation of it, None where none was stored. `reason` and
     `guidance` are a model's, where it verified: why the technique serves, and how to apply it and what to change."""

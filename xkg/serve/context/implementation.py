@@ -94,7 +94,7 @@ def _pairs(chosen: Chosen, form: CodeForm, raw: Mapping[str, str]) -> tuple[list
         if code is None or text is None:
             without.append(technique)
             continue
-        lines = [_title(chosen, technique) + f" [{code.level.value}]" * (form != "raw"), ""]
+        lines = [_title(chosen, technique) + f" [{code.standing}]" * (form != "raw"), ""]
         others = chosen.uses[technique] if "techniques" in chosen.include else ()
         facts = [f"Uses: {chosen.names(others)}"] if others else []
         facts += [f"Packages: {', '.join(inline(name, 60) for name in code.versions)}"] if code.packages else []

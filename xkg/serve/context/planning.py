@@ -117,7 +117,7 @@ def _line(chosen: Chosen, technique: str) -> str:
 
 def _level(chosen: Chosen, technique: str) -> str:
     code = chosen.code.get(technique)
-    return f"code {code.level.value}, {len(code.implementation.splitlines())} lines" if code else "no code"
+    return f"code {code.standing}, {len(code.implementation.splitlines())} lines" if code else "no code"
 
 
 def _definitions(chosen: Chosen) -> Iterator[Step]:

@@ -102,7 +102,7 @@ def _in_full(number: int, candidate: Candidate, step: str, definitions: _Definit
         code = own.code
         if code.documentation and short(code.documentation, 80) not in short(own.technique.definition, _DEFINITION):
             lines.append(f"documentation: {short(code.documentation, _DOCUMENTATION)}")
-        lines.append(f"code ({short(code.language, 30) or 'python'}, {code.level.value}):")
+        lines.append(f"code ({short(code.language, 30) or 'python'}, {code.standing}):")
         wanted = wanted_words([(step, _STEP), (own.technique.name, _NAME), (own.technique.definition, _DEFINED)])
         lines += [f"    {line}" for line in excerpt(code.implementation, wanted, _CODE)]
     for letter, view in zip(LETTERS, others, strict=False):

@@ -205,7 +205,7 @@ def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[
             Implementation(
                 code=node.id,
                 name=row.name,
-                level=node.level.value,
+                level=node.standing,
                 language=node.language,
                 packages=node.versions,
                 implementation=node.implementation,

@@ -235,8 +235,10 @@ class Catalogue:
         )
         result: dict[str, Facts] = {}
         for key, paper, facts in rows:
-            level, language, packages = _parse_facts(facts or '["none", "", []]')
-            result[id_of(key)] = Facts(paper=id_of(paper), level=level, language=language, packages=packages)
+            level, language, packages, vouchers = _parse_facts(facts or '["none", "", []]')
+            result[id_of(key)] = Facts(
+                paper=id_of(paper), level=level, language=language, packages=packages, vouchers=vouchers
+            )
         return result
 
     def codes(self, rows: Iterable[int]) -> dict[int, bytes]:
@@ -364,10 +366,14 @@ def name_key(name: str) -> str:
 
 
 @functools.lru_cache(4096)
-def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...]]:
-    """Level, language and packages, in which most code is alike."""
-    level, language, packages = json.loads(facts)
-    return Level(level), language, tuple(packages)
+def _parse_facts(facts: str) -> tuple[Level, str, tuple[str, ...], tuple[tuple[str, Level], ...]]:
+    """Level, language and packages, in which most code is alike, and the vouchers of what was attested."""
+    level, language, packages, *vouchers = json.loads(facts)
+    return Level(level), language, tuple(packages), _vouchers(vouchers)
+
+
+def _vouchers(listed: Sequence[Sequence[str]]) -> tuple[tuple[str, Level], ...]:
+    return tuple((key, Level(level)) for key, level in listed)
 
 
 def id_key(node_id: str) -> bytes:
@@ -401,9 +407,11 @@ def _line(
     cost_usd: float,
     techniques: int,
     levels: Mapping[str, int],
+    attested: Sequence[Sequence[Any]] = (),
 ) -> PaperLine:
     counted = {Level(level): count for level, count in levels.items()}
-    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted)
+    raised = [(Level(level), _vouchers(listed)) for level, listed in attested]
+    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted, raised)
 
 
 def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:

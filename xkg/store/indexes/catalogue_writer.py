@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Self
 
-from xkg.model import Paper, PaperBundle
+from xkg.attestations.trust import RAISED, vouchers
+from xkg.model import Code, Level, Paper, PaperBundle
 from xkg.store.bundles import BundleFile
 from xkg.store.concepts.citations import PaperIndex, cited_papers
 from xkg.store.concepts.linking import Concept, RowLink
@@ -44,6 +45,11 @@ _LINES = "CREATE TABLE IF NOT EXISTS line (paper INTEGER PRIMARY KEY, line TEXT)
 _json = json.JSONEncoder(separators=(",", ":")).encode
 
 
+def _attested(code: Code) -> tuple[tuple[str, Level], ...]:
+    """The vouchers of code that an attestation can raise."""
+    return vouchers(code) if code.level in RAISED and code.attestations else ()
+
+
 class CatalogueWriter:
     """Fills a new catalogue, or one that nobody reads yet; `close` leaves a finished file. Rows and papers are numbered
     from `rows` and `papers`, which say afterwards how far."""
@@ -73,10 +79,13 @@ class CatalogueWriter:
             ),
         )
         visible = [entry for entry, _ in entries if entry.technique.hidden is None]
-        levels = Counter(entry.code.level for entry in visible if entry.code is not None)
+        code = [entry.code for entry in visible if entry.code is not None]
+        attested = {each.id: own for each in code if (own := _attested(each))}
+        raised = [(each.level, attested[each.id]) for each in code if each.id in attested]
         of = bundle.paper
         line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(visible), levels))))
+        line += (len(visible), Counter(each.level for each in code), *([raised] if raised else ()))
+        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json(line)))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique
@@ -92,7 +101,7 @@ class CatalogueWriter:
             if entry.code is not None:
                 code = entry.code
                 # Beside the body, which spans pages: filters ask for them of many.
-                facts = _json([code.level, code.language, code.packages])
+                facts = _json([code.level, code.language, code.packages, *attested.get(code.id, ())])
                 values = (row, id_key(code.id), facts, _json(code.model_dump()))
                 self._db.execute("INSERT INTO code VALUES (?, ?, ?, ?)", values)
             names = {name_key(name) for name in (technique.name, *technique.aliases)} - {""}

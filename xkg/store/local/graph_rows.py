@@ -19,7 +19,13 @@ from xkg.store.rows import Value, paper_rows
 
 FOLDER = "rows"
 LIST_SEPARATOR = "\x1f"
-_DECIDING = ("model.py", "store/index_entries.py", "store/rows.py", "store/local/graph_rows.py")
+_DECIDING = (
+    "model.py",
+    "attestations/envelope.py",
+    "store/index_entries.py",
+    "store/rows.py",
+    "store/local/graph_rows.py",
+)
 
 
 @dataclass(frozen=True)

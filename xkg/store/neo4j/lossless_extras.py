@@ -19,11 +19,13 @@ from xkg.store.rows import NODES, key, nested, texts
 
 _JSON = {("Paper", "references"), ("Technique", "excerpts"), ("Code", "evidence"), ("Code", "claims")}
 _LISTS = {"Technique": "techniques", "Code": "code", "Finding": "findings", "Resource": "resources"}
+_DERIVED = {("Code", "name"), ("Code", "claimed"), ("Code", "attested_by[]")}
+"""Columns that follow from others: no fields of their own."""
 _COLUMNS = {
     label: [
         (column.removesuffix("[]"), column.endswith("[]"))
         for column in columns.split()[1:]
-        if (label, column) != ("Code", "name")  # its technique's, no field of its own
+        if (label, column) not in _DERIVED
     ]
     for label, columns in NODES.items()
 }

@@ -3,13 +3,14 @@
 import json
 import re
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
 
 from cachetools import LRUCache
 from neo4j import ManagedTransaction
 
+from xkg.attestations.trust import vouchers
 from xkg.embeddings.base import EncodedText
 from xkg.model import Code, Level, Paper, PaperBundle, paper_of
 from xkg.store import rows
@@ -42,6 +43,10 @@ _PAPERS: LiteralString = (
 )
 _COUNTS: LiteralString = (
     "MATCH (t:Technique) OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code) RETURN split(t.id, '#')[0], c.level, count(*)"
+)
+_ATTESTED: LiteralString = (
+    "MATCH (c:Code {level: 'claimed'}) WHERE size(c.attested_by) > 0 "
+    "RETURN split(c.id, '#')[0], c.claimed, c.attested_by"
 )
 _LINKS: LiteralString = (
     "MATCH (a:Technique)-[s:SAME_CONCEPT]->(b:Technique) RETURN a.id, b.id, s.score, s.how ORDER BY a.id, b.id"
@@ -83,10 +88,13 @@ class RemoteSnapshot:
             techniques[paper] += count
             if level is not None:
                 levels.setdefault(paper, {})[Level(level)] = count
+        attested = defaultdict[str, list[tuple[Level, list[tuple[str, Level]]]]](list)
+        for paper, claimed, keys in self._read(_ATTESTED):
+            attested[paper].append((Level.CLAIMED, [(key, Level(claimed)) for key in keys]))
         return [
             PaperLine(
                 paper.id, paper.title, paper.authors, paper.year, paper.origin, paper.state, paper.built_at,
-                paper.cost_usd, techniques[own], levels.get(own, {}),
+                paper.cost_usd, techniques[own], levels.get(own, {}), attested.get(own, ()),
             )
             for paper in self.papers()
             for own in (encodable(paper.id),)
@@ -246,7 +254,8 @@ def _facts(view: TechniqueView) -> Facts:
     paper, code = paper_of(view.technique.id), view.code
     if code is None:
         return Facts(paper=paper, level=Level.NONE)
-    return Facts(paper=paper, level=code.level, language=code.language, packages=code.packages)
+    own = vouchers(code)
+    return Facts(paper=paper, level=code.level, language=code.language, packages=code.packages, vouchers=own)
 
 
 class _PaperViews:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
+from xkg.attestations.trust import trusted
 from xkg.model import Level, paper_of
 from xkg.serve.answers.paper_list import PaperFilters, at_least, proven
 from xkg.store.graph_store import PaperLine, Snapshot
@@ -99,7 +100,7 @@ def first_drawing(site: Site, snapshot: Snapshot) -> None:
 
 
 def _drawn(site: Site, snapshot: Snapshot, choice: PaperFilters, page: Page) -> Drawing:
-    key = (snapshot.generation, choice, page.number)
+    key = (snapshot.generation, trusted(), choice, page.number)
     drawing: Drawing | None = site.drawings.get(key)
     if drawing is None:
         drawing = site.drawings[key] = draw(snapshot, page.rows)

@@ -8,11 +8,11 @@ from xkg.build.guided.checking.fidelity import listed_unmatched, review, review_
 from xkg.build.guided.checking.insertion import callable_components
 from xkg.build.guided.checking.strengthen import proof_rank, strengthen, with_counts
 from xkg.build.guided.draft import Draft
-from xkg.build.similarity.fidelity import FAITHFUL_SHARE, is_enough, is_met, share
+from xkg.build.similarity.fidelity import share
 from xkg.build.similarity.statements import statements
 from xkg.errors import AnswerError
 from xkg.llm.client import Ask
-from xkg.model import Evidence, Fidelity, Level
+from xkg.model import FAITHFUL_SHARE, Evidence, Fidelity, Level
 from xkg.sandbox.evidence.levels import Proof
 from xkg.value import Value
 
@@ -96,7 +96,7 @@ def revise(
     draft = state.draft
     lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
-    removes = foreign or not is_enough(fidelity.share, fidelity.by_definition)
+    removes = foreign or not fidelity.is_enough
     inputs = {
         "definition": definition,
         "findings": _describe_findings(draft, fidelity),
@@ -151,7 +151,7 @@ def _review_again(
 
 
 def _is_repairable(state: Debugged, fidelity: Fidelity) -> bool:
-    return _is_proven(state) and not is_met(fidelity) and fidelity.unrelated is None
+    return _is_proven(state) and not fidelity.is_met and fidelity.unrelated is None
 
 
 def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, int, float, float]:
@@ -159,12 +159,12 @@ def _rank(state: Debugged, fidelity: Fidelity | None) -> tuple[bool, int, bool, 
     if fidelity is None:
         return False, level, False, -99, 0.0, score
     faults = -99 if fidelity.faults is None else -len(fidelity.faults)
-    return _is_proven(state) and is_met(fidelity), level, fidelity.unrelated is None, faults, fidelity.share, score
+    return _is_proven(state) and fidelity.is_met, level, fidelity.unrelated is None, faults, fidelity.share, score
 
 
 def _describe_findings(draft: Draft, fidelity: Fidelity) -> str:
     findings = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
-    if not is_enough(fidelity.share, fidelity.by_definition):
+    if not fidelity.is_enough:
         findings += [
             f"Only {fidelity.share:.1%} of the statements have a counterpart in the repository's lines"
             f" ({FAITHFUL_SHARE:.0%} are asked for). These have none:",
@@ -177,7 +177,7 @@ def _checked(state: Debugged, fidelity: Fidelity | None, failed: str | None, unu
     evidence = state.proof.evidence
     update: dict[str, object] = {"fidelity": fidelity, "repairs": state.repairs}
     if evidence.level is Level.TESTED:
-        if fidelity is not None and is_met(fidelity):
+        if fidelity is not None and fidelity.is_met:
             update |= {"level": Level.FAITHFUL, "reason": None}
         else:
             update["reason"] = _why_not_faithful(fidelity, failed)
@@ -204,6 +204,6 @@ def _why_not_faithful(fidelity: Fidelity | None, failed: str | None) -> str:
         return "fidelity not told: there are no source lines in Python to compare with"
     if fidelity.faults:
         return "not faithful: " + "; ".join(f"{fault.kind}, {fault.remark}" for fault in fidelity.faults)
-    if not is_enough(fidelity.share, fidelity.by_definition):
+    if not fidelity.is_enough:
         return f"not faithful: {fidelity.share:.1%} of its statements have a counterpart in the source lines"
     return f"fidelity not told: {failed}"

@@ -1,0 +1,101 @@
+"""Answers about code of others: claimed, until a key counts that attests it."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.attestations.conftest import LAB, UNI
+from tests.serve.conftest import bundles
+from xkg.attestations import trust
+from xkg.attestations.bundles import received
+from xkg.attestations.envelope import attest
+from xkg.config import EmbeddingSettings, Settings
+from xkg.embeddings.onnx import OnnxEmbedder
+from xkg.model import Level
+from xkg.serve.answer_text import text
+from xkg.serve.answers.paper_list import PaperFilters
+from xkg.serve.search.filters import Filters
+from xkg.serve.service import Service
+from xkg.store.local.store import EmbeddedStore
+
+STEAM = "title:bread/ovens#baking/steam"
+
+
+@pytest.fixture
+def service(tmp_path: Path, embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    loaf, hive = bundles()
+    [code] = loaf.code
+    envelopes = [attest(code, code.evidence[-1], (), signer) for signer in (LAB, UNI)]
+    with closing(EmbeddedStore(tmp_path / "kg", lambda: embedder)) as store:
+        store.publish([received(loaf, envelopes), hive])
+    with closing(Service(Settings(kg=tmp_path / "kg", embedding=EmbeddingSettings(threads=1)))) as service:
+        yield service
+
+
+def levels(service: Service) -> list[str]:
+    """The level as each kind of answer says it."""
+    [row] = [row for row in service.search("steam injection", 3).rows if row.id == STEAM]
+    code = service.code(STEAM)
+    [line] = [line for line in service.paper("title:bread/ovens").techniques if line.id == STEAM]
+    return [row.level, code.level, service.technique(STEAM).level, line.level]
+
+
+def test_all_answers_follow_trust_at_once(service: Service) -> None:
+    assert levels(service) == ["claimed"] * 4
+    keys = f"(?:{re.escape(LAB.key.fingerprint)}|{re.escape(UNI.key.fingerprint)}) and 1 more"
+    claim = f"claimed to be executed, and not run here; attested by {keys}, whom nobody here trusts"
+    assert re.match(claim, service.code(STEAM).proven)
+    trust.add(LAB.key, "LAB")
+    assert levels(service) == ["executed, attested by LAB"] * 4
+    assert "level executed, attested by LAB" in text(service.search("steam injection", 1))
+    assert service.code(STEAM).proven.startswith("executed, attested by LAB, checked 2026-01-01 by bubblewrap")
+    assert "[executed, attested by LAB]" in str(service.context("title:bread/ovens", 2000, "implementation"))
+    trust.add(UNI.key, "UNI")
+    assert levels(service) == ["executed, attested by LAB and UNI"] * 4
+    trust.revoke("LAB")
+    trust.revoke("UNI")
+    assert levels(service) == ["claimed"] * 4
+
+
+def test_filters_ask_for_claims_and_for_what_is_attested(service: Service) -> None:
+    def found(level: Level) -> bool:
+        rows = service.search("steam injection", 3, filters=Filters.of(level=level)).rows
+        return STEAM in [row.id for row in rows]
+
+    def papers(level: Level) -> list[str]:
+        return [row.id for row in service.list_papers(None, PaperFilters(level=level)).rows]
+
+    assert (found(Level.CLAIMED), found(Level.PARSED), papers(Level.EXECUTED)) == (True, False, [])
+    trust.add(UNI.key, "UNI")
+    assert (found(Level.EXECUTED), found(Level.TESTED), papers(Level.EXECUTED)) == (True, False, ["title:bread/ovens"])
+    with service.snapshot() as snapshot:
+        [line] = [line for line in service.paper_list(snapshot).lines if line.id == "title:bread/ovens"]
+        assert line.levels == {Level.EXECUTED: 1}
+    trust.revoke("UNI")
+    assert (found(Level.EXECUTED), papers(Level.EXECUTED)) == (False, [])
+
+
+def test_cypher_has_what_is_claimed_and_by_whom(service: Service) -> None:
+    statement = (
+        "WITH $trusted AS trusted MATCH (c:Code) WHERE any(key IN c.attested_by WHERE key IN trusted) "
+        "RETURN c.level, c.claimed, c.attested_by"
+    )
+    assert service.cypher(statement, {}, 10).rows == ()
+    trust.add(LAB.key, "LAB")
+    [(level, claimed, keys)] = service.cypher(statement, {}, 10).rows
+    assert (level, claimed, sorted(keys)) == ("claimed", "executed", sorted([LAB.key.fingerprint, UNI.key.fingerprint]))
+    others = service.cypher("MATCH (c:Code {level: 'parsed'}) RETURN c.claimed, c.attested_by", {}, 10).rows
+    assert [(claimed, list(keys or ())) for claimed, keys in others] == [(None, [])]
+
+
+def test_what_is_stored_says_nothing_of_trust(service: Service, embedder: OnnxEmbedder) -> None:
+    trust.add(LAB.key, "LAB")
+    with closing(EmbeddedStore(service.folder, lambda: embedder)) as store, store.snapshot() as snapshot:
+        [code] = snapshot.bundle("title:bread/ovens").code
+    assert (code.level, code.attested) == (Level.CLAIMED, "")
+    assert LAB.key.fingerprint not in json.dumps(code.evidence[-1].model_dump(mode="json"))

@@ -1,0 +1,65 @@
+"""A running `ssh-agent`: the keys that it holds, and signatures by them.
+
+The protocol is draft-ietf-sshm-ssh-agent: a length, a type, and fields that begin with their length.
+"""
+
+import os
+import socket
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+
+from xkg.errors import InputError
+
+_LIST, _LISTED, _SIGN, _SIGNED = 11, 12, 13, 14
+_SECONDS = 60.0
+"""A person may have to allow the signature."""
+_LONGEST_ANSWER = 256 * 1024
+
+
+def agent_keys() -> list[tuple[bytes, str]]:
+    """The keys that the agent holds, each with its comment; none where no agent runs."""
+    if not os.environ.get("SSH_AUTH_SOCK"):
+        return []
+    fields = _fields(_asked(bytes([_LIST]), _LISTED)[4:])
+    return [(blob, comment.decode("utf-8", "replace")) for blob, comment in zip(fields, fields, strict=False)]
+
+
+def agent_signature(blob: bytes, data: bytes) -> bytes:
+    """The agent's signature of `data` by the key `blob`, 64 bytes for ed25519. Raises `InputError`."""
+    answer = _asked(bytes([_SIGN]) + _field(blob) + _field(data) + struct.pack(">I", 0), _SIGNED)
+    [*_, signature] = [b"", *_fields(next(_fields(answer), b""))]
+    return signature
+
+
+def _asked(request: bytes, wanted: int) -> bytes:
+    """The answer to a request, without its type. Raises `InputError`."""
+    try:
+        with closing(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) as agent:
+            agent.settimeout(_SECONDS)
+            agent.connect(os.environ.get("SSH_AUTH_SOCK", ""))
+            agent.sendall(_field(request))
+            with agent.makefile("rb") as file:
+                (length,) = struct.unpack(">I", file.read(4))
+                answer = file.read(min(length, _LONGEST_ANSWER))
+    except (OSError, AttributeError, struct.error) as error:  # AttributeError: Windows has no AF_UNIX
+        raise InputError(
+            f"ssh-agent does not answer ({error}): start it, or name the file of a key with --key"
+        ) from error
+    if answer[:1] != bytes([wanted]):
+        raise InputError(
+            "ssh-agent refused: it is locked, does not hold this key, or its owner did not agree (ssh-add -l)"
+        )
+    return answer[1:]
+
+
+def _field(data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + data
+
+
+def _fields(data: bytes) -> Iterator[bytes]:
+    """What is whole of fields that follow each other."""
+    while len(data) >= 4:
+        end = 4 + int.from_bytes(data[:4], "big")
+        yield data[4:end]
+        data = data[end:]

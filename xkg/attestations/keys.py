@@ -1,0 +1,195 @@
+"""Ed25519 keys in OpenSSH's formats: what `xkg key` and `ssh-keygen -t ed25519` make, and what `ssh-agent` holds."""
+
+import base64
+import functools
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+from xkg.attestations.agent import agent_keys, agent_signature
+from xkg.errors import InputError
+from xkg.files import private_folder, read_regular, user_config_folder, write_whole
+from xkg.value import Value
+
+_LARGEST_FILE = 64 * 1024
+_BLOB = b"\0\0\0\x0bssh-ed25519\0\0\0\x20"
+_LINE = re.compile(r"ssh-ed25519 +(?P<blob>[A-Za-z0-9+/]{68})(?: +(?P<name>.*))?")
+_LONGEST_NAME = 60
+
+
+class PublicKey(Value):
+    """The 32 bytes of a key, in hex, and what its owner calls it."""
+
+    raw: str
+    name: str = ""
+
+    @property
+    def line(self) -> str:
+        """As OpenSSH writes it, without the name."""
+        return f"ssh-ed25519 {base64.b64encode(self.blob).decode()}"
+
+    @property
+    def blob(self) -> bytes:
+        return _BLOB + bytes.fromhex(self.raw)
+
+    @property
+    def fingerprint(self) -> str:
+        """`SHA256:…`, as `ssh-keygen -l` prints it."""
+        return f"SHA256:{base64.b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip('=')}"
+
+    def verifies(self, signature: bytes, data: bytes) -> bool:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.raw)).verify(signature, data)
+        except InvalidSignature:
+            return False
+        return True
+
+
+class Signer(Protocol):
+    """Whoever holds the private half of `key`."""
+
+    key: PublicKey
+
+    def sign(self, data: bytes) -> bytes:
+        """64 bytes. Raises `InputError` where the holder refuses."""
+        ...
+
+
+def public_key(line: str) -> PublicKey:
+    """The key in a line such as `ssh-ed25519 AAAA… name`. Raises `InputError`."""
+    match = _LINE.fullmatch(line.strip())
+    blob = base64.b64decode(match["blob"]) if match else b""
+    if match is None or not blob.startswith(_BLOB):
+        raise InputError(
+            f"{line.strip()[:40]!a} is no ed25519 key: give the line of a .pub file, ssh-ed25519 AAAA… NAME"
+        )
+    return PublicKey(raw=blob[len(_BLOB) :].hex(), name=match["name"] or "")
+
+
+def read_public_key(text: str) -> PublicKey:
+    """The key in a line, or in the file of that path. Raises `InputError`."""
+    if text.lstrip().startswith("ssh-"):
+        return public_key(text)
+    path = Path(text).expanduser()
+    try:
+        data = read_regular(path, _LARGEST_FILE)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{text[:200]!a} is neither a key nor a file that can be read: give `ssh-ed25519 AAAA… NAME`"
+        ) from error
+    if b"PRIVATE KEY" in data[:64]:
+        raise InputError(f"{path} is a private key: give {path}.pub, and show the other to nobody")
+    return public_key(data.decode("utf-8", "replace"))
+
+
+def checked_name(name: str) -> str:
+    """The name of a key as texts may hold it. Raises `InputError`."""
+    name = name.strip()
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable():
+        shown = ascii(name[:_LONGEST_NAME])
+        raise InputError(f"{shown} is no name for a key: give 1 to {_LONGEST_NAME} printable characters with --name")
+    return name
+
+
+def own_key_file() -> Path:
+    """Where `xkg key` puts the private key of this user; beside it, with `.pub`, the public one."""
+    return user_config_folder() / "id_ed25519"
+
+
+def own_public_line() -> str:
+    """The line of the user's public key, with its name. Raises `InputError`."""
+    key = _FileSigner(own_key_file()).key
+    return f"{key.line} {key.name}".rstrip()
+
+
+def make_key(name: str) -> PublicKey:
+    """Makes the user's key, which only the user may read. Raises `InputError`, and leaves one that is there."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+    path, private = own_key_file(), Ed25519PrivateKey.generate()
+    key = PublicKey(raw=private.public_key().public_bytes_raw().hex(), name=checked_name(name))
+    data = private.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    try:
+        private_folder(path.parent)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        write_whole(_public(path), f"{key.line} {key.name}\n".encode())
+    except FileExistsError:
+        raise InputError(f"{path} is there: `xkg key` prints its public half; move it away to make another") from None
+    except OSError as error:
+        raise InputError(
+            f"{path} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another folder"
+        ) from error
+    return key
+
+
+def signer(path: Path | None = None) -> Signer:
+    """The holder of the key at `path`: a private key, or a public one whose private half ssh-agent holds. None is the
+    user's own key, else the one key that ssh-agent holds. Raises `InputError`."""
+    if path is not None:
+        return _AgentSigner(read_public_key(str(path))) if path.suffix == ".pub" else _FileSigner(path)
+    if own_key_file().exists():
+        return _FileSigner(own_key_file())
+    held = [PublicKey(raw=blob[len(_BLOB) :].hex(), name=name) for blob, name in agent_keys() if blob.startswith(_BLOB)]
+    if len(held) == 1:
+        return _AgentSigner(held[0])
+    which = f"ssh-agent holds {len(held)} ed25519 keys: name one with --key FILE.pub" if held else "`xkg key` makes one"
+    raise InputError(f"there is no key to sign with: {which}")
+
+
+class _AgentSigner:
+    def __init__(self, key: PublicKey) -> None:
+        self.key = key
+
+    def sign(self, data: bytes) -> bytes:
+        signature = agent_signature(self.key.blob, data)
+        if not self.key.verifies(signature, data):
+            raise InputError("ssh-agent gave a signature that is not valid: restart it")
+        return signature
+
+
+class _FileSigner:
+    def __init__(self, path: Path) -> None:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+        try:
+            private = load_ssh_private_key(read_regular(path, _LARGEST_FILE), None)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}): name the file of a key with --key") from error
+        except TypeError as error:  # it is encrypted
+            raise InputError(f"{path} has a passphrase: `ssh-add {path}`, then give --key {path}.pub") from error
+        except (ValueError, UnsupportedAlgorithm) as error:
+            raise InputError(f"{path} is no private key of OpenSSH: make one with `xkg key`") from error
+        if not isinstance(private, Ed25519PrivateKey):
+            raise InputError(f"{path} is no ed25519 key: make one with `xkg key` or `ssh-keygen -t ed25519`")
+        self._private = private
+        self.key = PublicKey(raw=private.public_key().public_bytes_raw().hex(), name=_name_beside(path))
+
+    def sign(self, data: bytes) -> bytes:
+        return self._private.sign(data)
+
+
+def _name_beside(path: Path) -> str:
+    try:
+        return read_public_key(str(_public(path))).name
+    except InputError:
+        return ""
+
+
+def _public(path: Path) -> Path:
+    return path.with_name(f"{path.name}.pub")
+
+
+@functools.lru_cache(4096)
+def known_key(line: str) -> PublicKey:
+    """As `public_key`, remembered: attestations name few keys."""
+    return public_key(line)

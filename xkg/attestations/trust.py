@@ -1,0 +1,148 @@
+"""Whose attestations count: the keys that a user trusts, in a file of the user's folder.
+
+Levels follow from it whenever they are read, so that a key that is revoked stops counting at once.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from xkg.attestations.envelope import attestations_of
+from xkg.attestations.keys import PublicKey, checked_name
+from xkg.errors import InputError
+from xkg.files import file_lock, private_folder, user_config_folder, write_whole
+from xkg.model import Code, Level
+from xkg.value import Value
+
+RAISED = (Level.CLAIMED, Level.TESTED)
+"""Levels that an attestation can raise: what was proven here says more than what was proven elsewhere, but no run here
+proves `faithful`."""
+
+Vouchers = Iterable[tuple[str, Level]]
+"""Fingerprints of keys, each with the level that it attests."""
+
+
+class TrustedKey(Value):
+    """A key, what its user calls it, and when it was added and revoked (ISO 8601)."""
+
+    name: str
+    key: PublicKey
+    added: str
+    revoked: str | None = None
+
+
+class Trust(Value):
+    """The keys that a user has added, oldest first; those that are not revoked count."""
+
+    keys: tuple[TrustedKey, ...] = ()
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Names of the keys that count, by fingerprint."""
+        return {each.key.fingerprint: each.name for each in self.keys if each.revoked is None}
+
+    def attested(self, level: Level, vouchers: Vouchers) -> tuple[Level, str]:
+        """The level of code that is stored with `level`, and who attests it, in words: `attested by LAB and 2 others`
+        where it is theirs, `also attested by LAB` where it was proven here, and empty where nobody does."""
+        of = dict(vouchers)
+        counted = {name: of[fingerprint] for fingerprint, name in self.names.items() if fingerprint in of}
+        highest = max(counted.values(), key=lambda own: own.rank, default=Level.NONE)
+        raised = level in RAISED and highest.rank > level.rank
+        if not raised and (level.rank < Level.IMPORTED.rank or highest.rank < level.rank):
+            return level, ""
+        seen = highest if raised else level
+        agree = [name for name, own in counted.items() if own.rank >= seen.rank]
+        more = f" and {agree[1] if len(agree) == 2 else f'{len(agree) - 1} others'}" if len(agree) > 1 else ""
+        return seen, f"{'' if raised else 'also '}attested by {agree[0]}{more}"
+
+    def seen(self, code: Code) -> Code:
+        """The code as who trusts these keys sees it: with the level that they attest, and their evidence for it."""
+        if not code.attestations:
+            return code
+        found = attestations_of(code)
+        level, attested = self.attested(code.level, ((each.key.fingerprint, each.level) for each in found))
+        if level is code.level:
+            return code.model_copy(update={"attested": attested}) if attested else code
+        own = next(each.evidence for each in found if each.level is level and each.key.fingerprint in self.names)
+        here = () if code.level is Level.CLAIMED else code.evidence
+        return code.model_copy(update={"level": level, "attested": attested, "evidence": (*here, own)})
+
+
+def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
+    """The keys that attest this very code, whether or not they count, each with its level."""
+    return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
+
+
+def trusted() -> Trust:
+    """The keys of this user, as they are now. Raises `InputError` where the file is damaged."""
+    path = _file()
+    try:
+        status = path.stat()
+    except OSError:
+        return Trust()
+    return _read(path, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size))
+
+
+@functools.lru_cache(4)
+def _read(path: Path, version: object) -> Trust:  # noqa: ARG001
+    try:
+        return Trust.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        raise InputError(f"{path} cannot be read: correct it, or remove it and add the keys again") from error
+
+
+def add(key: PublicKey, name: str = "", *, again: bool = False) -> TrustedKey:
+    """Lets attestations of a key count. A revoked one counts only if it is added `again`. Raises `InputError` for a key
+    or a name that is there."""
+    name = checked_name(name or key.name)
+    new = TrustedKey(name=name, key=PublicKey(raw=key.raw), added=_now())
+    with _changing() as known:
+        same = next((each for each in known.keys if each.key.raw == key.raw), None)
+        if same is not None and same.revoked is None:
+            raise InputError(f"this key is trusted already, as {same.name!r}")
+        if same is not None and not again:
+            raise InputError(f"this key was revoked at {same.revoked}, as {same.name!r}: trust it with --again")
+        others = tuple(each for each in known.keys if each is not same)
+        if any(each.name.casefold() == name.casefold() and each.revoked is None for each in others):
+            raise InputError(f"another key is called {name!r}: give this one another name with --name")
+        _write(Trust(keys=(*others, new)))
+    return new
+
+
+def revoke(name: str) -> TrustedKey:
+    """Lets attestations of a key count no more; `name` may be its fingerprint. Raises `InputError` for no such key."""
+    with _changing() as known:
+        for each in known.keys:
+            if each.revoked is None and name in (each.name, each.key.fingerprint):
+                ended = each.model_copy(update={"revoked": _now()})
+                _write(Trust(keys=tuple(ended if other is each else other for other in known.keys)))
+                return ended
+        raise InputError(f"no key {name[:80]!a} is trusted: there is {', '.join(known.names.values()) or 'none'}")
+
+
+@contextlib.contextmanager
+def _changing() -> Iterator[Trust]:
+    folder = _file().parent
+    try:
+        private_folder(folder)
+        with file_lock(folder / "trust.lock"):
+            yield trusted()
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written ({error.strerror}): set XDG_CONFIG_HOME to another") from error
+
+
+def _write(trust: Trust) -> None:
+    write_whole(_file(), trust.model_dump_json(indent=1).encode(), 0o600)
+
+
+def _file() -> Path:
+    return user_config_folder() / "trust.json"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
