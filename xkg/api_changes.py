@@ -353,12 +353,15 @@ class GraphChanges:
         require_list("papers", papers)
         return costs(self._settings.kg, self._settings.llm, ids_where_known(self._settings, papers), by)
 
-    def diff(self, first: str | None = None, second: str | None = None) -> "DiffResult":
+    def diff(
+        self, first: str | None = None, second: str | None = None, *, library: Folder | None = None
+    ) -> "DiffResult":
         """What differs between two generations, two papers, or folders of exported bundles; without arguments, between
-        the present generation and the one before. Raises `InputError`, `StoreError` and `UnknownIdError`."""
+        the present generation and the one before; with `library`, between its paper and the one here. Raises
+        `InputError`, `StoreError` and `UnknownIdError`."""
         from xkg.commands.graph.diff import diff
 
-        return diff(self._settings, first, second)
+        return diff(self._settings, first, second, library=None if library is None else str(library))
 
     def ablate(
         self,

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
-KINDS = ("folder", "git", "s3", "other")
+OTHERS = pytest.mark.product("servers and what is merged take seconds", every=True)
+KINDS = ("folder", "git", pytest.param("s3", marks=OTHERS), pytest.param("other", marks=OTHERS))
 
 
 @pytest.fixture(scope="session")

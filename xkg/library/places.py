@@ -193,8 +193,8 @@ class ObjectPlace(OtherPlace):
             yield
         except NoCredentialsError as error:
             raise InputError(
-                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true for a "
-                "bucket that anybody may read"
+                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
+                "anybody may read it"
             ) from error
         except BotoCoreError as error:
             raise OSError(str(error)) from error

@@ -14,7 +14,7 @@ from xkg.config import Settings
 from xkg.errors import InputError, StoreBusyError, UnknownIdError
 from xkg.files import private_folder, said_when_full
 from xkg.library.heads import files_of, note, open_head
-from xkg.library.layout import Package, Row
+from xkg.library.layout import Row
 from xkg.library.licences import blacklisted
 from xkg.library.open import open_place, whole_address
 from xkg.library.packages import Contents, contents, put_vectors, unpack
@@ -39,17 +39,19 @@ _LISTED = 20
 class PullResult(Value):
     """`papers` are those that the graph now shows as the library has them, `kept` says in a line each of which one the
     graph goes on to show its own, `problems` what was not taken, and why. `signer` is the fingerprint of the key that
-    signed the head of the library."""
+    signed the head of the library, `sample` says what came of code that was run first."""
 
     place: str
     papers: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     signer: str | None = None
+    sample: str = ""
     generation: int = 0
 
     def __str__(self) -> str:
-        lines = [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
+        lines = [self.sample] if self.sample else []
+        lines += [f"pulled: {paper}" for paper in self.papers[:_LISTED]]
         lines += [f"and {len(self.papers) - _LISTED} more"] if len(self.papers) > _LISTED else []
         lines += [f"kept: {line}" for line in self.kept]
         by = f"signed by {self.signer}" if self.signer else "not signed: whoever can write there decides what is in it"
@@ -105,7 +107,7 @@ def pull(
             rows = [named(files, at.head, paper, library.name) for paper in papers]
         else:
             rows = newest(files.since(at.head, seen.head().entries, pool.map))
-        rows = [row for row in chosen(newest(rows), topic, level) if _is_new(row, seen.paper(row.paper))]
+        rows = [row for row in chosen(newest(rows), topic, level) if prefer or _is_new(row, seen.paper(row.paper))]
         puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer)
         with said_when_full(settings.kg, "free space, then pull again"):
             for batch in _batches(rows):
@@ -121,6 +123,7 @@ def pull(
         kept=tuple(puller.kept),
         problems=tuple(puller.problems),
         signer=at.signer,
+        sample="\n".join(puller.samples),
         generation=generation,
     )
 
@@ -141,6 +144,13 @@ def _batches(rows: Sequence[Row]) -> list[list[Row]]:
             size = 0
         batches[-1].append(row)
     return batches
+
+
+def _base(row: Row, known: SeenPaper | None, stored: PaperBundle | None) -> PaperBundle | None:
+    """The paper as it is stored, if that is the library's present version."""
+    if known is None or stored is None or known.content != row.versions[0].content:
+        return None
+    return stored if bundles.sha256(detach(stored)[0]) == known.stored else None
 
 
 class _Puller:
@@ -165,21 +175,24 @@ class _Puller:
         self.papers: list[str] = []
         self.kept: list[str] = []
         self.problems: list[str] = []
+        self.samples: list[str] = []
 
     def take(self, rows: Sequence[Row], verify: int, notify: Notify) -> None:
-        fetching = [self._pool.submit(self._fetch, row) for row in rows]
         with self._store.snapshot() as snapshot:
             present = snapshot.headings([row.paper for row in rows])
             stored = {paper: snapshot.bundle(paper) for paper in present}
+        known = {row.paper: self._seen.paper(row.paper) for row in rows}
+        bases = {row.paper: _base(row, known[row.paper], stored.get(row.paper)) for row in rows}
+        fetching = [self._pool.submit(self._fetch, row, known[row.paper], bases[row.paper]) for row in rows]
         taken: list[_Taken] = []
-        for row, paths in zip(rows, fetching, strict=True):
+        for row, fetched in zip(rows, fetching, strict=True):
             try:
-                known = self._seen.paper(row.paper)
-                found = self._contents(row, paths.result(), known, stored.get(row.paper))
+                parts = [part for path in fetched.result() for part in unpack(path.read_bytes())]
+                found = contents(parts, row.paper, row.versions[0], self._library.name, bases[row.paper])
                 if (reason := blacklisted(found.bundle, self._excluded)) is not None:
                     self.problems.append(f"{row.paper}: {reason}")
                     continue
-                taken.append(self._decided(row, found, known, stored.get(row.paper)))
+                taken.append(self._decided(row, found, known[row.paper], stored.get(row.paper)))
             except InputError as error:
                 self.problems.append(f"{row.paper}: {error}")
         show = [each.show for each in taken if each.show is not None]
@@ -200,26 +213,11 @@ class _Puller:
         for path in self._fetched.iterdir():
             path.unlink(missing_ok=True)
 
-    def _fetch(self, row: Row) -> dict[str, Path]:
-        known = self._seen.paper(row.paper)
-        return {package.name: download(self._library, package, self._fetched) for package in self._wanted(row, known)}
-
-    def _wanted(self, row: Row, known: SeenPaper | None) -> list[Package]:
-        """The packages that are needed: all, or of a version that is here those that came later."""
-        version = row.versions[0]
-        has = known.packages if known is not None and known.content == version.content else ()
-        return [package for package in version.packages if package.name not in has]
-
-    def _contents(
-        self, row: Row, paths: dict[str, Path], known: SeenPaper | None, stored: PaperBundle | None
-    ) -> Contents:
-        version = row.versions[0]
-        is_here = known is not None and known.content == version.content
-        if is_here and stored is None:  # it was removed here since
-            paths = {each.name: download(self._library, each, self._fetched) for each in version.packages}
-        parts = [part for path in paths.values() for part in unpack(path.read_bytes())]
-        base = stored if is_here else None
-        return contents(parts, row.paper, version, self._library.name, base)
+    def _fetch(self, row: Row, known: SeenPaper | None, base: PaperBundle | None) -> list[Path]:
+        """The packages of a paper; of one that is here, those that came later."""
+        here = known.packages if known is not None and base is not None else ()
+        wanted = [package for package in row.versions[0].packages if package.name not in here]
+        return [download(self._library, package, self._fetched) for package in wanted]
 
     def _decided(self, row: Row, found: Contents, known: SeenPaper | None, stored: PaperBundle | None) -> _Taken:
         theirs = received(found.bundle, found.envelopes, stored)
@@ -255,9 +253,14 @@ class _Puller:
     def _verified(self, show: list[PaperBundle], number: int, notify: Notify) -> list[PaperBundle]:
         from xkg.commands.verify import verify_sample
 
-        sample = verify_sample(self._settings, show, number, notify=notify)
+        sample = verify_sample(self._settings, show, number, notify=lambda event: notify("verifying", 0, 0, str(event)))
         if sample.failed:
-            raise InputError(f"{sample}; nothing was taken from {self._library.name}")
+            failed = "; ".join(f"{each.code} claims {each.before}, reached {each.level}" for each in sample.failed[:3])
+            raise InputError(
+                f"{len(sample.failed)} of {sample.verified} code nodes of {self._library.name} do not hold ({failed}): "
+                "none of these papers was taken"
+            )
+        self.samples.append(str(sample))
         return list(sample.bundles)
 
 
