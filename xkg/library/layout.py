@@ -201,7 +201,7 @@ class Files:
                 max(0, entry - position * CHUNK) :
             ]
 
-        for found in each(rows, range(entry // CHUNK, whole)):
+        for found in each(rows, range(entry // CHUNK, whole) if entry < head.entries else ()):
             yield from found
 
     def _grown(self, node: Node, changes: Mapping[tuple[str, str], Row | None], at: int) -> Node:

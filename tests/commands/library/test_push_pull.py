@@ -12,7 +12,7 @@ import pytest
 
 from tests.commands.library.graphs import graph, settings_of
 from tests.neo4j_server import Neo4jServer
-from tests.store.graphs import a_paper
+from tests.store.graphs import FakeHashEmbedder, a_paper
 from xkg.commands.graph.diff import diff
 from xkg.commands.graph.open import open_store
 from xkg.commands.library.pull import pull
@@ -119,7 +119,8 @@ def test_one_paper_is_found_by_its_title_with_three_requests(served: tuple[str, 
     assert asked == [f"/{HEAD}"]
 
 
-def test_code_without_a_licence_stays_at_home(tmp_path: Path) -> None:
+def test_code_without_a_licence_stays_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xkg.embeddings.factory.make_embedder", lambda _: FakeHashEmbedder())
     bundle = a_paper(1)
     [repository] = bundle.repositories
     own = repository.model_copy(update={"license": None})
