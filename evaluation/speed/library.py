@@ -45,6 +45,16 @@ _WHOLE = "Generated whole"
 """A name that only papers with a bundle have."""
 
 
+class Took(NamedTuple):
+    """Seconds on the clock, and those of processors, of this process and of programs that it ran."""
+
+    wall: float
+    processor: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s ({self.processor:.2f} s of processor)"
+
+
 class SeededWords(SeededVectors):
     """With codes of words, which take more room than vectors."""
 
@@ -139,16 +149,6 @@ def graph(kg: Path, number: int) -> Settings:
         store.publish([licensed(number)])
         store.close()
     return settings(kg)
-
-
-class Took(NamedTuple):
-    """Seconds on the clock, and those of processors, of this process and of programs that it ran."""
-
-    wall: float
-    processor: float
-
-    def __str__(self) -> str:
-        return f"{self.wall:.2f} s ({self.processor:.2f} s of processor)"
 
 
 def seconds(work: Callable[[], object]) -> Took:
