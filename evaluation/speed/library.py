@@ -170,7 +170,7 @@ def counted_indexing() -> Iterator[list[float]]:
         finally:
             taken.append(time.perf_counter() - began)
 
-    EmbeddedStore.publish = publish  # type: ignore[method-assign]
+    EmbeddedStore.publish = publish  # type: ignore[method-assign, assignment]
     try:
         yield taken
     finally:

@@ -47,9 +47,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
+        if self.headers.get("If-None-Match") == '"1"':
+            self.send_response(304)
+            self.end_headers()
+            return
         start = int(asked[len("bytes=") : -1]) if asked and self.server.ranges else 0
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(data) - start))
+        self.send_header("ETag", '"1"')
         self.end_headers()
         end = len(data) if self.server.cut is None else start + self.server.cut
         self.wfile.write(data[start:end])
@@ -103,6 +108,13 @@ def test_redirects_and_refusals_are_not_followed_up(server: Server, place: Place
     with pytest.raises(InputError, match="169.254" if status == 302 else "403"):
         read(place, HEAD, 10, TurnedClock())
     assert len(server.asked) == 1
+
+
+def test_a_head_that_did_not_change_is_not_sent_again(server: Server, place: Place) -> None:
+    server.files[HEAD] = b"the head"
+    assert place.head() == (b"the head", '"1"')
+    place.known = '"1"', b"as it was kept"
+    assert place.head() == (b"as it was kept", '"1"')
 
 
 def test_more_bytes_or_other_bytes_than_were_named_are_refused(server: Server, place: Place, tmp_path: Path) -> None:

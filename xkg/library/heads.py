@@ -7,6 +7,7 @@ import hashlib
 import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import NamedTuple
 
 from pydantic import TypeAdapter
@@ -47,6 +48,9 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     """The head as it is there now. With `seen`, it must not be older than what was seen, and must be signed by the key
     of before or a trusted one, if it was signed before. Raises `UnsafeInputError`, `UnreachableError` and `InputError`.
     """
+    before = seen.head() if seen is not None else None
+    if before is not None and before.tag:
+        place.known = before.tag, before.data.encode()
     data, token = patiently(place, place.head, clock)
     if data is None:
         return OpenHead(Head(), None, None, token)
@@ -59,7 +63,6 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
             f"the head of {place.name} expired ({head.expires}): nobody has looked after it since, or this is an old "
             "copy; ask its keeper to run `xkg push` again"
         )
-    before = seen.head() if seen is not None else None
     if before is not None and before.version:
         is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
         # where writers merge, one may put back an older head for a moment
@@ -82,7 +85,9 @@ def note(seen: Seen, opened: OpenHead, entries: int | None = None) -> None:
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     update = {"version": opened.head.version, "digest": digest, "signer": opened.signer or before.signer}
-    seen.keep_head(before.model_copy(update={**update, **({} if entries is None else {"entries": entries})}))
+    update |= {} if entries is None else {"entries": entries}
+    tagged = {"tag": opened.token, "data": data.decode()} if isinstance(opened.token, str) and data.isascii() else {}
+    seen.keep_head(before.model_copy(update={**update, **tagged}))
 
 
 def files_of(place: Place, clock: Clock = CLOCK) -> Files:
@@ -147,7 +152,7 @@ def add(
         data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
         step("head")
         # where the answer to a first try was lost, a second one is refused, and the next round finds all there
-        if not patiently(place, lambda d=data, token=opened.token: place.replace(d, token), clock):
+        if not patiently(place, partial(place.replace, data, opened.token), clock):
             clock.sleep(random.uniform(0, 0.05))
         elif place.atomic:
             note(seen, OpenHead(head, signer, data, None))

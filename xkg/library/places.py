@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,6 +36,8 @@ class Place:
 
     name: str
     atomic = True
+    known: tuple[str, bytes] | None = None
+    """The tag of the head that was read last, and its bytes, which a web server need not send again."""
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
         """The bytes of a file from `start` on, up to `most` of them or a little more."""
@@ -223,14 +226,7 @@ class WebPlace(Place):
         )
 
     def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-        url = f"{self._root}/{path}"
-        with self._translated(url), self._files.open(url, "rb", block_size=0, size=1, headers=headers) as file:
-            if file.r.status not in (200, 206):
-                where = file.r.headers.get("Location", "another address")
-                raise InputError(
-                    f"{url} leads to {where[:200]}, which is not followed: give that address, if you trust it"
-                )
+        with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
             passed_over = start if file.r.status == 200 else 0
             while most > 0 and (piece := file.read(_PIECE)):
                 skipped = min(passed_over, len(piece))
@@ -238,6 +234,29 @@ class WebPlace(Place):
                 if piece := piece[skipped:]:
                     most -= len(piece)
                     yield piece
+
+    def head(self) -> tuple[bytes | None, Any]:
+        known = {"If-None-Match": self.known[0]} if self.known is not None else {}
+        try:
+            with self._answer(HEAD, known) as file:
+                if file.r.status == 304 and self.known is not None:
+                    return self.known[1], self.known[0]
+                pieces = iter(partial(file.read, _PIECE), b"")
+                return b"".join(_in_time(pieces, HEAD, MOST_HEAD, CLOCK)), file.r.headers.get("ETag")
+        except FileNotFoundError:
+            return None, None
+
+    @contextmanager
+    def _answer(self, path: str, headers: Mapping[str, str]) -> Iterator[Any]:
+        url = f"{self._root}/{path}"
+        sent = {"Accept-Encoding": "identity", **headers}
+        with self._translated(url), self._files.open(url, "rb", block_size=0, size=1, headers=sent) as file:
+            if file.r.status not in (200, 206, 304):
+                where = file.r.headers.get("Location", "another address")
+                raise InputError(
+                    f"{url} leads to {where[:200]}, which is not followed: give that address if you trust it"
+                )
+            yield file
 
     @contextmanager
     def _translated(self, url: str) -> Iterator[None]:

@@ -21,13 +21,15 @@ _SCHEMA = {
 
 class SeenHead(Value):
     """`version` and `digest` are those of the newest head, `signer` the key that signed it, None for an unsigned one;
-    entries of the log before `entries` were taken."""
+    entries of the log before `entries` were taken. `tag` is what a web server calls it, `data` the head then."""
 
     place: str
     version: int = 0
     digest: str = ""
     signer: str | None = None
     entries: int = 0
+    tag: str = ""
+    data: str = ""
 
 
 class SeenPaper(Value):

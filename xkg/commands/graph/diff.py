@@ -46,7 +46,7 @@ def diff(
     with open_store(settings) as store:
         if library is not None and first is not None:
             [here] = _bundles(store, first)
-            pairs = iter([(fetch(settings.kg, library, here.paper.id), here)])
+            pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
             names = (f"{library} (levels as it claims)", "the present graph")
         elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
