@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from xkg.commands.graph.contents import ExportResult, ImportResult, RemoveResult
     from xkg.commands.graph.diff import DiffResult
     from xkg.commands.graph.link import LinkResult
-    from xkg.commands.library.pull import PullResult
-    from xkg.commands.library.push import PushResult
+    from xkg.commands.library.pull import PulledPapers
+    from xkg.commands.library.push import PushedPapers
     from xkg.commands.published import BuildResult
     from xkg.commands.update import UpdateResult
     from xkg.commands.verify import VerifyResult
@@ -228,7 +228,7 @@ class GraphChanges:
         allow_unlicensed: bool = False,
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
-    ) -> "PushResult":
+    ) -> "PushedPapers":
         """Adds papers (none: all) to the library at `place`: a folder, or an address of https, s3, git or what else
         fsspec opens. `left_out` of the result says what was not pushed, such as code of which no licence is known,
         unless `allow_unlicensed`; with `claims_only` places and definitions go there without code. Raises
@@ -262,7 +262,7 @@ class GraphChanges:
         verify: int = 0,
         blacklist: Folder | None = None,
         progress: Progressed | None = None,
-    ) -> "PullResult":
+    ) -> "PulledPapers":
         """Takes what is new in the library at `place`: all of it, or the named papers, those with every word of `topic`
         in their title or the names of their techniques, those with code that is claimed to be of `level` or above. With
         `verify`, so much of the new code is run first, and nothing is taken if some of it does not hold. `problems` of

@@ -36,7 +36,7 @@ _BATCH_PAPERS, _BATCH_BYTES = 1000, 64 << 20
 _LISTED = 20
 
 
-class PullResult(Value):
+class PulledPapers(Value):
     """`papers` are those that the graph now shows as the library has them, `kept` says in a line each of which one the
     graph goes on to show its own, `problems` what was not taken, and why. `signer` is the fingerprint of the key that
     signed the head of the library, `sample` says what came of code that was run first."""
@@ -79,7 +79,7 @@ def pull(
     blacklist: Path | None = None,
     prefer: bool = False,
     notify: Notify = lambda *_: None,
-) -> PullResult:
+) -> PulledPapers:
     """Takes what is new in the library at `place`: the named papers, or those with every word of `topic` in their title
     or the names of their techniques, or with code that is claimed to be of `level` or above; all of it without these.
     Levels are claims until a trusted key attests them or they are verified here; with `verify`, so much code of what is
@@ -117,7 +117,7 @@ def pull(
         note(seen, at, at.head.entries if is_all else None)
         with store.snapshot() as snapshot:
             generation = snapshot.generation
-    return PullResult(
+    return PulledPapers(
         place=library.name,
         papers=tuple(puller.papers),
         kept=tuple(puller.kept),

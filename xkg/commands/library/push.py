@@ -33,7 +33,7 @@ _NAMES = 200
 """Names of techniques that the log has of a paper, for `--topic`."""
 
 
-class PushResult(Value):
+class PushedPapers(Value):
     """`papers` are those of which the library has more now, `unchanged` counts those that it had; `left_out` says in a
     line each what was not pushed, and why."""
 
@@ -57,7 +57,7 @@ def push(
     allow_unlicensed: bool = False,
     blacklist: Path | None = None,
     notify: Callable[[str, int, int, str], None] = lambda *_: None,
-) -> PushResult:
+) -> PushedPapers:
     """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Left out
     are those on the blacklist, and those with code of which no licence is known, unless `allow_unlicensed`; with
     `claims_only` places and definitions go there without code. `notify` is called with each step: what is
@@ -113,7 +113,7 @@ def push(
         # also where nothing is new: a signed head may have to be signed again
         add(library, added, seen, lambda what: notify("writing", 0, 0, what))
         seen.keep_papers(sent)
-    return PushResult(
+    return PushedPapers(
         place=library.name,
         papers=tuple(change.row.paper for change in added),
         unchanged=len(chosen) - len(added) - len(left_out),
