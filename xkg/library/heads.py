@@ -105,7 +105,11 @@ def merged(row: Row | None, change: Change) -> Row:
         # what others added to a version that is replaced may speak of code that is still the same
         replaced = [versions.pop(content) for content in change.seen if content in versions]
         carried = {package.name: package for each in replaced for package in each.packages[1:]}
-        versions[new.content] = new.model_copy(update={"packages": (*new.packages, *carried.values())})
+        added_version = new.model_copy(update={"packages": (*new.packages, *carried.values())})
+        versions = {
+            new.content: added_version,
+            **versions,
+        }  # of two that are proven and dated alike the new one is first
     best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
     return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
 
