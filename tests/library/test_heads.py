@@ -54,6 +54,17 @@ class _nothing:
     def __exit__(self, *_: object) -> None: ...
 
 
+def test_a_paper_that_changed_is_replaced_once(writable: str, tmp_path: Path) -> None:
+    place = open_place(writable, tmp_path)
+    first, second = change("paper", "a" * 64), change("paper", "b" * 64, seen=("a" * 64,))
+    with Seen(tmp_path, writable) as seen:
+        assert [add(place, [each], seen) for each in (first, second, second)] == [1, 1, 0]
+        head, files = open_head(place, seen).head, files_of(place)
+    assert [version.content[0] for row in files.find(head, "paper") for version in row.versions] == ["b"]
+    assert head.entries == 2
+    place.close()
+
+
 def test_a_library_that_goes_back_or_tells_two_stories_is_refused(tmp_path: Path) -> None:
     place = open_place(str(tmp_path / "library"), tmp_path)
     with Seen(tmp_path / "writer", "x") as writer, Seen(tmp_path / "reader", "x") as reader:

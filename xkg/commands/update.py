@@ -19,6 +19,7 @@ from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
 from xkg.engine.local import LocalEngine
 from xkg.errors import InputError, XkgError
+from xkg.library.places import shown
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -173,13 +174,13 @@ def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | N
     try:
         pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
     except XkgError as error:
-        return _outcome(found, notes=(f"not taken from {library}: {error}",))
+        return _outcome(found, notes=(f"not taken from {shown(library)}: {error}",))
     if paper not in pulled.papers:
         return _outcome(found, notes=pulled.problems)
     with open_store(settings) as store:
         known = stored_paper(store, paper)
     change = paper_change(found.bundle, known[1] if known is not None else None)
-    return _outcome(found, state="updated", change=change, notes=(f"taken from {library}", *pulled.kept))
+    return _outcome(found, state="updated", change=change, notes=(f"taken from {shown(library)}", *pulled.kept))
 
 
 class _News:

@@ -14,7 +14,7 @@ from typing import Any
 from xkg.errors import InputError
 from xkg.files import private_folder
 from xkg.library.layout import HEAD
-from xkg.library.places import Place
+from xkg.library.places import Place, shown
 
 _SECONDS = 600
 _BRANCH = "library"
@@ -30,7 +30,7 @@ class GitPlace(Place):
     they are pushed."""
 
     def __init__(self, place: str, cache: Path) -> None:
-        self.name = place
+        self.name = shown(place)
         self._address = str(Path(place).absolute()) if Path(place).is_dir() else place
         if self._address.startswith("-") or "::" in self._address:
             raise InputError(f"{place} is no address of a git repository")

@@ -131,21 +131,19 @@ def add(
         opened = open_head(place, seen, clock)
         announced = [] if place.atomic else place.announced()
         wanted = [each for path, data in announced for each in parse(_CHANGES, data, path)] or changes
-        rows: dict[str, Row] = {}
+        known = {change.row.paper: files.row(opened.head, change.row.paper) for change in wanted}
+        rows = dict(known)
         for change in wanted:
-            paper = change.row.paper
-            before = rows.get(paper) or files.row(opened.head, paper)
-            after = merged(before, change)
-            if before is None or before.versions != after.versions:
-                rows[paper] = after
+            rows[change.row.paper] = merged(rows[change.row.paper], change)
+        new = [row for paper, row in rows.items() if row and row.versions != getattr(known[paper], "versions", None)]
         stale = opened.signer is not None and _expired(opened.head.expires, clock.now() + VALID_DAYS / 2 * 86400)
-        if not rows and not stale:
+        if not new and not stale:
             for path, _data in announced:
                 place.forget(path)
             note(seen, opened)
             break
-        changed |= rows.keys() & {change.row.paper for change in changes}
-        head = files.with_rows(opened.head, list(rows.values()))
+        changed |= {row.paper for row in new} & {change.row.paper for change in changes}
+        head = files.with_rows(opened.head, new)
         step("index")
         write_all(place, {path_of(name): data for name, data in files.new.items() if name not in written})
         written |= files.new.keys()

@@ -2,6 +2,7 @@
 `git_place` has git repositories."""
 
 import hashlib
+import re
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -73,6 +74,11 @@ class Place:
         """Gives back what the place holds open."""
 
 
+def shown(place: str) -> str:
+    """An address without a user's name and password."""
+    return re.sub(r"//[^/@]*@", "//", place)
+
+
 class FolderPlace(Place):
     """A folder of this machine, or one that is mounted."""
 
@@ -112,7 +118,7 @@ class OtherPlace(Place):
     def __init__(self, place: str) -> None:
         import fsspec
 
-        self.name = place
+        self.name = shown(place)
         self._files, self._root = fsspec.core.url_to_fs(
             place.rstrip("/"), use_listings_cache=False, skip_instance_cache=True
         )
@@ -216,7 +222,7 @@ class WebPlace(Place):
         import aiohttp
         import fsspec
 
-        self.name = place
+        self.name = shown(place)
         self._root = place.rstrip("/")
         self._errors = (aiohttp.ClientError, TimeoutError)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)

@@ -10,16 +10,22 @@ from typing import Any
 
 import pytest
 
-from tests.commands.library.graphs import graph, settings_of
+from tests.commands.library.graphs import MODEL, graph, settings_of
+from tests.library.writers import change
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
+from xkg.cli.main import main
+from xkg.commands.graph.contents import remove
 from xkg.commands.graph.diff import diff
 from xkg.commands.graph.open import open_store
 from xkg.commands.library.pull import pull
 from xkg.commands.library.push import push
 from xkg.config import Settings
 from xkg.errors import UnknownIdError
+from xkg.library.heads import add
 from xkg.library.layout import HEAD
+from xkg.library.open import open_place
+from xkg.library.state import Seen
 from xkg.model import Ablation, Level, PaperBundle
 from xkg.store.bundles import read
 
@@ -99,6 +105,9 @@ def test_a_paper_goes_by_a_library_from_one_graph_into_another(writable: str, tm
     assert push(one, writable, ["arxiv:2101.00003"]).papers == ("arxiv:2101.00003",)
     assert pull(two, writable).papers == ("arxiv:2101.00003",)
     assert pull(two, writable).papers == ()
+    remove(two, "arxiv:2101.00003")
+    assert pull(two, writable).papers == ()
+    assert pull(two, writable, ["paper 3"]).papers == ("arxiv:2101.00003",)
 
 
 def test_one_paper_is_found_by_its_title_with_three_requests(served: tuple[str, list[str]], tmp_path: Path) -> None:
@@ -148,6 +157,34 @@ def test_what_a_blacklist_names_neither_goes_nor_comes(tmp_path: Path) -> None:
     assert pull(settings_of(tmp_path / "two"), library, blacklist=blacklist).papers == ()
 
 
+def test_the_command_line_says_what_was_left_out_and_shows_no_control_sequence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XKG_EMBEDDING__MODEL", MODEL)
+    bundle, library = a_paper(1), str(tmp_path / "library")
+    own = tuple(each.model_copy(update={"license": None}) for each in bundle.repositories)
+    graph(tmp_path / "one", [bundle.model_copy(update={"repositories": own}), a_paper(2)])
+
+    def xkg(*arguments: str) -> tuple[object, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        captured = capsys.readouterr()
+        return ended.value.code, captured.out + captured.err
+
+    code, said = xkg("--kg", str(tmp_path / "one"), "push", library)
+    assert code == 1
+    assert "1 paper pushed" in said
+    assert "left out: arxiv:2101.00001: no licence is known" in said
+    place = open_place(library, tmp_path)
+    with Seen(tmp_path, "evil") as seen:
+        add(place, [change("evil\x1b[2J", "e" * 64)], seen)
+    code, said = xkg("--kg", str(tmp_path / "two"), "pull", library)
+    assert code == 1
+    assert "1 paper pulled" in said
+    assert "not taken: evil" in said
+    assert "\x1b" not in said
+
+
 def test_the_better_proven_of_two_is_shown_and_both_are_kept(tmp_path: Path) -> None:
     library, paper = str(tmp_path / "library"), "arxiv:2101.00001"
     push(graph(tmp_path / "one", [a_paper(1, note="theirs")]), library)
@@ -186,7 +223,7 @@ def _killed(step: str) -> Callable[..., None]:
     return at
 
 
-def main(kind: str, kg: str, place: str, step: str) -> None:
+def killed(kind: str, kg: str, place: str, step: str) -> None:
     do = push if kind == "push" else pull
     do(settings_of(Path(kg)), place, notify=_killed(step))
 
@@ -201,7 +238,7 @@ def test_who_is_killed_goes_on_the_next_time(kind: str, step: str, tmp_path: Pat
     if kind == "pull":
         push(one, library)
     kg = str((one if kind == "push" else two).kg)
-    code = "import sys; from tests.commands.library.test_push_pull import main; main(*sys.argv[1:])"
+    code = "import sys; from tests.commands.library.test_push_pull import killed; killed(*sys.argv[1:])"
     assert subprocess.run([sys.executable, "-c", code, kind, kg, library, step], check=False).returncode == 9
     push(one, library)
     assert len(pull(two, library).papers) == 2

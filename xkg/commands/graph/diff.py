@@ -8,6 +8,7 @@ from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings
 from xkg.errors import InputError
 from xkg.library.fetch import fetch
+from xkg.library.places import shown
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.value import Value
 
@@ -47,7 +48,7 @@ def diff(
         if library is not None and first is not None:
             [here] = _bundles(store, first)
             pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
-            names = (f"{library} (levels as it claims)", "the present graph")
+            names = (f"{shown(library)} (levels as it claims)", "the present graph")
         elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
             names = (_generation(first, "the generation before"), _generation(second, "the present generation"))

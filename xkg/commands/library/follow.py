@@ -12,6 +12,7 @@ from xkg.errors import InputError, XkgError
 from xkg.library.heads import files_of, open_head
 from xkg.library.layout import Version
 from xkg.library.open import open_place
+from xkg.library.places import shown
 from xkg.library.state import FOLDER, Seen, known_libraries
 from xkg.text.unicode import printable_line
 
@@ -42,7 +43,7 @@ def in_libraries(settings: Settings, wanted: Mapping[str, Wanted]) -> dict[str, 
                     if row is not None and wanted[paper].is_met(row.versions[0]):
                         found[paper] = place
         except InputError as error:
-            log.warning("%s was not asked: %s", place, printable_line(str(error)))
+            log.warning("%s was not asked: %s", shown(place), printable_line(str(error)))
     return found
 
 
@@ -58,12 +59,12 @@ def following(settings: Settings, places: Sequence[str], minutes: float) -> Iter
                 try:
                     result = pull(settings, place)
                 except XkgError as error:
-                    log.warning("nothing was pulled from %s: %s", place, printable_line(str(error)))
+                    log.warning("nothing was pulled from %s: %s", shown(place), printable_line(str(error)))
                 except Exception:
-                    log.exception("nothing was pulled from %s", place)
+                    log.exception("nothing was pulled from %s", shown(place))
                 else:
                     for problem in result.problems:
-                        log.warning("not pulled from %s: %s", place, printable_line(problem))
+                        log.warning("not pulled from %s: %s", shown(place), printable_line(problem))
                     if result.papers:
                         log.info("pulled %d papers from %s", len(result.papers), place)
             ended.wait(minutes * 60)

@@ -18,7 +18,7 @@ from xkg.library.layout import Row
 from xkg.library.licences import blacklisted
 from xkg.library.open import open_place, whole_address
 from xkg.library.packages import Contents, contents, put_vectors, unpack
-from xkg.library.places import AT_ONCE, Place, download
+from xkg.library.places import AT_ONCE, Place, download, shown
 from xkg.library.selection import chosen, named, newest
 from xkg.library.state import FOLDER, Seen, SeenPaper
 from xkg.model import Level, PaperBundle
@@ -94,7 +94,9 @@ def pull(
     with ExitStack() as opened:
         seen = opened.enter_context(Seen(settings.kg, place))
         if not opened.enter_context(seen.alone()):
-            raise StoreBusyError(f"another process takes papers from {place} into this graph; wait until it is done")
+            raise StoreBusyError(
+                f"another process takes papers from {shown(place)} into this graph; wait until it is done"
+            )
         library = open_place(place, settings.kg / FOLDER)
         opened.callback(library.close)
         pool = opened.enter_context(ThreadPoolExecutor(AT_ONCE))
@@ -107,7 +109,9 @@ def pull(
             rows = [named(files, at.head, paper, library.name) for paper in papers]
         else:
             rows = newest(files.since(at.head, seen.head().entries, pool.map))
-        rows = [row for row in chosen(newest(rows), topic, level) if prefer or _is_new(row, seen.paper(row.paper))]
+        rows = chosen(newest(rows), topic, level)
+        if not papers:  # a paper that is named may have been removed here
+            rows = [row for row in rows if _is_new(row, seen.paper(row.paper))]
         puller = _Puller(settings, store, library, seen, pool, excluded, prefer=prefer)
         with said_when_full(settings.kg, "free space, then pull again"):
             for batch in _batches(rows):
@@ -211,7 +215,8 @@ class _Puller:
         self.kept += [each.kept for each in taken if each.kept]
         self.done += len(rows)
         for path in self._fetched.iterdir():
-            path.unlink(missing_ok=True)
+            if path.suffix != ".part":  # the next pull goes on with those
+                path.unlink(missing_ok=True)
 
     def _fetch(self, row: Row, known: SeenPaper | None, base: PaperBundle | None) -> list[Path]:
         """The packages of a paper; of one that is here, those that came later."""
