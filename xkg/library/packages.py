@@ -98,9 +98,10 @@ def contents(
     for part in parts:
         by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
     try:
-        bundle = base or bundles.parse(by_kind[_BUNDLE][0].data, Path(place), paper)
+        data = by_kind[_BUNDLE][0].data if base is None else b""
+        bundle = base or bundles.parse(data, Path(place), paper)
         bundles.validate(bundle)
-        whole = bundle.paper.id == paper and (base is not None or bundles.sha256(bundle) == version.content)
+        whole = bundle.paper.id == paper and (base is not None or bundles.stated_sha256(data) == version.content)
     except (KeyError, CorruptStoreError, InputError) as error:
         raise UnsafeInputError(f"{paper[:200]}: no bundle of this version of xkg is in {place}") from error
     if not whole or len(bundle.techniques) > MOST_TECHNIQUES:

@@ -280,10 +280,13 @@ class WebPlace(Place):
             self._files.close_session(self._files.loop, session)
 
 
-def patiently(place: Place, attempt: Callable[[], T], clock: Clock = CLOCK) -> T:
-    """What `attempt` gives, which is tried again where that may help. Raises `UnreachableError`, `FileNotFoundError`,
-    and what else `attempt` raises."""
-    for number in range(_TRIES):
+def patiently(
+    place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
+) -> T:
+    """What `attempt` gives, which is tried again where that may help; a try that made `progress`, in bytes, does not
+    count. Raises `UnreachableError`, `FileNotFoundError`, and what else `attempt` raises."""
+    tries = before = 0
+    while True:
         try:
             return attempt()
         except FileNotFoundError:
@@ -291,11 +294,12 @@ def patiently(place: Place, attempt: Callable[[], T], clock: Clock = CLOCK) -> T
         except PermissionError as error:
             raise InputError(f"{place.name} lets nobody in without rights ({error}); check yours there") from error
         except OSError as error:
-            if number + 1 == _TRIES:
+            tries = 1 if (there := progress()) - before >= _PIECE // 4 else tries + 1
+            before = there
+            if tries == _TRIES:
                 line = " ".join(f"{error}".split())[:200]
                 raise UnreachableError(f"{place.name} did not answer in {_TRIES} tries ({line}); try later") from error
-            clock.sleep(0.5 * 2**number)
-    raise AssertionError
+            clock.sleep(0.25 * 2**tries)
 
 
 def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) -> None:
@@ -346,7 +350,7 @@ def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK)
             raise OSError(f"cut short at {there} of {package.size} bytes")
 
     try:
-        patiently(place, attempt, clock)
+        patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
     except FileNotFoundError as error:
         raise UnreachableError(f"{place.name} lacks {path_of(package.name)}; try later, or ask its keeper") from error
     with partial.open("rb") as file:

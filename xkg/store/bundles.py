@@ -35,7 +35,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
     """Stores a bundle under `folder`, which must exist. A copy of what is stored elsewhere need not be `durable`: a
     power cut may damage it, which its hash shows. Raises `OSError`."""
     data = serialise(bundle)
-    sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
+    sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
     try:
         there = path.read_bytes() == data
@@ -76,6 +76,11 @@ def serialise(bundle: PaperBundle) -> bytes:
     """The bytes of a bundle file; equal bundles give equal bytes."""
     payload = _payload(bundle)
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
+
+
+def stated_sha256(data: bytes) -> str:
+    """The hash that the bytes of a bundle file carry, which `parse` checks."""
+    return data[len(_HEAD) : _HASH_END].decode("ascii")
 
 
 def sha256(bundle: PaperBundle) -> str:

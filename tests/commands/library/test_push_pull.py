@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.commands.library.graphs import MODEL, graph, settings_of
+from tests.commands.test_claims import store_of
 from tests.library.writers import change
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
@@ -245,10 +246,10 @@ def test_who_is_killed_goes_on_the_next_time(kind: str, step: str, tmp_path: Pat
     assert set(papers_of(two)) == set(papers_of(one))
 
 
-def test_a_library_fills_a_graph_on_neo4j(server: Neo4jServer, tmp_path: Path) -> None:
+def test_a_library_fills_a_graph_on_neo4j(neo4j_database: Neo4jServer, tmp_path: Path) -> None:
     library = str(tmp_path / "library")
     push(graph(tmp_path / "one", [a_paper(1)]), library)
-    shared = settings_of(tmp_path / "two").model_copy(update={"store": server.settings})
+    shared = settings_of(tmp_path / "two").model_copy(update={"store": store_of(neo4j_database, tmp_path)})
     assert pull(shared, library).papers == ("arxiv:2101.00001",)
     assert pull(shared, library).papers == ()
     assert papers_of(shared)["arxiv:2101.00001"].code[0].level is Level.CLAIMED
