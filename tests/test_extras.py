@@ -71,6 +71,6 @@ def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) 
     world = tiny_world.written_to(tmp_path)
     pulls = (("pull", "https://lab.example/library"), ("pull", "s3://lab/library"))
     commands = (("build", *world.arguments, "--llm", "none"), *pulls)
-    for (code, _, said), extra in zip(_xkg(tmp_path, bare, *commands), ("build", "library", "library"), strict=True):
+    for (code, _, said), extra in zip(_xkg(tmp_path, bare, *commands), ("build", "library", "s3"), strict=True):
         assert code == 1
         assert re.fullmatch(rf"xkg: .*pip install '\.\[{extra}\]' in a clone of xkg\n", said)

@@ -1,5 +1,6 @@
 """The address of a library becomes a place."""
 
+import re
 from pathlib import Path
 
 from xkg.errors import InputError, MissingExtraError
@@ -9,7 +10,7 @@ from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebP
 
 def whole_address(place: str) -> str:
     """A folder from the root on, so that it is the same wherever a command runs; any other address as it is."""
-    is_folder = "://" not in place and not place.startswith("git")
+    is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
     return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
 
 
@@ -25,13 +26,15 @@ def open_place(place: str, cache: Path) -> Place:
     try:
         import fsspec
     except ImportError as error:
-        raise MissingExtraError("library", f"a library at {scheme}://") from error
+        raise MissingExtraError("s3" if scheme == "s3" else "library", f"a library at {scheme}://") from error
     if scheme in ("http", "https"):
         return WebPlace(place)
     try:
         return ObjectPlace(place) if scheme == "s3" else OtherPlace(place)
     except ImportError as error:
-        raise MissingExtraError("s3", f"a library at {scheme}://") from error
+        if scheme == "s3":
+            raise MissingExtraError("s3", "a library at s3://") from error
+        raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:40])
         raise InputError(f"{scheme}:// is no address of a library: give a folder, or one of {known}") from error
