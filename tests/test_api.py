@@ -66,7 +66,7 @@ def test_each_error_is_exported_and_of_one_tree(published: Path) -> None:
             kg.paper("arxiv:1608")
         with pytest.raises(xkg.InputError, match="ask for 1 or more"):
             kg.search("kernel", 0)
-        with pytest.raises(xkg.InputError, match="'proven' is no level of code: choose from none, parsed"):
+        with pytest.raises(xkg.InputError, match="'proven' is no level of code: choose from none, claimed"):
             kg.search("kernel", level="proven")
         with pytest.raises(xkg.InputError, match="view cannot be 'all': choose from planning, implementation"):
             kg.context(EXAMPLE_ID, view="all")  # type: ignore[arg-type]

@@ -58,6 +58,7 @@ PRINTED: Mapping[str, str] = {
     "index check": "IndexReport",
     "store copy": "CopyResult",
     "store push": "PushResult",
+    "trust list": "a list of `name`, `fingerprint`, `key`, `added`, `revoked`",
     "token list": "a list of `name`, `scopes`, `created`, `expires`, `revoked`, `state`",
 }
 """What `--json` of a command prints; a test holds it to the commands that have the flag."""

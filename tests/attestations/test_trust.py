@@ -32,6 +32,12 @@ def test_claimed_code_has_the_level_that_trusted_keys_attest(statement: Statemen
     assert trusted().seen(of).evidence[-1].mutation_score == 0.9
 
 
+def test_what_is_trusted_is_one_object_until_it_changes() -> None:
+    assert trusted() is trusted()
+    trust.add(LAB.key, "LAB")
+    assert trusted() is trusted()
+
+
 def test_a_revoked_key_counts_no_more_at_once(statement: Statement) -> None:
     of = attested(code(), statement(LAB))
     trust.add(LAB.key, "LAB")

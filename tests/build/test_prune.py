@@ -87,11 +87,17 @@ def test_a_machine_that_can_run_nothing_asks_for_parsed() -> None:
 
 @pytest.mark.parametrize("level", list(Level))
 def test_a_required_level_decides(level: Level) -> None:
-    nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[1:], strict=True)]
+    nodes = [code(t.name, some) for t, some in zip(TREE, list(Level)[2:], strict=True)]
     for t in prune(TREE, nodes, level):
         own = next(c.level for c in nodes if c.technique == t.id)
         below = [c.level for c in nodes if c.technique.startswith(f"{t.id}/")]
         assert (t.hidden is None) == any(some.rank >= level.rank for some in (own, *below))
+
+
+def test_claimed_code_stays_as_its_sender_shows_it() -> None:
+    shown = [t.model_copy(update={"hidden": "said so" if t.name == "e" else None}) for t in TREE]
+    nodes = [code(t.name, Level.CLAIMED) for t in TREE]
+    assert [t.hidden for t in prune(shown, nodes, Level.TESTED)] == [t.hidden for t in shown]
 
 
 LEVELS = st.dictionaries(st.sampled_from([t.name for t in TREE]), st.sampled_from(list(Level)))

@@ -5,15 +5,18 @@ import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
+import httpx2
 import pytest
 
 from tests.attestations.conftest import LAB, UNI
 from tests.serve.conftest import bundles
+from tests.serve.http_server import running
 from xkg.attestations import trust
 from xkg.attestations.bundles import received
 from xkg.attestations.envelope import attest
-from xkg.config import EmbeddingSettings, Settings
+from xkg.config import EmbeddingSettings, HttpSettings, LlmSettings, Settings
 from xkg.embeddings.onnx import OnnxEmbedder
 from xkg.model import Level
 from xkg.serve.answer_text import text
@@ -99,3 +102,19 @@ def test_what_is_stored_says_nothing_of_trust(service: Service, embedder: OnnxEm
         [code] = snapshot.bundle("title:bread/ovens").code
     assert (code.level, code.attested) == (Level.CLAIMED, "")
     assert LAB.key.fingerprint not in json.dumps(code.evidence[-1].model_dump(mode="json"))
+
+
+def test_pages_say_who_attests_and_a_name_is_no_markup(service: Service) -> None:
+    with running(service.folder, http=HttpSettings(per_minute=0), llm=LlmSettings(model="none")) as server:
+
+        def pages() -> list[str]:
+            places = (f"technique/{quote(STEAM)}", f"paper/{quote('title:bread/ovens')}", "search?q=steam+injection")
+            return [httpx2.get(f"{server.base}/{place}", timeout=100).text for place in places]
+
+        assert all("</svg>claimed</span>" in page for page in pages())
+        trust.add(LAB.key, "<b>LAB</b>")
+        words = "</svg>executed, attested by &lt;b&gt;LAB&lt;/b&gt;</span>"
+        assert all(words in page and "<b>LAB" not in page for page in pages())
+        assert "1 executed" in httpx2.get(f"{server.base}/papers", timeout=100).text
+        trust.revoke("<b>LAB</b>")
+        assert all("</svg>claimed</span>" in page for page in pages())

@@ -62,7 +62,7 @@ def attest(code: Code, evidence: Evidence, packages: Sequence[str], signer: Sign
     return seal(json.dumps(statement, separators=(",", ":")).encode("ascii"), PAYLOAD_TYPE, signer)
 
 
-@functools.lru_cache(4096)
+@functools.lru_cache(1024)
 def read(envelope: str) -> Attestation:
     """The attestation in an envelope whose signature is valid. Raises `InputError` for any other."""
     with _refused():

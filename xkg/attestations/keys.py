@@ -34,7 +34,7 @@ class PublicKey(Value):
     def blob(self) -> bytes:
         return _BLOB + bytes.fromhex(self.raw)
 
-    @property
+    @functools.cached_property
     def fingerprint(self) -> str:
         """`SHA256:…`, as `ssh-keygen -l` prints it."""
         return f"SHA256:{base64.b64encode(hashlib.sha256(self.blob).digest()).decode().rstrip('=')}"

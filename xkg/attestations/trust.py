@@ -78,13 +78,17 @@ def vouchers(code: Code) -> tuple[tuple[str, Level], ...]:
     return tuple((each.key.fingerprint, each.level) for each in attestations_of(code))
 
 
+_NOBODY = Trust()
+
+
 def trusted() -> Trust:
-    """The keys of this user, as they are now. Raises `InputError` where the file is damaged."""
+    """The keys of this user, as they are now: the same object until they change. Raises `InputError` where the file is
+    damaged."""
     path = _file()
     try:
         status = path.stat()
     except OSError:
-        return Trust()
+        return _NOBODY
     return _read(path, (status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size))
 
 

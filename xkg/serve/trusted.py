@@ -3,6 +3,7 @@
 Trust is applied to what is read, never to what is stored, so a key that is revoked stops counting at once.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +13,9 @@ from xkg.model import Code, PaperBundle
 
 if TYPE_CHECKING:
     from xkg.store.graph_store import Facts, PaperLine, Snapshot, TechniqueView
+
+REMEMBERED = 2048
+"""So much of what was revised stays in memory."""
 
 
 def with_trust(snapshot: "Snapshot", trust: Trust) -> "Snapshot":
@@ -24,6 +28,8 @@ class _Trusted:
 
     def __init__(self, snapshot: "Snapshot", trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust
+        self._revised = functools.lru_cache(REMEMBERED)(self._revise)
+        self._views: dict[str, tuple[TechniqueView, TechniqueView]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -46,17 +52,21 @@ class _Trusted:
 
     def facts(self, ids: Sequence[str]) -> "Mapping[str, Facts]":
         found = self._inner.facts(ids)
-        return {
-            technique: facts.model_copy(update={"level": self._trust.attested(facts.level, facts.vouchers)[0]})
-            if facts.vouchers
-            else facts
-            for technique, facts in found.items()
-        }
+        return {each: self._revised(facts) if facts.vouchers else facts for each, facts in found.items()}
+
+    def _revise(self, facts: "Facts") -> "Facts":
+        return facts.model_copy(update={"level": self._trust.attested(facts.level, facts.vouchers)[0]})
 
     def _view(self, view: "TechniqueView") -> "TechniqueView":
-        if view.code is None or (code := self._trust.seen(view.code)) is view.code:
+        if view.code is None or not view.code.attestations:
             return view
-        return view.model_copy(update={"code": code})
+        known = self._views.get(view.technique.id)
+        if known is None or known[0] is not view:
+            if len(self._views) >= REMEMBERED:
+                self._views = {}  # whoever reads the old ones goes on doing so
+            known = view, view.model_copy(update={"code": self._trust.seen(view.code)})
+            self._views[view.technique.id] = known
+        return known[1]
 
     def _line(self, line: "PaperLine") -> "PaperLine":
         levels = Counter(line.levels)

@@ -112,7 +112,8 @@ def _technique(technique: Technique, code: Object | None, components: list[Objec
 
 
 def _code(code: Code, origin: str) -> Object:
-    ran = {"pass_exec": code.level.rank >= Level.EXECUTED.rank} if origin == "build" else {}
+    told = origin == "build" and code.level is not Level.CLAIMED
+    ran = {"pass_exec": code.level.rank >= Level.EXECUTED.rank} if told else {}
     values = (code.implementation, code.test, code.documentation, list(code.packages))
     return {**dict(zip(_CODE_FIELDS, values, strict=True)), **ran, **code.claims}
 

@@ -2,8 +2,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.attestations.conftest import LAB, evidence
 from tests.store.graphs import FakeHashEmbedder, a_paper
 from tests.store.neo4j.loading import Graph
+from xkg.attestations.bundles import received
+from xkg.attestations.envelope import attest
 from xkg.errors import UnknownIdError
 from xkg.model import Paper, PaperBundle, Technique
 from xkg.store.local.store import EmbeddedStore
@@ -28,19 +31,32 @@ def hostile() -> PaperBundle:
     )
 
 
+def attested() -> PaperBundle:
+    """A paper of somebody else whose code LAB attests."""
+    sent = a_paper(3)
+    code = [each.model_copy(update={"evidence": (evidence(),)}) for each in sent.code]
+    claimed = received(sent.model_copy(update={"code": tuple(code)}), [attest(c, evidence(), (), LAB) for c in code])
+    assert all(each.attestations for each in claimed.code)
+    return claimed
+
+
 def test_both_stores_answer_alike(graph: Graph, tmp_path: Path) -> None:
-    papers = [a_paper(1), a_paper(2), hostile()]
+    papers = [a_paper(1), a_paper(2), hostile(), attested()]
     store = EmbeddedStore(tmp_path, FakeHashEmbedder)
     store.publish(papers)
     graph.put(*papers)
     remote = snapshot(graph)
     with store.snapshot() as embedded:
         assert [p.id for p in remote.papers()] == [p.id for p in embedded.papers()]
-        assert len(remote.papers()) == 3
+        assert len(remote.papers()) == 4
         assert remote.papers()[0] == embedded.papers()[0]
         assert remote.paper_lines()[0] == embedded.paper_lines()[0]
-        counted = [[(x.id, x.techniques, x.levels) for x in each.paper_lines()] for each in (remote, embedded)]
+        counted = [
+            [(x.id, x.techniques, x.levels, x.attested) for x in each.paper_lines()] for each in (remote, embedded)
+        ]
         assert counted[0] == counted[1]
+        wanted = [technique.id for bundle in papers for technique in bundle.techniques]
+        assert remote.facts(wanted) == embedded.facts(wanted)
         for bundle in papers:
             assert remote.bundle(bundle.paper.id) == bundle
             remote.require_paper(bundle.paper.id)

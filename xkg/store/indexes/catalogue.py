@@ -410,7 +410,7 @@ def _line(
     attested: Sequence[Sequence[Any]] = (),
 ) -> PaperLine:
     counted = {Level(level): count for level, count in levels.items()}
-    raised = [(Level(level), _vouchers(listed)) for level, listed in attested]
+    raised = tuple((Level(level), _vouchers(listed)) for level, listed in attested)
     return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted, raised)
 
 

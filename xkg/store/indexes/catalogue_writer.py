@@ -79,12 +79,12 @@ class CatalogueWriter:
             ),
         )
         visible = [entry for entry, _ in entries if entry.technique.hidden is None]
-        code = [entry.code for entry in visible if entry.code is not None]
-        attested = {each.id: own for each in code if (own := _attested(each))}
-        raised = [(each.level, attested[each.id]) for each in code if each.id in attested]
+        shown = [entry.code for entry in visible if entry.code is not None]
+        attested = {code.id: own for code in shown if (own := _attested(code))}
+        raised = [(code.level, attested[code.id]) for code in shown if code.id in attested]
         of = bundle.paper
-        line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        line += (len(visible), Counter(each.level for each in code), *([raised] if raised else ()))
+        head = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
+        line = (*head, len(visible), Counter(code.level for code in shown), *([raised] if raised else ()))
         self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json(line)))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:

@@ -88,13 +88,13 @@ class RemoteSnapshot:
             techniques[paper] += count
             if level is not None:
                 levels.setdefault(paper, {})[Level(level)] = count
-        attested = defaultdict[str, list[tuple[Level, list[tuple[str, Level]]]]](list)
+        attested = defaultdict[str, list[tuple[Level, tuple[tuple[str, Level], ...]]]](list)
         for paper, claimed, keys in self._read(_ATTESTED):
-            attested[paper].append((Level.CLAIMED, [(key, Level(claimed)) for key in keys]))
+            attested[paper].append((Level.CLAIMED, tuple((key, Level(claimed)) for key in keys)))
         return [
             PaperLine(
                 paper.id, paper.title, paper.authors, paper.year, paper.origin, paper.state, paper.built_at,
-                paper.cost_usd, techniques[own], levels.get(own, {}), attested.get(own, ()),
+                paper.cost_usd, techniques[own], levels.get(own, {}), tuple(attested.get(own, ())),
             )
             for paper in self.papers()
             for own in (encodable(paper.id),)
