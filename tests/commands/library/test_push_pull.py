@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,9 @@ from tests.commands.test_claims import store_of
 from tests.library.writers import change
 from tests.neo4j_server import Neo4jServer
 from tests.store.graphs import FakeHashEmbedder, a_paper
+from xkg.attestations import keys, trust
+from xkg.attestations.bundles import attach
+from xkg.attestations.envelope import attest
 from xkg.cli.main import main
 from xkg.commands.graph.contents import remove
 from xkg.commands.graph.diff import diff
@@ -22,12 +26,12 @@ from xkg.commands.graph.open import open_store
 from xkg.commands.library.pull import pull
 from xkg.commands.library.push import push
 from xkg.config import Settings
-from xkg.errors import UnknownIdError
+from xkg.errors import InputError, UnknownIdError
 from xkg.library.heads import add
 from xkg.library.layout import HEAD
 from xkg.library.open import open_place
 from xkg.library.state import Seen
-from xkg.model import Ablation, Level, PaperBundle
+from xkg.model import Ablation, Evidence, Level, PaperBundle
 from xkg.store.bundles import read
 
 ABLATION = Ablation(
@@ -203,6 +207,44 @@ def test_the_better_proven_of_two_is_shown_and_both_are_kept(tmp_path: Path) -> 
     assert pull(three, library).papers == (paper,)
     [kept] = (tmp_path / "three" / "libraries" / "local").glob("*.json")
     assert read(kept).code == ()
+
+
+def test_an_attestation_that_comes_later_is_one_small_package_more(
+    served: tuple[str, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "lab"))
+    key, library, bundle = keys.make_key("lab"), str(tmp_path / "library"), a_paper(1)
+    one, two = graph(tmp_path / "one", [bundle]), settings_of(tmp_path / "two")
+    push(one, library)
+    assert pull(two, served[0]).signer == key.fingerprint
+    evidence = Evidence(level=Level.IMPORTED, runner="bwrap", exit_code=0)
+    envelope = attest(bundle.code[0], evidence, ["numpy==2.1.0"], keys.signer())
+    graph(tmp_path / "one", [attach(bundle, [envelope])])
+    assert push(one, library).papers == (bundle.paper.id,)
+    served[1].clear()
+    assert pull(two, served[0]).papers == (bundle.paper.id,)
+    assert len(served[1]) == 3  # the head, the end of the log, what is new
+    [code] = papers_of(two)[bundle.paper.id].code
+    assert code.level is trust.trusted().seen(code).level is Level.CLAIMED
+    trust.add(key, "LAB")
+    assert trust.trusted().seen(code).level is Level.IMPORTED
+    assert pull(two, served[0]).papers == push(one, library).papers == ()
+
+
+def test_nothing_is_taken_if_a_sample_of_the_code_does_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library, two = str(tmp_path / "library"), settings_of(tmp_path / "two")
+    push(graph(tmp_path / "one", [a_paper(1)]), library)
+    short = SimpleNamespace(code="the-code", before="tested", level="imported")
+    monkeypatch.setattr(
+        "xkg.commands.verify.verify_sample", lambda *_, **__: SimpleNamespace(failed=(short,), verified=1)
+    )
+    with pytest.raises(InputError, match="the-code claims tested, reached imported"):
+        pull(two, library, verify=1)
+    assert papers_of(two) == {}
+    assert pull(two, library).papers == ("arxiv:2101.00001",)
 
 
 def test_a_newer_version_of_a_writer_takes_the_place_of_its_own_and_of_no_other(tmp_path: Path) -> None:

@@ -202,6 +202,13 @@ class _Puller:
         show = [each.show for each in taken if each.show is not None]
         if verify and show:
             show = self._verified(show, verify, notify)
+            proven = {bundle.paper.id: bundles.sha256(detach(bundle)[0]) for bundle in show}
+            taken = [
+                each._replace(state=each.state.model_copy(update={"stored": proven[each.contents.bundle.paper.id]}))
+                if each.state.stored and each.show is not None
+                else each
+                for each in taken
+            ]
         with embedder(self._settings) as vectors:
             for each in taken:
                 put_vectors(each.contents.vectors, each.contents.bundle, vectors)
@@ -211,7 +218,7 @@ class _Puller:
         if measured := [ablation for each in taken for ablation in each.contents.ablations]:
             self._store.add_ablations(measured)
         self._seen.keep_papers({each.contents.bundle.paper.id: each.state for each in taken})
-        self.papers += [bundle.paper.id for bundle in show]
+        self.papers += [each.show.paper.id for each in taken if each.show is not None and each.state.stored]
         self.kept += [each.kept for each in taken if each.kept]
         self.done += len(rows)
         for path in self._fetched.iterdir():
@@ -232,28 +239,22 @@ class _Puller:
             packages=tuple(package.name for package in version.packages),
             stored=bundles.sha256(detach(theirs)[0]),
         )
-        if stored is None:
-            return _Taken(found, state, theirs)
-        here = bundles.sha256(detach(stored)[0])
-        if here == version.content:  # it was pushed from here
-            state = state.model_copy(update={"stored": here})
-            theirs = received(stored, found.envelopes, stored)
-        elif not (known is not None and known.stored == here) and not self._prefer and _proof(theirs) <= _proof(stored):
-            theirs = received(stored, found.envelopes, stored)  # attestations of the same code count for it too
-            kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
-            state = state.model_copy(update={"stored": ""})
-            line = f"{row.paper} as it is here, which is proven as far; the library's is {kept}"
-            return _Taken(found, state, theirs if theirs != stored else None, line)
-        elif known is None or known.stored != here:
-            kept = self._keep(self._settings.kg / FOLDER / "local", stored)
-            return _Taken(
-                found, state, theirs, f"{row.paper} as it was here, in {kept}; the library's is better proven"
-            )
-        return _Taken(found, state, theirs if theirs != stored else None)
+        here = "" if stored is None else bundles.sha256(detach(stored)[0])
+        if stored is None or here == state.stored:
+            return _Taken(found, state, theirs if theirs != stored else None)
+        from_there = known is not None and known.stored == here
+        if from_there or self._prefer or _proof(theirs) > _proof(stored):
+            kept = "" if from_there else self._keep(self._settings.kg / FOLDER / "local", stored)
+            line = f"{row.paper} as it was here, in {kept}; the library's is better proven" if kept else ""
+            return _Taken(found, state, theirs, line)
+        kept = self._keep(self._seen.folder / "kept", received(found.bundle, found.envelopes))
+        theirs = received(stored, found.envelopes, stored)  # attestations of the same code count for it too
+        line = f"{row.paper} as it is here, which is proven as far; the library's is {kept}"
+        return _Taken(found, state.model_copy(update={"stored": ""}), theirs if theirs != stored else None, line)
 
-    def _keep(self, folder: Path, bundle: PaperBundle) -> Path:
+    def _keep(self, folder: Path, bundle: PaperBundle) -> str:
         private_folder(folder)
-        return folder / bundles.write(folder, bundle).name
+        return str(folder / bundles.write(folder, bundle).name)
 
     def _verified(self, show: list[PaperBundle], number: int, notify: Notify) -> list[PaperBundle]:
         from xkg.commands.verify import verify_sample
