@@ -79,13 +79,13 @@ def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead
     return OpenHead(head, signer, data, token)
 
 
-def note(seen: Seen, opened: OpenHead, entries: int | None = None) -> None:
-    """Stores that this head was seen, and that the log was taken up to an entry."""
+def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
+    """Stores that this head was seen, and, unless it is None, what its log was read for (`SeenHead.entries`)."""
     before = seen.head()
     data = opened.data or b""
     digest = hashlib.sha256(data).hexdigest() if data else ""
     update = {"version": opened.head.version, "digest": digest, "signer": opened.signer or before.signer}
-    update |= {} if entries is None else {"entries": entries}
+    update |= {} if read_for is None else {"entries": {**before.entries, read_for: opened.head.entries}}
     tagged = {"tag": opened.token, "data": data.decode()} if isinstance(opened.token, str) and data.isascii() else {}
     seen.keep_head(before.model_copy(update={**update, **tagged}))
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pydantic import Field
+
 from xkg.files import file_lock, private_folder
 from xkg.model import slug
 from xkg.sqlite_files import open_wal, transaction
@@ -20,14 +22,15 @@ _SCHEMA = {
 
 
 class SeenHead(Value):
-    """`version` and `digest` are those of the newest head, `signer` the key that signed it, None for an unsigned one;
-    entries of the log before `entries` were taken. `tag` is what a web server calls it, `data` the head then."""
+    """`version` and `digest` are those of the newest head, `signer` the key that signed it, None for an unsigned one.
+    `entries` says up to which one the log was read: '' for all papers, else by what was looked for. `tag` is what a web
+    server calls the head, `data` its bytes."""
 
     place: str
     version: int = 0
     digest: str = ""
     signer: str | None = None
-    entries: int = 0
+    entries: dict[str, int] = Field(default={})
     tag: str = ""
     data: str = ""
 

@@ -124,6 +124,9 @@ def test_one_paper_is_found_by_its_title_with_three_requests(served: tuple[str, 
     asked.clear()
     assert pull(two, address, topic="Layer normalisation by hand").papers == ()
     assert pull(two, address, topic="layer normalisation 12").papers == ("arxiv:2101.00012",)
+    asked.clear()
+    assert pull(two, address, topic="layer normalisation 12").papers == ()
+    assert asked == [f"/{HEAD}"]
     assert len(pull(two, address, level=Level.TESTED).papers) == 0
     with pytest.raises(UnknownIdError, match="paper 99"):
         pull(two, address, ["paper 99"])

@@ -91,6 +91,7 @@ def pull(
     `GraphStore.publish` raises."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     place = whole_address(place)
+    wanted = f"{level or ''} {topic}".strip()
     with ExitStack() as opened:
         seen = opened.enter_context(Seen(settings.kg, place))
         if not opened.enter_context(seen.alone()):
@@ -108,7 +109,8 @@ def pull(
         if papers:
             rows = [named(files, at.head, paper, library.name) for paper in papers]
         else:
-            rows = newest(files.since(at.head, seen.head().entries, pool.map))
+            read = seen.head().entries
+            rows = newest(files.since(at.head, max(read.get("", 0), read.get(wanted, 0)), pool.map))
         rows = chosen(newest(rows), topic, level)
         if not papers:  # a paper that is named may have been removed here
             rows = [row for row in rows if _is_new(row, seen.paper(row.paper))]
@@ -117,8 +119,7 @@ def pull(
             for batch in _batches(rows):
                 notify("taking papers", puller.done, len(rows), library.name)
                 puller.take(batch, verify, notify)
-        is_all = not (papers or topic or level or puller.problems)
-        note(seen, at, at.head.entries if is_all else None)
+        note(seen, at, None if papers or puller.problems else wanted)
         with store.snapshot() as snapshot:
             generation = snapshot.generation
     return PulledPapers(
