@@ -152,11 +152,11 @@ class OtherPlace(Place):
         return [(path, b"".join(self.pieces(path, 0, MOST_NODE))) for path in paths]
 
     def announce(self, data: bytes) -> None:
-        self._put(f"pushes/{time.time():.0f}-{hashlib.sha256(data).hexdigest()[:16]}", data)
+        self._put(f"pushes/{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}", data)
 
     def forget(self, path: str) -> None:
         made = path.rpartition("/")[2].partition("-")[0]
-        if made.isdecimal() and time.time() - int(made) > _ANNOUNCED_SECONDS:
+        if made.isdecimal() and time.time() - int(made) / 1e9 > _ANNOUNCED_SECONDS:
             self._files.rm_file(self._at(path))
 
 
