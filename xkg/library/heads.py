@@ -98,18 +98,15 @@ def merged(row: Row | None, change: Change) -> Row:
     """The row of a paper with what a writer adds."""
     [new] = change.row.versions
     versions = {version.content: version for version in row.versions} if row is not None else {}
+    # what others added to a version that is replaced may speak of code that is still the same
+    replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
+    carried = {package.name: package for each in replaced for package in each.packages[1:]}
+    packages = (*new.packages, *carried.values())
     if (same := versions.get(new.content)) is not None:
-        added = [package for package in new.packages if set(package.holds) - same.holds]
+        added = [package for package in packages if set(package.holds) - same.holds]
         versions[new.content] = same.model_copy(update={"packages": (*same.packages, *added)})
-    else:
-        # what others added to a version that is replaced may speak of code that is still the same
-        replaced = [versions.pop(content) for content in change.seen if content in versions]
-        carried = {package.name: package for each in replaced for package in each.packages[1:]}
-        added_version = new.model_copy(update={"packages": (*new.packages, *carried.values())})
-        versions = {
-            new.content: added_version,
-            **versions,
-        }  # of two that are proven and dated alike the new one is first
+    else:  # of two that are proven and dated alike the new one is first
+        versions = {new.content: new.model_copy(update={"packages": packages}), **versions}
     best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
     return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
 
