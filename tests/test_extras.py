@@ -54,11 +54,12 @@ def _xkg(folder: Path, hidden: str, *commands: tuple[str, ...]) -> list[tuple[in
 
 @pytest.fixture
 def bare() -> str:
-    return _hidden("build", "cpu", "curation", "llm", "neo4j", "st") + " onnx tokenizers"
+    return _hidden("build", "cpu", "curation", "library", "llm", "neo4j", "s3", "st") + " onnx tokenizers"
 
 
 def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp_path: Path) -> None:
     asked = (("search", "bootstrap"), ("cypher", "MATCH (p:Paper) RETURN p.id"), ("index", "rebuild"), ("serve",))
+    asked += (("push", "library", "--claims-only"), ("pull", "library"))
     imported, *others, doctor = _xkg(tmp_path, bare, ("import", str(PEER)), *asked, ("doctor",))
     assert "imported 4 papers" in imported[1]
     assert [code for code, _, _ in others] == [0] * len(asked), others
@@ -68,6 +69,8 @@ def test_a_graph_is_imported_searched_and_asked_without_any_extra(bare: str, tmp
 
 def test_what_is_missing_names_the_extra_in_one_line(bare: str, tmp_path: Path) -> None:
     world = tiny_world.written_to(tmp_path)
-    [(code, _, said)] = _xkg(tmp_path, bare, ("build", *world.arguments, "--llm", "none"))
-    assert code == 1
-    assert re.fullmatch(r"xkg: .*pip install '\.\[build\]' in a clone of xkg\n", said)
+    pulls = (("pull", "https://lab.example/library"), ("pull", "s3://lab/library"))
+    commands = (("build", *world.arguments, "--llm", "none"), *pulls)
+    for (code, _, said), extra in zip(_xkg(tmp_path, bare, *commands), ("build", "library", "s3"), strict=True):
+        assert code == 1
+        assert re.fullmatch(rf"xkg: .*pip install '\.\[{extra}\]' in a clone of xkg\n", said)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from xkg.commands.graph.contents import ExportResult, ImportResult, RemoveResult
     from xkg.commands.graph.diff import DiffResult
     from xkg.commands.graph.link import LinkResult
+    from xkg.commands.library.pull import PulledPapers
+    from xkg.commands.library.push import PushedPapers
     from xkg.commands.published import BuildResult
     from xkg.commands.update import UpdateResult
     from xkg.commands.verify import VerifyResult
@@ -221,6 +223,76 @@ class GraphChanges:
             return export_html(self._settings, papers, Path(to))
         return export_graphs(self._settings, papers, Path(to), format)
 
+    def push(
+        self,
+        place: Folder,
+        papers: Sequence[str] = (),
+        *,
+        claims_only: bool = False,
+        allow_unlicensed: bool = False,
+        blacklist: Folder | None = None,
+        progress: Progressed | None = None,
+    ) -> "PushedPapers":
+        """Adds papers (none: all) to the library at `place`: a folder, or an address of https, s3, git or what else
+        fsspec opens. `left_out` of the result says what was not pushed, such as code of which no licence is known,
+        unless `allow_unlicensed`; with `claims_only` places and definitions go there without code. Raises
+        `UnknownIdError`, `InputError` and `UnreachableError`.
+
+        >>> import xkg
+        >>> with xkg.open("storage/default") as kg:
+        ...     kg.push("library", ["arxiv:1608.04471"], allow_unlicensed=True).papers
+        ('arxiv:1608.04471',)
+        """
+        from xkg.commands.library.push import push
+
+        require_list("papers", papers)
+        return push(
+            self._settings,
+            str(place),
+            papers,
+            claims_only=claims_only,
+            allow_unlicensed=allow_unlicensed,
+            blacklist=_path(blacklist),
+            notify=lambda *step: (progress or ignore)(Step(*step)),
+        )
+
+    def pull(
+        self,
+        place: Folder,
+        papers: Sequence[str] = (),
+        *,
+        topic: str = "",
+        level: str | None = None,
+        verify: int = 0,
+        blacklist: Folder | None = None,
+        progress: Progressed | None = None,
+    ) -> "PulledPapers":
+        """Takes what is new in the library at `place`: all of it, or the named papers, those with every word of `topic`
+        in their title or the names of their techniques, those with code that is claimed to be of `level` or above. With
+        `verify`, so much of the new code is run first, and nothing is taken if some of it does not hold. `problems` of
+        the result says what was not taken, `kept` which papers the graph shows as they were. Raises `UnknownIdError`,
+        `InputError` and `UnreachableError`.
+
+        >>> import xkg
+        >>> with xkg.open("storage/mine") as kg:
+        ...     kg.pull("library", ["arxiv:1608.04471"]).papers
+        ('arxiv:1608.04471',)
+        """
+        from xkg.commands.library.pull import pull
+        from xkg.model import Level
+
+        require_list("papers", papers)
+        return pull(
+            self._settings,
+            str(place),
+            papers,
+            topic=topic,
+            level=None if level is None else Level(level),
+            verify=verify,
+            blacklist=_path(blacklist),
+            notify=lambda *step: (progress or ignore)(Step(*step)),
+        )
+
     def remove(self, paper: str) -> "RemoveResult":
         """Takes a paper out of the graph; `xkg store rollback` brings it back. Raises `UnknownIdError`."""
         from xkg.commands.graph.contents import remove
@@ -285,12 +357,15 @@ class GraphChanges:
         require_list("papers", papers)
         return costs(self._settings.kg, self._settings.llm, ids_where_known(self._settings, papers), by)
 
-    def diff(self, first: str | None = None, second: str | None = None) -> "DiffResult":
+    def diff(
+        self, first: str | None = None, second: str | None = None, *, library: Folder | None = None
+    ) -> "DiffResult":
         """What differs between two generations, two papers, or folders of exported bundles; without arguments, between
-        the present generation and the one before. Raises `InputError`, `StoreError` and `UnknownIdError`."""
+        the present generation and the one before; with `library`, between its paper and the one here. Raises
+        `InputError`, `StoreError` and `UnknownIdError`."""
         from xkg.commands.graph.diff import diff
 
-        return diff(self._settings, first, second)
+        return diff(self._settings, first, second, library=None if library is None else str(library))
 
     def ablate(
         self,

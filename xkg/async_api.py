@@ -77,6 +77,8 @@ class AsyncKnowledgeGraph:
     update = _coroutine(KnowledgeGraph.update)
     import_ = _coroutine(KnowledgeGraph.import_)
     export = _coroutine(KnowledgeGraph.export)
+    push = _coroutine(KnowledgeGraph.push)
+    pull = _coroutine(KnowledgeGraph.pull)
     remove = _coroutine(KnowledgeGraph.remove)
     verify = _coroutine(KnowledgeGraph.verify)
     trust = _coroutine(KnowledgeGraph.trust)

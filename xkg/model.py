@@ -311,12 +311,15 @@ class Code(Node):
 
 class Repository(Node):
     """`reference` is the branch, tag or commit that was asked for, None for the default branch. `stars`, `archived` and
-    `default_branch` are what GitHub said when the repository was found there, None where it was not asked."""
+    `default_branch` are what GitHub said when the repository was found there, None where it was not asked. `license` is
+    an SPDX identifier, `NOASSERTION` for a licence that is not evident, None if there is none; `file_licenses` has, by
+    path, those of source files that say another one, or lie in a folder with its own."""
 
     id: str
     url: str
     commit: str | None = None
     license: str | None = None
+    file_licenses: dict[str, str] = Field(default={})
     is_official: bool = False
     reference: str | None = None
     stars: int | None = None

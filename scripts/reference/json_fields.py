@@ -15,6 +15,7 @@ from xkg.build.curation.curated_set import CuratedSet
 from xkg.commands import ablate, build, doctor, implement, published, update, verify
 from xkg.commands.batch.run import BatchReport
 from xkg.commands.graph import audit, contents, copy, diff, link
+from xkg.commands.library import pull, push
 from xkg.llm import costs
 from xkg.serve.answers import types as answers
 from xkg.serve.context.context import ContextAnswer
@@ -46,6 +47,8 @@ PRINTED: Mapping[str, str] = {
     "concepts": "LinkResult",
     "import": "ImportResult",
     "export": "ExportResult",
+    "push": "PushedPapers",
+    "pull": "PulledPapers",
     "cypher": "a list of rows, each an object by column name; a repeated name gets `_2`",
     "cypher --list": "a list of `name`, `group`, `summary`, `parameters` (`name`, `type`, `default`, `description`), "
     "`example`",
@@ -85,6 +88,8 @@ _PRINTED_TYPES: tuple[type[BaseModel], ...] = (
     link.LinkResult,
     contents.ImportResult,
     contents.ExportResult,
+    push.PushedPapers,
+    pull.PulledPapers,
     doctor.Report,
     contents.IndexReport,
     copy.CopyResult,

@@ -21,6 +21,8 @@ from xkg.commands import build
 from xkg.commands.graph import diff
 from xkg.commands.graph.contents import export_graphs
 from xkg.commands.graph.open import open_store
+from xkg.commands.library.pull import pull
+from xkg.commands.library.push import push
 from xkg.commands.update import UpdateResult, update
 from xkg.commands.verify import verify
 from xkg.config import ArxivSettings, EnvironmentSettings, LlmSettings, Settings
@@ -129,6 +131,26 @@ def test_a_new_version_and_a_new_commit_are_built_and_what_changed_is_listed(sou
     between = diff.diff(sources.settings)
     assert between.papers == (updated.change,)
     assert "+ Folded median" in str(between)
+
+
+def test_a_library_that_has_the_new_version_is_preferred_to_a_build(sources: Sources, tmp_path: Path) -> None:
+    library, other = str(tmp_path / "library"), sources.settings.model_copy(update={"kg": tmp_path / "other"})
+    sources.build()
+    push(sources.settings, library, allow_unlicensed=True)
+    pull(other, library)
+    sources.publish(2, MORE)
+    sources.commit(MOVED)
+    build.build(other, NUMBER, sources.url, clock=sources.clock)
+    push(other, library, allow_unlicensed=True)
+    [updated] = sources.update().papers
+    assert updated.state == "updated"
+    assert updated.notes[0] == f"taken from {library}"
+    assert updated.change is not None
+    assert "arxiv version: v1 -> v2" in updated.change.sources
+    assert sources.stored().paper.arxiv_version == "v2"
+    sources.commit(GOOD)  # the library has no paper made from this commit
+    [built] = sources.update().papers
+    assert (built.state, built.notes) == ("updated", ())
 
 
 def test_what_was_asked_for_code_is_kept_with_the_paper(sources: Sources) -> None:

@@ -11,6 +11,7 @@ from xkg.build.paper.document import Document
 from xkg.build.parsing.parsers import deadly, elsewhere
 from xkg.build.prune import pruned
 from xkg.build.repositories.checkout import Checkout, fetch_repository
+from xkg.build.repositories.licenses import FILE_NAME, file_licenses, spdx
 from xkg.build.sources.paper_source import find_paper
 from xkg.build.stage_cache import Begun, StageCache, StageReport, document_key, folder_name, pipeline_version
 from xkg.build.static_stages import static_stages
@@ -18,6 +19,9 @@ from xkg.errors import InputError
 from xkg.model import Paper, PaperBundle, paper_id, slug
 from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, names_cuda
 from xkg.text.plural import plural
+
+_MOST_LICENSES = 100
+"""Licence files of folders that are read."""
 
 
 def build_paper(
@@ -150,7 +154,18 @@ def _repository(
             + [f"{s.count} {s.reason} skipped" for s in c.skipped]
         ),
     )
-    return checkout, codebase.model_copy(update={"repository": checkout.repository})
+    repository_here = checkout.repository.model_copy(update={"file_licenses": _file_licenses(checkout, codebase)})
+    return checkout, codebase.model_copy(update={"repository": repository_here})
+
+
+def _file_licenses(checkout: Checkout, codebase: Codebase) -> dict[str, str]:
+    names = [file.path for file in checkout.files if "/" in file.path and FILE_NAME.match(file.path.rpartition("/")[2])]
+    texts = (
+        (path, content.decode("utf-8", "replace")) for path, content in checkout.read(names[:_MOST_LICENSES]) if content
+    )
+    folders = {path.rpartition("/")[0]: spdx(text) for path, text in texts}
+    files = ((module.path, module.text) for module in codebase.modules)
+    return file_licenses(checkout.repository.license, folders, files)
 
 
 def _visible_counts(bundle: PaperBundle) -> str:

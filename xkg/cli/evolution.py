@@ -40,7 +40,8 @@ def update(
 ) -> None:
     """Rebuild papers that have a new arXiv version or new commits, and show what changed.
 
-    Code that was proven stays until the new code is proven as far. Papers and repositories from files are named, not
+    A library that papers were pulled from, and that has the new version, is preferred to a build. Code that was proven
+    stays until the new code is proven as far. Papers and repositories from files are named, not
     built. Exits with 3 where some papers could not be looked at or built."""
     from xkg.cli.display.batch import display
     from xkg.commands import update
@@ -65,6 +66,9 @@ def diff(
     context: typer.Context,
     first: Annotated[str | None, typer.Argument(help="Generation, paper, or folder of exported bundles.")] = None,
     second: Annotated[str | None, typer.Argument(help="The newer one; else the present graph.")] = None,
+    library: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Library whose paper is compared with the one here.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Compare two generations, two papers, or exported bundles: techniques, places, levels.
@@ -72,4 +76,4 @@ def diff(
     Without arguments: between the present generation and the one before."""
     from xkg.commands.graph import diff
 
-    print_result(diff.diff(settings_of(context), first, second), as_json)
+    print_result(diff.diff(settings_of(context), first, second, library=library), as_json)

@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from xkg.cli import ablate, build, curate, evolution, pages, query, run, serve, store
+from xkg.cli import ablate, build, curate, evolution, library, pages, query, run, serve, store
 from xkg.cli.former_names import renamed
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
@@ -37,7 +37,7 @@ _PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Build": (build.build, curate.curate, evolution.update, build.verify, build.concepts, build.costs),
     "Ask": (query.papers, query.search, query.show, query.locate, pages.explore, query.context, query.cypher),
     "Experiment": (run.run,),
-    "Share": (serve.serve, store.export, store.import_, key),
+    "Share": (serve.serve, library.push, library.pull, store.export, store.import_, key),
     "Keep": (serve.doctor, evolution.diff, store.remove, curate.check_blacklist),
 }
 for panel, commands in _PANELS.items():

@@ -33,6 +33,10 @@ def serve(
             help="Let callers run scripts over code, in the sandbox; over HTTP those whose token has the scope run.",
         ),
     ] = False,
+    libraries: Annotated[
+        list[str] | None, typer.Option("--library", metavar="PLACE", help="Library to pull from (repeatable).")
+    ] = None,
+    every: Annotated[float, typer.Option(min=1, help="Minutes between two pulls from libraries.")] = 60,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
         typer.Option(help="Log level over HTTP; debug includes contents."),
@@ -41,6 +45,7 @@ def serve(
     """Serve the graph to agents over MCP (stdio or HTTP).
 
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
+    from xkg.commands.library.follow import following
     from xkg.commands.serve import http_app, serve_stdio
 
     allowed = {"build": allow_build, "agents": allow_agents, "run": allow_run}
@@ -48,12 +53,13 @@ def serve(
     if context.obj["more"]:
         given["graphs"] = tuple(context.obj["more"])
     settings = settings_of(context, serve=given or None)
-    if http is not None:
-        from xkg.serve.http.run import serve_http
+    with following(settings, libraries or (), every):
+        if http is not None:
+            from xkg.serve.http.run import serve_http
 
-        serve_http(settings, http, http_app, workers, log_level)
-        return
-    serve_stdio(settings)
+            serve_http(settings, http, http_app, workers, log_level)
+        else:
+            serve_stdio(settings)
 
 
 def doctor(context: typer.Context, as_json: Json = False) -> None:

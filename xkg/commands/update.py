@@ -12,11 +12,14 @@ from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import row_of
 from xkg.commands.batch.side_by_side import Ended, Event, build_side_by_side
 from xkg.commands.graph.open import chosen_papers, open_store, share_pace, stored_paper
+from xkg.commands.library.follow import Wanted, in_libraries
+from xkg.commands.library.pull import pull
 from xkg.commands.published import BuildResult
 from xkg.config import Settings
 from xkg.engine.engine import Engine, WorkFailed
 from xkg.engine.local import LocalEngine
 from xkg.errors import InputError, XkgError
+from xkg.library.places import shown
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.text.plural import plural
 from xkg.value import Value
@@ -91,14 +94,23 @@ def update(
     """Looks at the named papers (none: all that were built), and builds those again of which arXiv has a newer version
     or whose repository has a newer commit on the branch that was built; with `check`, only says so. They are built
     `engine.jobs` at a time (by default one), and published as in `build_side_by_side`; code that was proven stays until
-    the new code is proven as far. What fails for one paper does not keep the others. Raises `UnknownIdError`,
+    the new code is proven as far. If a library that papers were taken from has a paper made from what is new, that one
+    is taken in place of a build. What fails for one paper does not keep the others. Raises `UnknownIdError`,
     `StoreError`, and what `build_side_by_side` raises."""
     excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
     with open_store(settings) as store, store.snapshot() as snapshot:
         bundles = [snapshot.bundle(paper) for paper in chosen_papers(store, snapshot, papers)]
     news = _News(settings, clock, excluded)
     looked_at = list(news.of([bundle for bundle in bundles if bundle.paper.origin == "build"]))
-    outcomes = {line: _outcome(found) for line, found in enumerate(looked_at, start=1)}
+    libraries = in_libraries(
+        settings, {each.bundle.paper.id: each.wanted for each in looked_at if each.state == "newer"}
+    )
+    outcomes = {
+        line: _outcome(found)
+        if check or found.bundle.paper.id not in libraries
+        else _pulled(settings, found, libraries[found.bundle.paper.id], blacklist)
+        for line, found in enumerate(looked_at, start=1)
+    }
     newer = [
         ListedPaper(
             line=line,
@@ -110,7 +122,7 @@ def update(
             cpu=found.bundle.paper.cpu,
         )
         for line, found in enumerate(looked_at, start=1)
-        if found.state == "newer" and not check
+        if outcomes[line].state == "newer" and not check
     ]
     notes: tuple[str, ...] = ()
     if newer:
@@ -135,6 +147,7 @@ class _Found(NamedTuple):
     reason: str = ""
     paper: str = ""
     repository: str | None = None
+    wanted: Wanted = Wanted(None, None)
 
 
 def _outcome(found: _Found, **update: object) -> UpdatedPaper:
@@ -153,6 +166,21 @@ def _updated(settings: Settings, found: _Found, result: BuildResult | WorkFailed
     change = paper_change(found.bundle, known[1] if known is not None else None)
     state = "updated" if result.published else "current"
     return _outcome(found, state=state, change=change, notes=result.notes)
+
+
+def _pulled(settings: Settings, found: _Found, library: str, blacklist: Path | None) -> UpdatedPaper:
+    """The paper from a library; where that fails it is `newer` still, and is built."""
+    paper = found.bundle.paper.id
+    try:
+        pulled = pull(settings, library, [paper], blacklist=blacklist, prefer=True)
+    except XkgError as error:
+        return _outcome(found, notes=(f"not taken from {shown(library)}: {error}",))
+    if paper not in pulled.papers:
+        return _outcome(found, notes=pulled.problems)
+    with open_store(settings) as store:
+        known = stored_paper(store, paper)
+    change = paper_change(found.bundle, known[1] if known is not None else None)
+    return _outcome(found, state="updated", change=change, notes=(f"taken from {shown(library)}", *pulled.kept))
 
 
 class _News:
@@ -224,7 +252,9 @@ class _News:
         if version is None or (here is not None and head is None):
             what = "paper" if version is None else "repository"
             return _Found(bundle, "by hand", tuple(news), f"its {what} was a file or folder: build it again from there")
-        return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories))
+        commit = self._commit(head) if head is not None else None
+        wanted = Wanted(latest if isinstance(latest, str) else None, commit if isinstance(commit, str) else None)
+        return _Found(bundle, "newer", tuple(news), "", spec, _spec(bundle.repositories), wanted)
 
     def _commit(self, repository: "Repository") -> str | XkgError | None:
         """The commit that its branch has now, or why it is not known; None for one that was pinned."""

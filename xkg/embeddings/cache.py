@@ -123,10 +123,12 @@ class CachedEmbedder:
         return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
 
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
-        """Copies the entries of another cache of this model for these texts."""
+        """Copies the entries of another cache of this model for these texts; existing entries stay."""
         keys, _ = _keyed(texts)
-        self._store("vectors", {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)})
-        self._store("words", dict(zip(keys, encoded.codes, strict=True)))
+        vectors = {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)}
+        for table, blobs in (("vectors", vectors), ("words", dict(zip(keys, encoded.codes, strict=True)))):
+            known = self._stored(table, list(blobs))
+            self._store(table, {key: blob for key, blob in blobs.items() if key not in known})
 
     def _drop_vectors(self) -> int:
         """Deletes the vectors of an earlier model of this name, and returns the dimension of the present model."""

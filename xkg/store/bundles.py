@@ -35,7 +35,7 @@ def write(folder: Path, bundle: PaperBundle, *, durable: bool = True) -> BundleF
     """Stores a bundle under `folder`, which must exist. A copy of what is stored elsewhere need not be `durable`: a
     power cut may damage it, which its hash shows. Raises `OSError`."""
     data = serialise(bundle)
-    sha256 = data[len(_HEAD) : _HASH_END].decode("ascii")
+    sha256 = stated_sha256(data)
     path = folder / _name(bundle.paper.id, sha256)
     try:
         there = path.read_bytes() == data
@@ -78,6 +78,11 @@ def serialise(bundle: PaperBundle) -> bytes:
     return _HEAD + hashlib.sha256(payload).hexdigest().encode("ascii") + _MIDDLE + payload + b"}\n"
 
 
+def stated_sha256(data: bytes) -> str:
+    """The hash that the bytes of a bundle file carry, which `parse` checks."""
+    return data[len(_HEAD) : _HASH_END].decode("ascii")
+
+
 def sha256(bundle: PaperBundle) -> str:
     """The hash that a bundle's file carries; equal bundles have equal ones."""
     return hashlib.sha256(_payload(bundle)).hexdigest()
@@ -85,11 +90,11 @@ def sha256(bundle: PaperBundle) -> str:
 
 def _payload(bundle: PaperBundle) -> bytes:
     fields = bundle.model_dump()
-    # Left out where they are None, so that bundles of versions without these fields have the hash that they had.
-    later = ("reference", "stars", "archived", "default_branch")
+    # Left out where they are empty, so that bundles of versions without these fields have the hash that they had.
+    later = ("reference", "stars", "archived", "default_branch", "file_licenses")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
     for node, name in [(fields["paper"], "arxiv_version"), *ofs]:
-        if node[name] is None:
+        if node[name] in (None, {}):
             del node[name]
     for node in fields["code"]:
         del node["attested"]

@@ -1,9 +1,12 @@
-"""The licence of a repository, where its licence file makes it evident."""
+"""The licence of a repository and its files, where a licence file or a file's own header makes it evident."""
 
 import re
+from collections.abc import Iterable, Mapping
 
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 UNKNOWN = "NOASSERTION"
+_HEADER = 4000
+"""Characters of a file that are its header."""
 
 # Ordered: a licence that quotes another one comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
@@ -31,10 +34,29 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
 
 def spdx(text: str) -> str:
     """The SPDX identifier of a licence text, `NOASSERTION` where it is not evident (https://spdx.org/licenses)."""
-    tag = re.search(r"SPDX-License-Identifier:\s*([\w.+-]+)", text)
-    if tag:
-        return tag[1]
+    if tag := _tag(text):
+        return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
     matches = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
     # The first licence named applies: later ones are compared with, quoted or bundled.
     return min(matches, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]
+
+
+def file_licenses(
+    license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
+) -> dict[str, str]:
+    """The licences of files (path and text) that differ from the repository's: what the header of a file says in the
+    form of SPDX, else that of the nearest of `folders` with a licence file of its own."""
+    found = {}
+    for path, text in files:
+        parents = [path[:end] for end, character in enumerate(path) if character == "/"]
+        nearest = next((folders[parent] for parent in reversed(parents) if parent in folders), license_id)
+        own = _tag(text[:_HEADER]) or nearest
+        if own is not None and own != license_id:
+            found[path] = own
+    return found
+
+
+def _tag(text: str) -> str | None:
+    tag = re.search(r"SPDX-License-Identifier:[ \t]*([\w.+-]+(?: (?:AND|OR|WITH) [\w.+-]+){0,8})", text)
+    return tag[1] if tag else None

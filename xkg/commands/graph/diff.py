@@ -1,4 +1,4 @@
-"""`xkg diff`: what differs between two generations, folders of exported bundles, or papers."""
+"""`xkg diff`: what differs between two generations, folders of exported bundles, papers, or libraries and the graph."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from xkg.commands.graph.open import chosen_papers, open_store
 from xkg.config import Settings
 from xkg.errors import InputError
+from xkg.library.fetch import fetch
+from xkg.library.places import shown
 from xkg.store.bundle_changes import PaperChange, paper_change
 from xkg.value import Value
 
@@ -31,15 +33,23 @@ class DiffResult(Value):
         return "\n".join([ends, *map(str, self.papers)])
 
 
-def diff(settings: Settings, first: str | None = None, second: str | None = None) -> DiffResult:
+def diff(
+    settings: Settings, first: str | None = None, second: str | None = None, *, library: str | None = None
+) -> DiffResult:
     """What differs between two states: numbers of generations, folders or files of exported bundles, or ids and titles
     of papers of the graph, of which `second` is the newer. Without `second` the present graph; without both, the
-    present generation and the one before.
+    present generation and the one before. With `library`, the paper `first` as that library has it, and as it is here.
 
     Raises `InputError` for two ends that cannot be compared, `StoreError` for a generation that is not kept, and
     `UnknownIdError`."""
+    if library is not None and (first is None or second is not None):
+        raise InputError("name the one paper that is compared with the library's: xkg diff PAPER --library PLACE")
     with open_store(settings) as store:
-        if _is_number(first) and _is_number(second):
+        if library is not None and first is not None:
+            [here] = _bundles(store, first)
+            pairs: Iterator[Pair] = iter([(fetch(settings.kg, library, here.paper.id), here)])
+            names = (f"{shown(library)} (levels as it claims)", "the present graph")
+        elif _is_number(first) and _is_number(second):
             pairs = store.differences(_number(first), _number(second))
             names = (_generation(first, "the generation before"), _generation(second, "the present generation"))
         elif first is not None and not _is_number(first) and (second is None or not _is_number(second)):

@@ -1,0 +1,202 @@
+"""A library of many papers: push and pull of one, and pull of many beside rsync.
+
+    python -m evaluation.speed.library [--papers 10000] [--whole 1000]
+
+The index has `--papers` papers, of which `--whole` have a bundle, code and vectors (`evaluation.generated`); these are
+pulled together. All over HTTP of this machine, but for the pushes, which write to the folder that is served. Time in
+`GraphStore.publish`, which is the indexing, is counted apart.
+"""
+
+import argparse
+import hashlib
+import http.server
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.generated.graph import SeededVectors, bundle
+from xkg.commands.library.pull import pull
+from xkg.commands.library.push import push
+from xkg.config import EmbeddingSettings, LlmSettings, Settings
+from xkg.embeddings.base import EncodedText
+from xkg.embeddings.cache import CachedEmbedder
+from xkg.library.heads import Change, add
+from xkg.library.layout import Package, Row, Version, path_of
+from xkg.library.open import open_place
+from xkg.library.packages import pack, parts_of
+from xkg.library.state import Seen
+from xkg.model import PaperBundle
+from xkg.store import bundles
+from xkg.store.local.store import EmbeddedStore
+
+_WHOLE = "Generated whole"
+"""A name that only papers with a bundle have."""
+
+
+class Took(NamedTuple):
+    """Seconds on the clock, and those of processors, of this process and of programs that it ran."""
+
+    wall: float
+    processor: float
+
+    def __str__(self) -> str:
+        return f"{self.wall:.2f} s ({self.processor:.2f} s of processor)"
+
+
+class SeededWords(SeededVectors):
+    """With codes of words, which take more room than vectors."""
+
+    def encode(self, texts: Sequence[str]) -> list[EncodedText]:
+        encoded = []
+        for text, vector in zip(texts, self.embed(texts), strict=True):
+            words = tuple(dict.fromkeys(re.findall(r"\w+", text.lower())))
+            codes = b"".join(hashlib.shake_128(word.encode()).digest(self.dimension // 8) for word in words)
+            encoded.append(EncodedText(vector, words, np.frombuffer(codes, np.uint8).reshape(len(words), -1)))
+        return encoded
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--papers", type=int, default=10_000)
+    parser.add_argument("--whole", type=int, default=1000)
+    options = parser.parse_args()
+    table = Table("what", "figure", title=f"{options.papers:,} papers, {options.whole:,} of them whole")
+    with tempfile.TemporaryDirectory(prefix="xkg-library-") as folder:
+        for what, figure in measured(Path(folder), options.papers, options.whole):
+            print(f"{what}: {figure}", flush=True)
+            table.add_row(what, figure)
+    Console(width=110).print(table)
+
+
+def measured(folder: Path, papers: int, whole: int) -> Iterator[tuple[str, str]]:
+    library = folder / "library"
+    packed, added = fill(folder, library, papers, whole)
+    yield "first push: packages, index", f"{packed:.1f} s, {added}"
+    writer = graph(folder / "writer", papers + 1)
+    yield "push of one", str(seconds(lambda: push(writer, str(library))))
+    with served(library) as (address, asked), counted_indexing() as indexing:
+        reader = settings(folder / "reader")
+        took = seconds(lambda: pull(reader, address, [f"title:generated-{papers + 1}"]))
+        *small, package = asked
+        yield "pull of one", f"{took}, {sum(indexing):.2f} s of it indexing"
+        yield "requests beside its package", f"{len(small)}, {sum(size for _, size in small) / 1e3:.0f} KB"
+        yield "its package", f"{package[1] / 1e3:.0f} KB"
+        many = settings(folder / "many")
+        asked.clear()
+        indexing.clear()
+        took = seconds(lambda: pull(many, address, topic=_WHOLE))
+        got = sum(size for _, size in asked) / 1e6
+        yield "pull of many", f"{took}, {sum(indexing):.2f} s of it indexing; {got:.0f} MB, {len(asked)} requests"
+        copy = ["rsync", "-a", f"{library}/", str(folder / "copy")]
+        yield "rsync of the library", str(seconds(lambda: subprocess.run(copy, check=True)))
+        asked.clear()
+        pull(many, address, [f"title:generated-{papers + 1}"])
+        yield "one paper more", f"{len(asked)} requests"
+
+
+def fill(folder: Path, library: Path, papers: int, whole: int) -> tuple[float, Took]:
+    """Makes the library; gives the seconds that packages and index took."""
+    place, changes, packed = open_place(str(library), folder), [], 0.0
+    with (
+        CachedEmbedder(SeededWords, folder / "filling.sqlite", SeededVectors.model) as vectors,
+        Seen(folder, "filling") as seen,
+    ):
+        for number in range(papers):
+            paper = licensed(number) if number < whole else None
+            began = time.perf_counter()
+            data = b"" if paper is None else pack(parts_of(paper, (), (), vectors))
+            package = Package(name=hashlib.sha256(data).hexdigest(), size=len(data))
+            place.write(path_of(package.name), data)
+            packed += time.perf_counter() - began
+            content = package.name if paper is None else bundles.sha256(paper)
+            names = () if paper is None else (_WHOLE, *(each.name for each in paper.techniques))
+            row = Row(
+                paper=f"title:generated-{number}",
+                title=f"A title of number {number}" if paper is None else paper.paper.title,
+                versions=(Version(content=content, packages=(package,), pushed="2026-01-01T00:00:00+00:00"),),
+                names=names,
+            )
+            changes.append(Change(row=row))
+        return packed, seconds(lambda: add(place, changes, seen))
+
+
+def licensed(number: int) -> PaperBundle:
+    paper = bundle(number)
+    repositories = tuple(each.model_copy(update={"license": "MIT"}) for each in paper.repositories)
+    return paper.model_copy(update={"repositories": repositories})
+
+
+def settings(kg: Path) -> Settings:
+    """With a model that nothing can load: a text that had to be embedded would end the run."""
+    return Settings(kg=kg, llm=LlmSettings(model="none"), embedding=EmbeddingSettings(model=SeededVectors.model))
+
+
+def graph(kg: Path, number: int) -> Settings:
+    with CachedEmbedder(SeededWords, kg / "embeddings.sqlite", SeededVectors.model) as vectors:
+        store = EmbeddedStore(kg, lambda: vectors)
+        store.publish([licensed(number)])
+        store.close()
+    return settings(kg)
+
+
+def seconds(work: Callable[[], object]) -> Took:
+    began, times = time.perf_counter(), sum(os.times()[:4])
+    work()
+    return Took(time.perf_counter() - began, sum(os.times()[:4]) - times)
+
+
+@contextmanager
+def counted_indexing() -> Iterator[list[float]]:
+    """The seconds of each publish while the context lasts."""
+    taken: list[float] = []
+    own = EmbeddedStore.publish
+
+    def publish(store: EmbeddedStore, *arguments: Any, **more: Any) -> int:
+        began = time.perf_counter()
+        try:
+            return own(store, *arguments, **more)
+        finally:
+            taken.append(time.perf_counter() - began)
+
+    EmbeddedStore.publish = publish  # type: ignore[method-assign, assignment]
+    try:
+        yield taken
+    finally:
+        EmbeddedStore.publish = own  # type: ignore[method-assign]
+
+
+@contextmanager
+def served(library: Path) -> Iterator[tuple[str, list[tuple[str, int]]]]:
+    """The address of a web server over a folder, and each path that it was asked for, with its bytes."""
+    asked: list[tuple[str, int]] = []
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = library / self.path.lstrip("/")
+            asked.append((self.path, path.stat().st_size if path.is_file() else 0))
+            super().do_GET()
+
+        def log_message(self, *_: Any) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(library))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main()

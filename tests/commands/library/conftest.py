@@ -1,0 +1,1 @@
+from tests.library.conftest import object_store, writable  # noqa: F401  # fixtures

@@ -1,0 +1,169 @@
+"""`xkg push`: adds papers of the graph to a library."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xkg.attestations.bundles import detach
+from xkg.blacklist import Blacklist, read_blacklist
+from xkg.commands.graph.open import chosen_papers, embedder, open_store
+from xkg.config import Settings
+from xkg.library.heads import Change, add, files_of, open_head
+from xkg.library.layout import Package, Row, Version, path_of
+from xkg.library.licences import blacklisted, unlicensed, without_code
+from xkg.library.open import open_place, whole_address
+from xkg.library.packages import pack, parts_of
+from xkg.library.places import AT_ONCE, patiently
+from xkg.library.state import FOLDER, Seen, SeenPaper
+from xkg.model import Ablation, PaperBundle, paper_of
+from xkg.store import bundles
+from xkg.store.index_entries import encodable
+from xkg.text.plural import plural
+from xkg.value import Value
+
+if TYPE_CHECKING:
+    from xkg.embeddings.cache import CachedEmbedder
+
+_NAMES = 200
+"""Names of techniques that the log has of a paper, for `--topic`."""
+
+
+class PushedPapers(Value):
+    """`papers` are those of which the library has more now, `unchanged` counts those that it had; `left_out` says in a
+    line each what was not pushed, and why."""
+
+    place: str
+    papers: tuple[str, ...]
+    unchanged: int
+    left_out: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [f"pushed: {paper}" for paper in self.papers]
+        total = f"{plural(len(self.papers), 'paper')} pushed to {self.place}, {self.unchanged} there already"
+        return "\n".join([*lines, total + (f", {len(self.left_out)} left out" if self.left_out else "")])
+
+
+def push(
+    settings: Settings,
+    place: str,
+    papers: Sequence[str] = (),
+    *,
+    claims_only: bool = False,
+    allow_unlicensed: bool = False,
+    blacklist: Path | None = None,
+    notify: Callable[[str, int, int, str], None] = lambda *_: None,
+) -> PushedPapers:
+    """Adds the named papers (none: all), with vectors, ablations and attestations, to the library at `place`. Left out
+    are those on the blacklist, and those with code of which no licence is known, unless `allow_unlicensed`; with
+    `claims_only` places and definitions go there without code. `notify` is called with each step: what is
+    done, how much of it, of how much, and with what.
+
+    Raises `UnknownIdError`, `InputError` for a place that cannot be written, and `UnreachableError`."""
+    excluded = read_blacklist(blacklist) if blacklist is not None else Blacklist()
+    place = whole_address(place)
+    with ExitStack() as opened:
+        store = opened.enter_context(open_store(settings))
+        snapshot = opened.enter_context(store.snapshot())
+        seen = opened.enter_context(Seen(settings.kg, place))
+        library = open_place(place, settings.kg / FOLDER)
+        opened.callback(library.close)
+        vectors = opened.enter_context(embedder(settings))
+        chosen = chosen_papers(store, snapshot, papers)
+        head, files = open_head(library, seen).head, files_of(library)
+        measured: dict[str, list[Ablation]] = {}
+        for ablation in store.ablations():
+            measured.setdefault(paper_of(ablation.technique), []).append(ablation)
+        left_out: list[str] = []
+
+        def changes() -> Iterator[tuple[Change, bytes, SeenPaper]]:
+            for number, paper in enumerate(chosen):
+                notify("reading", number, len(chosen), paper)
+                bundle = snapshot.bundle(paper)
+                reason = blacklisted(bundle, excluded)
+                if reason is None and not (claims_only or allow_unlicensed):
+                    reason = unlicensed(bundle)
+                if reason is not None:
+                    left_out.append(f"{paper}: {reason}")
+                    continue
+                row, ablations = files.row(head, paper), measured.get(paper, [])
+                found = _change(bundle, ablations, row, seen.paper(paper), vectors, claims_only=claims_only)
+                if found is not None:
+                    yield found
+
+        added: list[Change] = []
+        sent: dict[str, SeenPaper] = {}
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            waiting = []
+            for change, data, state in changes():
+                package = change.row.versions[0].packages[0]
+                waiting.append(
+                    pool.submit(patiently, library, lambda p=package, d=data: library.write(path_of(p.name), d))
+                )
+                if len(waiting) >= 4 * AT_ONCE:  # packages that wait are in memory
+                    waiting.pop(0).result()
+                added.append(change)
+                sent[change.row.paper] = state
+            for each in waiting:
+                each.result()
+        # also where nothing is new: a signed head may have to be signed again
+        add(library, added, seen, lambda what: notify("writing", 0, 0, what))
+        seen.keep_papers(sent)
+    return PushedPapers(
+        place=library.name,
+        papers=tuple(change.row.paper for change in added),
+        unchanged=len(chosen) - len(added) - len(left_out),
+        left_out=tuple(left_out),
+    )
+
+
+def _change(
+    bundle: PaperBundle,
+    ablations: Sequence[Ablation],
+    row: Row | None,
+    known: SeenPaper | None,
+    vectors: "CachedEmbedder",
+    *,
+    claims_only: bool,
+) -> tuple[Change, bytes, SeenPaper] | None:
+    """What the library lacks of a paper, and its package; None for nothing. `row` is what the library has."""
+    bare, envelopes = detach(bundle)
+    stored = bundles.sha256(bare)
+    if claims_only:
+        bare, envelopes = without_code(bare), ()
+        ablations = [each.model_copy(update={"diff": ""}) for each in ablations]
+    there = {version.content: version for version in row.versions} if row is not None else {}
+    # A bundle that came from this library has other levels here than there.
+    content = (
+        known.content if known is not None and known.stored == stored and not claims_only else bundles.sha256(bare)
+    )
+    version = there.get(content)
+    parts = parts_of(bare, envelopes, ablations, vectors)
+    if version is not None:
+        parts = [part for part in parts if part.mark and part.mark not in version.holds]
+        if not parts:
+            return None
+    data = pack(parts)
+    package = Package(
+        name=hashlib.sha256(data).hexdigest(), size=len(data), holds=tuple(part.mark for part in parts if part.mark)
+    )
+    paper, followed = bare.paper, [each for each in bare.repositories if each.commit]
+    new = Version(
+        content=content,
+        packages=(package,),
+        levels=dict(Counter(code.level.value for code in bare.code)) if version is None else version.levels,
+        arxiv_version=paper.arxiv_version,
+        commits=tuple(f"{each.name}@{each.commit}" for each in followed),
+        pushed=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    names = tuple(encodable(each.name) for each in bare.techniques if each.hidden is None)
+    row = Row(
+        paper=encodable(paper.id), title=encodable(paper.title), year=paper.year, versions=(new,), names=names[:_NAMES]
+    )
+    change = Change(row=row, seen=() if known is None else (known.content,))
+    packages = (*(each.name for each in (version.packages if version else ())), package.name)
+    return change, data, SeenPaper(content=content, packages=packages, stored=stored)

@@ -1,0 +1,32 @@
+"""One paper of a library, to look at."""
+
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from xkg.errors import UnknownIdError
+from xkg.library.heads import files_of, open_head
+from xkg.library.open import open_place, whole_address
+from xkg.library.packages import contents, unpack
+from xkg.library.places import download
+from xkg.library.selection import named
+from xkg.library.state import FOLDER, Seen
+from xkg.model import PaperBundle
+
+
+def fetch(kg: Path, place: str, name: str) -> PaperBundle:
+    """The paper of this id or title as the library at `place` has it, its levels as they are claimed there. Raises
+    `UnknownIdError`, `AmbiguousIdError`, `UnreachableError` and `UnsafeInputError`."""
+    place = whole_address(place)
+    with Seen(kg, place) as seen, closing(open_place(place, kg / FOLDER)) as library, _scratch(seen) as folder:
+        at = open_head(library, seen)
+        if at.data is None:
+            raise UnknownIdError(f"{library.name} holds no library yet: push a paper there, or check the address")
+        row = named(files_of(library), at.head, name, library.name)
+        [version, *_] = row.versions
+        data = [download(library, package, Path(folder)).read_bytes() for package in version.packages]
+        return contents((part for each in data for part in unpack(each)), row.paper, version, library.name).bundle
+
+
+def _scratch(seen: Seen) -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(dir=seen.folder)

@@ -1,0 +1,150 @@
+"""A library in a git repository: one branch, read and written without a working tree, so that no link, hook or
+attribute of it has any effect. A push that is not a fast-forward is refused by git: that is the comparison."""
+
+import os
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from xkg.errors import InputError
+from xkg.files import private_folder
+from xkg.library.layout import HEAD
+from xkg.library.places import Place, shown
+
+_SECONDS = 600
+_BRANCH = "library"
+
+
+def is_repository(place: str) -> bool:
+    bare = all((Path(place) / name).exists() for name in ("HEAD", "objects", "refs")) if "://" not in place else False
+    return bare or bool(re.match(r"git\+|ssh://|git@[\w.-]+:", place)) or place.rstrip("/").endswith(".git")
+
+
+class GitPlace(Place):
+    """Reads a bare copy under `cache`, of one commit. Files that are written wait in memory for the head, with which
+    they are pushed."""
+
+    def __init__(self, place: str, cache: Path) -> None:
+        self.name = shown(place)
+        self._address = str(Path(place).absolute()) if Path(place).is_dir() else place
+        if self._address.startswith("-") or "::" in self._address:
+            raise InputError(f"{place} is no address of a git repository")
+        self._folder = cache / f"{sha256(self._address.encode()).hexdigest()[:16]}.git"
+        self._waiting: dict[str, bytes] = {}
+        self._commit: str | None = None
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        if not self._folder.is_dir():
+            private_folder(cache)
+            self._git("init", "--quiet", "--bare", str(self._folder), bare=False)
+
+    def head(self) -> tuple[bytes | None, Any]:
+        """The head of the branch as it is there now."""
+        listed = self._git("ls-remote", "--", self._address, f"refs/heads/{_BRANCH}").split()
+        commit = listed[0].decode("ascii") if listed else None
+        if commit is not None and commit != self._commit:
+            refspec = f"+refs/heads/{_BRANCH}:refs/heads/{_BRANCH}"
+            self._git("fetch", "--quiet", "--no-tags", "--depth=1", "--", self._address, refspec)
+        self._commit = commit
+        return (super().head()[0] if commit else None), commit
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        if path in self._waiting:
+            yield self._waiting[path][start : start + most]
+            return
+        with self._lock:  # one question and its answer
+            if self._reader is None:
+                self._reader = subprocess.Popen(
+                    ["git", "-C", str(self._folder), "cat-file", "--batch"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=_environment(),
+                )
+            assert self._reader.stdin is not None
+            assert self._reader.stdout is not None
+            self._reader.stdin.write(f"{self._commit}:{path}\n".encode())
+            self._reader.stdin.flush()
+            answer = self._reader.stdout.readline().split()
+            if len(answer) != 3 or answer[1] != b"blob":
+                self._end_reader()
+                raise FileNotFoundError(path)
+            size = int(answer[2])
+            if size > start + most:
+                self._end_reader()
+                raise InputError(f"{path} of {self.name} has more bytes than the library says; ask whoever keeps it")
+            data = self._reader.stdout.read(size + 1)[:-1]
+        yield data[start : start + most]
+
+    def write(self, path: str, data: bytes) -> None:
+        self._waiting[path] = data
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        branch = f"refs/xkg/{os.getpid()}-{threading.get_ident()}"
+        files = {**self._waiting, HEAD: head}
+        lines = [f"commit {branch}", f"committer xkg <xkg@localhost> {int(time.time())} +0000", _data(b"Add papers")]
+        stream = "\n".join([*lines, *([f"from {token}"] if token else [])]).encode()
+        for path, data in files.items():
+            stream += f"\nM 100644 inline {path}\ndata {len(data)}\n".encode() + data
+        self._git("fast-import", "--quiet", "--force", "--done", given=stream + b"\ndone\n")
+        pushed = self._run("push", "--quiet", self._address, f"{branch}:refs/heads/{_BRANCH}")
+        self._git("update-ref", "-d", branch)
+        if pushed.returncode == 0:
+            self._waiting.clear()
+            return True
+        said = pushed.stderr.decode("utf-8", "replace")
+        if re.search(r"rejected|cannot lock ref|failed to update ref|stale info|fetch first|non-fast-forward", said):
+            return False
+        raise InputError(f"{self.name} cannot be written: {_last_line(said)}; check the address and your rights there")
+
+    def close(self) -> None:
+        with self._lock:
+            self._end_reader()
+
+    def _end_reader(self) -> None:
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.kill()
+            reader.communicate()
+
+    def _git(self, *arguments: str, given: bytes = b"", bare: bool = True) -> bytes:
+        ran = self._run(*arguments, given=given, bare=bare)
+        if ran.returncode != 0:
+            said = _last_line(ran.stderr.decode("utf-8", "replace"))
+            raise InputError(f"{self.name} cannot be reached by git: {said}; check the address, and your rights there")
+        return ran.stdout
+
+    def _run(self, *arguments: str, given: bytes = b"", bare: bool = True) -> "subprocess.CompletedProcess[bytes]":
+        folder: Sequence[str] = ("-C", str(self._folder)) if bare else ()
+        try:
+            return subprocess.run(
+                ["git", *folder, "-c", "gc.auto=0", "-c", "transfer.fsckObjects=true", *arguments],
+                input=given,
+                capture_output=True,
+                timeout=_SECONDS,
+                env=_environment(),
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise InputError("git is not installed: install it, or give a library that is no git repository") from error
+        except subprocess.TimeoutExpired as error:
+            raise OSError(f"git {arguments[0]} did not end within {_SECONDS} s") from error
+
+
+def _environment() -> dict[str, str]:
+    """The user's own, since keys and helpers for a server are the user's; git asks nothing on the terminal."""
+    return {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+
+
+def _data(data: bytes) -> str:
+    return f"data {len(data)}\n{data.decode()}"
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix("fatal: ")[:200] if lines else "no reason given"

@@ -1,0 +1,168 @@
+"""The head of a library: read with checks, and replaced so that no writer's entries are lost.
+
+A head that is signed has a version and a time of expiry, as the metadata of The Update Framework (version 1.0.33, 5.4):
+a server that shows an older one, or a copy that nobody looks after, is refused."""
+
+import hashlib
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import NamedTuple
+
+from pydantic import TypeAdapter
+
+from xkg.clock import CLOCK, Clock
+from xkg.errors import InputError, UnsafeInputError
+from xkg.library import trust
+from xkg.library.layout import MOST_HEAD, MOST_VERSIONS, Files, Head, Row, parse, path_of
+from xkg.library.places import Place, patiently, read_file, write_all
+from xkg.library.state import Seen
+from xkg.value import Value
+
+VALID_DAYS = 180
+_TRIES = 200
+
+
+class Change(Value):
+    """What a writer adds: a paper with one version, which replaces those with `seen` contents. A version that the
+    library has gets the packages that it lacks."""
+
+    row: Row
+    seen: tuple[str, ...] = ()
+
+
+_CHANGES = TypeAdapter(tuple[Change, ...])
+
+
+class OpenHead(NamedTuple):
+    """`data` are its bytes, `token` is for `Place.replace`."""
+
+    head: Head
+    signer: str | None
+    data: bytes | None
+    token: object
+
+
+def open_head(place: Place, seen: Seen | None, clock: Clock = CLOCK) -> OpenHead:
+    """The head as it is there now. With `seen`, it must not be older than what was seen, and must be signed by the key
+    of before or a trusted one, if it was signed before. Raises `UnsafeInputError`, `UnreachableError` and `InputError`.
+    """
+    before = seen.head() if seen is not None else None
+    if before is not None and before.tag:
+        place.known = before.tag, before.data.encode()
+    data, token = patiently(place, place.head, clock)
+    if data is None:
+        return OpenHead(Head(), None, None, token)
+    if len(data) > MOST_HEAD:
+        raise UnsafeInputError(f"the head of {place.name} has more than {MOST_HEAD >> 20} MB; nothing was taken")
+    payload, signer = trust.unseal(data, place.name)
+    head: Head = parse(Head, payload, f"the head of {place.name}")
+    if signer is not None and _expired(head.expires, clock.now()):
+        raise UnsafeInputError(
+            f"the head of {place.name} expired ({head.expires}): nobody has looked after it since, or this is an old "
+            "copy; ask its keeper to run `xkg push` again"
+        )
+    if before is not None and before.version:
+        is_other = head.version == before.version and hashlib.sha256(data).hexdigest() != before.digest
+        # where writers merge, one may put back an older head for a moment
+        if place.atomic and (head.version < before.version or is_other):
+            raise UnsafeInputError(
+                f"{place.name} went back: version {head.version} is there, and {before.version} was seen before; "
+                f"ask its keeper, and if that is meant delete {seen.folder if seen else ''}"
+            )
+        if before.signer is not None and signer != before.signer and not (signer and trust.is_trusted(signer)):
+            raise UnsafeInputError(
+                f"the head of {place.name} is signed by {signer or 'nobody'}, and was by {before.signer}: ask its "
+                "keeper, then trust the new key with `xkg trust add`"
+            )
+    return OpenHead(head, signer, data, token)
+
+
+def note(seen: Seen, opened: OpenHead, read_for: str | None = None) -> None:
+    """Stores that this head was seen, and, unless it is None, what its log was read for (`SeenHead.entries`)."""
+    before = seen.head()
+    data = opened.data or b""
+    digest = hashlib.sha256(data).hexdigest() if data else ""
+    update = {"version": opened.head.version, "digest": digest, "signer": opened.signer or before.signer}
+    update |= {} if read_for is None else {"entries": {**before.entries, read_for: opened.head.entries}}
+    tagged = {"tag": opened.token, "data": data.decode()} if isinstance(opened.token, str) and data.isascii() else {}
+    seen.keep_head(before.model_copy(update={**update, **tagged}))
+
+
+def files_of(place: Place, clock: Clock = CLOCK) -> Files:
+    return Files(lambda name: read_file(place, name, clock=clock))
+
+
+def merged(row: Row | None, change: Change) -> Row:
+    """The row of a paper with what a writer adds."""
+    [new] = change.row.versions
+    versions = {version.content: version for version in row.versions} if row is not None else {}
+    # what others added to a version that is replaced may speak of code that is still the same
+    replaced = [versions.pop(each) for each in change.seen if each in versions and each != new.content]
+    carried = {package.name: package for each in replaced for package in each.packages[1:]}
+    packages = (*new.packages, *carried.values())
+    if (same := versions.get(new.content)) is not None:
+        added = [package for package in packages if set(package.holds) - same.holds]
+        versions[new.content] = same.model_copy(update={"packages": (*same.packages, *added)})
+    else:  # of two that are proven and dated alike the new one is first
+        versions = {new.content: new.model_copy(update={"packages": packages}), **versions}
+    best = sorted(versions.values(), key=lambda each: (each.proof, each.pushed), reverse=True)
+    return change.row.model_copy(update={"versions": tuple(best[:MOST_VERSIONS])})
+
+
+def add(
+    place: Place,
+    changes: Sequence[Change],
+    seen: Seen,
+    step: Callable[[str], None] = lambda _: None,
+    clock: Clock = CLOCK,
+) -> int:
+    """Adds to the library what it lacks of these changes, whoever else writes; gives how many papers changed. `step` is
+    told what is about to be written. Raises `InputError` and what `open_head` raises."""
+    if not place.atomic:
+        step("announcement")
+        place.announce(_CHANGES.dump_json(tuple(changes)))
+    files, written, changed = files_of(place, clock), set[str](), set[str]()
+    for _ in range(_TRIES):
+        opened = open_head(place, seen, clock)
+        announced = [] if place.atomic else place.announced()
+        wanted = [each for path, data in announced for each in parse(_CHANGES, data, path)] or changes
+        known = {change.row.paper: files.row(opened.head, change.row.paper) for change in wanted}
+        rows = dict(known)
+        for change in wanted:
+            rows[change.row.paper] = merged(rows[change.row.paper], change)
+        new = [row for paper, row in rows.items() if row and row.versions != getattr(known[paper], "versions", None)]
+        stale = opened.signer is not None and _expired(opened.head.expires, clock.now() + VALID_DAYS / 2 * 86400)
+        if not new and not stale:
+            for path, _data in announced:
+                place.forget(path)
+            note(seen, opened)
+            break
+        changed |= {row.paper for row in new} & {change.row.paper for change in changes}
+        head = files.with_rows(opened.head, new)
+        step("index")
+        write_all(place, {path_of(name): data for name, data in files.new.items() if name not in written})
+        written |= files.new.keys()
+        expires = datetime.fromtimestamp(clock.now(), UTC) + timedelta(days=VALID_DAYS)
+        head = head.model_copy(
+            update={"version": opened.head.version + 1, "expires": expires.isoformat(timespec="seconds")}
+        )
+        data, signer = trust.seal(head.model_dump_json().encode(), place.name, opened.signer)
+        step("head")
+        # where the answer to a first try was lost, a second one is refused, and the next round finds all there
+        if not patiently(place, partial(place.replace, data, opened.token), clock):
+            clock.sleep(random.uniform(0, 0.05))
+        elif place.atomic:
+            note(seen, OpenHead(head, signer, data, None))
+            break
+    else:
+        raise InputError(f"{place.name} was changed by others {_TRIES} times meanwhile; push again")
+    return len(changed)
+
+
+def _expired(expires: str | None, now: float) -> bool:
+    try:
+        return expires is None or datetime.fromisoformat(expires).timestamp() < now
+    except ValueError:
+        return True

@@ -1,0 +1,49 @@
+"""What of a paper may be given away: its code under the licences of the files that it was made from."""
+
+from xkg.blacklist import Blacklist
+from xkg.model import PaperBundle, Repository
+
+_UNKNOWN = (None, "", "NOASSERTION", "NONE")
+_NAMED = 3
+
+
+def licence_of(repository: Repository, path: str) -> str | None:
+    """The SPDX identifier of a file's licence, None if none is known."""
+    found = repository.file_licenses.get(path, repository.license)
+    return None if found in _UNKNOWN else found
+
+
+def unlicensed(bundle: PaperBundle) -> str | None:
+    """Why code of this paper may not be given away; None if a licence is known of every file that it was made from."""
+    if not bundle.code:
+        return None
+    if not bundle.repositories:
+        return "it is not known where its code comes from"
+    repositories = {repository.id: repository for repository in bundle.repositories}
+    symbols = {symbol.id: symbol for symbol in bundle.symbols}
+    used = {symbols[each.symbol] for each in bundle.derivations}
+    files = {
+        (repositories[symbol.repository].url or symbol.repository, symbol.path): repositories[symbol.repository]
+        for symbol in used
+    }
+    if len({each.code for each in bundle.derivations}) < len(bundle.code):  # of some code the files are not known
+        files |= {(each.url or each.id, ""): each for each in bundle.repositories}
+    without = sorted(key for key, repository in files.items() if licence_of(repository, key[1]) is None)
+    if not without:
+        return None
+    named = ", ".join(path or place for place, path in without[:_NAMED])
+    more = f" and {len(without) - _NAMED} more" if len(without) > _NAMED else ""
+    return f"no licence is known of {named}{more} ({without[0][0]})"
+
+
+def without_code(bundle: PaperBundle) -> PaperBundle:
+    """Places and definitions: the paper without code, and without the signatures of functions."""
+    symbols = tuple(symbol.model_copy(update={"signature": ""}) for symbol in bundle.symbols)
+    return bundle.model_copy(update={"code": (), "derivations": (), "symbols": symbols})
+
+
+def blacklisted(bundle: PaperBundle, blacklist: Blacklist) -> str | None:
+    """Why a paper is kept out; None if it is not."""
+    paper = bundle.paper
+    reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
+    return reason or next(filter(None, (blacklist.repository(each.url) for each in bundle.repositories)), None)

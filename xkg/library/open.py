@@ -1,0 +1,40 @@
+"""The address of a library becomes a place."""
+
+import re
+from pathlib import Path
+
+from xkg.errors import InputError, MissingExtraError
+from xkg.library.git_place import GitPlace, is_repository
+from xkg.library.places import FolderPlace, ObjectPlace, OtherPlace, Place, WebPlace
+
+
+def whole_address(place: str) -> str:
+    """A folder from the root on, so that it is the same wherever a command runs; any other address as it is."""
+    is_folder = "://" not in place and not re.match(r"git@[\w.-]+:", place)
+    return str(Path(place).expanduser().absolute()) if is_folder or Path(place).exists() else place
+
+
+def open_place(place: str, cache: Path) -> Place:
+    """A folder, an address of http, https or s3, a git repository (a bare one in a folder, an address that ends in
+    `.git` or begins with `git+`, `ssh:` or `git@host:`), or any other address that fsspec knows. `cache` is for what a
+    place keeps here. Raises `InputError` and `MissingExtraError`."""
+    scheme = place.partition("://")[0] if "://" in place else ""
+    if is_repository(place):
+        return GitPlace(place.removeprefix("git+"), cache)
+    if scheme in ("", "file"):
+        return FolderPlace(Path(place.removeprefix("file://")).expanduser())
+    try:
+        import fsspec
+    except ImportError as error:
+        raise MissingExtraError("s3" if scheme == "s3" else "library", f"a library at {scheme}://") from error
+    if scheme in ("http", "https"):
+        return WebPlace(place)
+    try:
+        return ObjectPlace(place) if scheme == "s3" else OtherPlace(place)
+    except ImportError as error:
+        if scheme == "s3":
+            raise MissingExtraError("s3", "a library at s3://") from error
+        raise InputError(f"a library at {scheme}:// needs a package that is not installed: {error}") from error
+    except ValueError as error:
+        known = ", ".join(sorted(fsspec.available_protocols())[:40])
+        raise InputError(f"{scheme}:// is no address of a library: give a folder, or one of {known}") from error

@@ -1,0 +1,152 @@
+"""A package: the parts of one paper in one gzip file, after a line of JSON that lists them."""
+
+import hashlib
+import json
+import struct
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import TypeAdapter
+
+from xkg.errors import CorruptStoreError, InputError, UnsafeInputError
+from xkg.library.layout import Version, parse, unzip, zipped
+from xkg.model import Ablation, PaperBundle, paper_of
+from xkg.store import bundles
+from xkg.store.index_entries import searched_entries, vector_text
+from xkg.store.peer_format import MOST_TECHNIQUES
+
+if TYPE_CHECKING:
+    from xkg.embeddings.cache import CachedEmbedder
+
+MOST_PACKAGE, MOST_UNPACKED = 128 << 20, 512 << 20
+_MOST_PARTS = 5000
+_FORMAT = "xkg-package-1"
+_BUNDLE, _ABLATION, _ENVELOPE, _VECTORS = "bundle", "ablation", "envelope", "vectors "
+_LIST = TypeAdapter(tuple[str, tuple[tuple[str, int], ...]])
+_HASH = 32
+
+
+class Part(NamedTuple):
+    """`kind` is `bundle`, `ablation`, `envelope`, or `vectors` and the name of the embedding model."""
+
+    kind: str
+    data: bytes
+
+    @property
+    def mark(self) -> str:
+        """What the index calls it, '' for a bundle, which it knows by `Version.content`."""
+        if self.kind.startswith(_VECTORS):
+            return self.kind
+        return "" if self.kind == _BUNDLE else hashlib.sha256(self.data).hexdigest()[:16]
+
+
+class Contents(NamedTuple):
+    """One paper as a library has it. `vectors` are parts, which `put_vectors` reads."""
+
+    bundle: PaperBundle
+    envelopes: tuple[str, ...]
+    ablations: tuple[Ablation, ...]
+    vectors: tuple[Part, ...]
+
+
+def parts_of(
+    bundle: PaperBundle, envelopes: Iterable[str], ablations: Iterable[Ablation], embedder: "CachedEmbedder"
+) -> list[Part]:
+    """All that a library gets of a paper; texts that were never embedded are embedded."""
+    parts = [Part(_BUNDLE, bundles.serialise(bundle))]
+    parts += [Part(_ENVELOPE, envelope.encode("utf-8", "surrogatepass")) for envelope in envelopes]
+    parts += [Part(_ABLATION, json.dumps(each.model_dump()).encode("ascii")) for each in ablations]
+    texts = [vector_text(entry) for entry in searched_entries(bundle)]
+    if texts:
+        found = embedder.encode_documents(texts)
+        keys = b"".join(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts)
+        sizes = struct.pack(f"<{2 + len(texts)}I", len(texts), found.vectors.shape[1], *map(len, found.codes))
+        vectors = found.vectors.astype("<f4").tobytes()
+        parts.append(Part(f"{_VECTORS}{embedder.model}", b"".join([sizes, keys, vectors, *found.codes])))
+    return parts
+
+
+def pack(parts: Sequence[Part]) -> bytes:
+    """The bytes of a package."""
+    head = json.dumps([_FORMAT, [[part.kind, len(part.data)] for part in parts]]).encode("ascii")
+    return zipped(b"".join([head, b"\n", *(part.data for part in parts)]))
+
+
+def unpack(data: bytes) -> list[Part]:
+    """Raises `UnsafeInputError` for what is no package."""
+    unpacked = unzip(data, MOST_UNPACKED, "a package")
+    at = unpacked.find(b"\n", 0, 1 << 20) + 1
+    form, listed = parse(_LIST, unpacked[:at], "a package")
+    sizes = [size for _, size in listed]
+    whole = all(size >= 0 for size in sizes) and at + sum(sizes) == len(unpacked)
+    if form != _FORMAT or len(listed) > _MOST_PARTS or not whole:
+        raise UnsafeInputError("a package is not as `xkg push` writes it; ask whoever keeps the library")
+    parts = []
+    for kind, size in listed:
+        parts.append(Part(kind, unpacked[at : at + size]))
+        at += size
+    return parts
+
+
+def contents(
+    parts: Iterable[Part], paper: str, version: Version, place: str, base: PaperBundle | None = None
+) -> Contents:
+    """The paper in the parts of its packages, if it is what the index says; `base` is the bundle of parts that came
+    later. Raises `UnsafeInputError`."""
+    by_kind: dict[str, list[Part]] = {}
+    for part in parts:
+        by_kind.setdefault("vectors" if part.kind.startswith(_VECTORS) else part.kind, []).append(part)
+    try:
+        data = by_kind[_BUNDLE][0].data if base is None else b""
+        bundle = base or bundles.parse(data, Path(place), paper)
+        bundles.validate(bundle)
+        whole = bundle.paper.id == paper and (base is not None or bundles.stated_sha256(data) == version.content)
+    except (KeyError, CorruptStoreError, InputError) as error:
+        raise UnsafeInputError(f"{paper[:200]}: no bundle of this version of xkg is in {place}") from error
+    if not whole or len(bundle.techniques) > MOST_TECHNIQUES:
+        raise UnsafeInputError(f"{paper[:200]}: {place} has another paper under this name, or more than any paper has")
+    ablations = [parse(Ablation, part.data, "an ablation") for part in by_kind.get(_ABLATION, ())]
+    return Contents(
+        bundle=bundle,
+        envelopes=tuple(part.data.decode("utf-8", "replace") for part in by_kind.get(_ENVELOPE, ())),
+        ablations=tuple(each for each in ablations if paper_of(each.technique) == paper),
+        vectors=tuple(by_kind.get("vectors", ())),
+    )
+
+
+def put_vectors(parts: Iterable[Part], bundle: PaperBundle, embedder: "CachedEmbedder") -> None:
+    """Stores vectors of this embedder's model for texts of the bundle that were never embedded here; those of another
+    model, and what are no unit vectors, are passed over."""
+    import numpy as np
+
+    from xkg.embeddings.base import EncodedDocuments
+
+    for part in parts:
+        if part.kind != f"{_VECTORS}{embedder.model}":
+            continue
+        try:
+            count, dimension = struct.unpack_from("<2I", part.data)
+            sizes = struct.unpack_from(f"<{min(count, MOST_TECHNIQUES)}I", part.data, 8)
+            at = 8 + 4 * count
+            keys = [part.data[at + _HASH * n : at + _HASH * (n + 1)] for n in range(count)]
+            at += _HASH * count
+            vectors = np.frombuffer(part.data, "<f4", count * dimension, at).reshape(count, dimension)
+            at += 4 * count * dimension
+            if at + sum(sizes) != len(part.data) or not np.allclose((vectors**2).sum(axis=1), 1, atol=1e-3):
+                continue
+        except (struct.error, ValueError, IndexError):
+            continue
+        codes = []
+        for size in sizes:
+            codes.append(part.data[at : at + size])
+            at += size
+        rows = {key: row for row, key in enumerate(keys)}
+        texts = {
+            hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(): text
+            for text in map(vector_text, searched_entries(bundle))
+        }
+        wanted = [(texts[key], row) for key, row in rows.items() if key in texts]
+        if wanted:
+            some = [row for _, row in wanted]
+            embedder.put([text for text, _ in wanted], EncodedDocuments(vectors[some], [codes[r] for r in some]))

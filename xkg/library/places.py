@@ -1,0 +1,373 @@
+"""Where the files of a library lie: a folder, a web server, an object store, or whatever else `fsspec` opens.
+`git_place` has git repositories."""
+
+import hashlib
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from xkg.clock import CLOCK, Clock
+from xkg.errors import InputError, UnreachableError, UnsafeInputError
+from xkg.files import file_lock, said_when_full, write_whole
+from xkg.library.layout import HEAD, MOST_HEAD, MOST_NODE, Package, path_of
+
+_PIECE = 1 << 18
+_TRIES = 4
+AT_ONCE = 16
+"""Requests at a time."""
+_SECONDS, _SLOWEST = 60.0, 20_000
+"""How long a file may take: so many seconds, and those for its bytes at so many a second."""
+_ANNOUNCED_SECONDS = 3600
+_FULL = "free space or choose another place, then push again"
+_FOREVER, _BRIEFLY = "public, max-age=31536000, immutable", "public, max-age=60"
+T = TypeVar("T")
+
+
+class Place:
+    """Reads and writes files by their paths in the library. Raises `OSError` for what may succeed if it is tried again,
+    `FileNotFoundError`, and `InputError` for what will not. `name` is what a person calls the place. One that is not
+    `atomic` cannot refuse to replace a head that somebody else has replaced: there each writer first announces its
+    entries in a file of its own, and merges the announcements of others."""
+
+    name: str
+    atomic = True
+    known: tuple[str, bytes] | None = None
+    """The tag of the head that was read last, and its bytes, which a web server need not send again."""
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        """The bytes of a file from `start` on, up to `most` of them or a little more."""
+        raise NotImplementedError
+
+    def head(self) -> tuple[bytes | None, Any]:
+        """The bytes of the head, None where there is none, and a token for `replace`."""
+        try:
+            data = b"".join(_in_time(self.pieces(HEAD, 0, MOST_HEAD + 1), HEAD, MOST_HEAD, CLOCK))
+        except FileNotFoundError:
+            data = None
+        return data, data
+
+    def write(self, path: str, data: bytes) -> None:  # noqa: ARG002
+        raise InputError(f"{self.name} is only read: push to the folder or bucket that it serves")
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        """Replaces the head that came with this token; False where another one is there."""
+        raise NotImplementedError
+
+    def announced(self) -> list[tuple[str, bytes]]:
+        """Announcements by path, the oldest first."""
+        return []
+
+    def announce(self, data: bytes) -> None:
+        raise NotImplementedError
+
+    def forget(self, path: str) -> None:
+        """Deletes an announcement that the head has, if it is so old that no writer has a head without it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Gives back what the place holds open."""
+
+
+def shown(place: str) -> str:
+    """An address without a user's name and password."""
+    return re.sub(r"//[^/@]*@", "//", place)
+
+
+class FolderPlace(Place):
+    """A folder of this machine, or one that is mounted."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        with (self._folder / path).open("rb") as file:
+            file.seek(start)
+            while most > 0 and (piece := file.read(min(_PIECE, most))):
+                most -= len(piece)
+                yield piece
+
+    def write(self, path: str, data: bytes) -> None:
+        target = self._folder / path
+        if not target.exists():
+            with said_when_full(self._folder, _FULL):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(target, data)
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        with said_when_full(self._folder, _FULL):
+            self._folder.mkdir(parents=True, exist_ok=True)
+        with file_lock(self._folder / ".head.lock"), said_when_full(self._folder, _FULL):
+            if self.head()[0] != token:
+                return False
+            write_whole(self._folder / HEAD, head)
+        return True
+
+
+class OtherPlace(Place):
+    """What fsspec opens."""
+
+    atomic = False
+
+    def __init__(self, place: str) -> None:
+        import fsspec
+
+        self.name = shown(place)
+        self._files, self._root = fsspec.core.url_to_fs(
+            place.rstrip("/"), use_listings_cache=False, skip_instance_cache=True
+        )
+
+    def _at(self, path: str) -> str:
+        return f"{self._root}/{path}"
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        yield self._files.cat_file(self._at(path), start=start, end=start + most)
+
+    def write(self, path: str, data: bytes) -> None:
+        self._files.makedirs(self._at(path).rpartition("/")[0], exist_ok=True)
+        self._files.pipe_file(self._at(path), data)
+
+    def replace(self, head: bytes, token: Any) -> bool:  # noqa: ARG002
+        self._put(HEAD, head)
+        return True
+
+    def _put(self, path: str, data: bytes) -> None:
+        """Whole or not at all, if the place can rename."""
+        partial = f"{path}.{uuid.uuid4().hex}.tmp"
+        self.write(partial, data)
+        self._files.mv(self._at(partial), self._at(path))
+
+    def announced(self) -> list[tuple[str, bytes]]:
+        try:
+            names = sorted(self._files.ls(self._at("pushes"), detail=False, refresh=True))
+        except FileNotFoundError:
+            return []
+        paths = [f"pushes/{name.rpartition('/')[2]}" for name in names if not name.endswith(".tmp")]
+        return [(path, b"".join(self.pieces(path, 0, MOST_NODE))) for path in paths]
+
+    def announce(self, data: bytes) -> None:
+        self._put(f"pushes/{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}", data)
+
+    def forget(self, path: str) -> None:
+        made = path.rpartition("/")[2].partition("-")[0]
+        if made.isdecimal() and time.time() - int(made) / 1e9 > _ANNOUNCED_SECONDS:
+            self._files.rm_file(self._at(path))
+
+
+class ObjectPlace(OtherPlace):
+    """A bucket of S3 or of a server like it that honours `If-Match` (RFC 9110, 13.1.1). Keys and endpoint come from the
+    environment, as for any client of AWS."""
+
+    atomic = True
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        with self._translated():
+            yield from super().pieces(path, start, most)
+
+    def head(self) -> tuple[bytes | None, Any]:
+        try:
+            with self._translated():
+                # the tag first: if the head is replaced in between, `replace` refuses
+                tag = self._files.info(self._at(HEAD), refresh=True)["ETag"]
+            return super().head()[0], tag
+        except FileNotFoundError:
+            return None, None
+
+    def write(self, path: str, data: bytes) -> None:
+        with self._translated():
+            self._files.pipe_file(self._at(path), data, CacheControl=_FOREVER)
+
+    def replace(self, head: bytes, token: Any) -> bool:
+        condition = {"IfNoneMatch": "*"} if token is None else {"IfMatch": token}
+        try:
+            with self._translated():
+                self._files.pipe_file(self._at(HEAD), head, CacheControl=_BRIEFLY, **condition)
+        except OSError as error:
+            if _code(error) in ("PreconditionFailed", "ConditionalRequestConflict"):
+                return False
+            raise
+        return True
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from botocore.exceptions import BotoCoreError, NoCredentialsError
+
+        try:
+            yield
+        except NoCredentialsError as error:
+            raise InputError(
+                f"{self.name} needs keys: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or FSSPEC_S3_ANON=true if "
+                "anybody may read it"
+            ) from error
+        except BotoCoreError as error:
+            raise OSError(str(error)) from error
+
+
+def _code(error: BaseException | None) -> str:
+    """What the server calls the error that this one was made from."""
+    response = getattr(error.__cause__, "response", None) if error is not None else None
+    return str(response["Error"].get("Code", "")) if isinstance(response, dict) else ""
+
+
+class WebPlace(Place):
+    """A web server, which is only read. No redirect is followed."""
+
+    def __init__(self, place: str) -> None:
+        import aiohttp
+        import fsspec
+
+        self.name = shown(place)
+        self._root = place.rstrip("/")
+        self._errors = (aiohttp.ClientError, TimeoutError)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=30)
+        client = {"timeout": timeout, "auto_decompress": False}
+        self._files = fsspec.filesystem(
+            "http", client_kwargs=client, allow_redirects=False, skip_instance_cache=True, use_listings_cache=False
+        )
+
+    def pieces(self, path: str, start: int, most: int) -> Iterator[bytes]:
+        with self._answer(path, {"Range": f"bytes={start}-"} if start else {}) as file:
+            passed_over = start if file.r.status == 200 else 0
+            while most > 0 and (piece := file.read(_PIECE)):
+                skipped = min(passed_over, len(piece))
+                passed_over -= skipped
+                if piece := piece[skipped:]:
+                    most -= len(piece)
+                    yield piece
+
+    def head(self) -> tuple[bytes | None, Any]:
+        known = {"If-None-Match": self.known[0]} if self.known is not None else {}
+        try:
+            with self._answer(HEAD, known) as file:
+                if file.r.status == 304 and self.known is not None:
+                    return self.known[1], self.known[0]
+                pieces = iter(partial(file.read, _PIECE), b"")
+                return b"".join(_in_time(pieces, HEAD, MOST_HEAD, CLOCK)), file.r.headers.get("ETag")
+        except FileNotFoundError:
+            return None, None
+
+    @contextmanager
+    def _answer(self, path: str, headers: Mapping[str, str]) -> Iterator[Any]:
+        url = f"{self._root}/{path}"
+        sent = {"Accept-Encoding": "identity", **headers}
+        with self._translated(url), self._files.open(url, "rb", block_size=0, size=1, headers=sent) as file:
+            if file.r.status not in (200, 206, 304):
+                where = file.r.headers.get("Location", "another address")
+                raise InputError(
+                    f"{url} leads to {where[:200]}, which is not followed: give that address if you trust it"
+                )
+            yield file
+
+    @contextmanager
+    def _translated(self, url: str) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            status = getattr(error, "status", None)
+            if status is not None and 400 <= status < 500 and status not in (408, 425, 429):
+                raise InputError(f"{url} answers {status}; check the address of the library") from error
+            raise OSError(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        session = self._files._session
+        if session is not None:
+            self._files.close_session(self._files.loop, session)
+
+
+def patiently(
+    place: Place, attempt: Callable[[], T], clock: Clock = CLOCK, progress: Callable[[], int] = lambda: 0
+) -> T:
+    """What `attempt` gives, which is tried again where that may help; a try that made `progress`, in bytes, does not
+    count. Raises `UnreachableError`, `FileNotFoundError`, and what else `attempt` raises."""
+    tries = before = 0
+    while True:
+        try:
+            return attempt()
+        except FileNotFoundError:
+            raise
+        except PermissionError as error:
+            raise InputError(f"{place.name} lets nobody in without rights ({error}); check yours there") from error
+        except OSError as error:
+            tries = 1 if (there := progress()) - before >= _PIECE // 4 else tries + 1
+            before = there
+            if tries == _TRIES:
+                line = " ".join(f"{error}".split())[:200]
+                raise UnreachableError(f"{place.name} did not answer in {_TRIES} tries ({line}); try later") from error
+            clock.sleep(0.25 * 2**tries)
+
+
+def write_all(place: Place, files: Mapping[str, bytes], clock: Clock = CLOCK) -> None:
+    """Writes files by path, several at a time. Raises as `patiently`."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(lambda path: patiently(place, lambda: place.write(path, files[path]), clock), files))
+
+
+def read(place: Place, path: str, most: int, clock: Clock = CLOCK) -> bytes:
+    """A small file. Raises `UnsafeInputError` for more than `most` bytes, `UnreachableError`, `FileNotFoundError`."""
+
+    def attempt() -> bytes:
+        data = b"".join(_in_time(place.pieces(path, 0, most + 1), path, most, clock))
+        if len(data) > most:
+            raise UnsafeInputError(f"{path} of {place.name} has more than {most >> 20} MB; nothing of it was taken")
+        return data
+
+    return patiently(place, attempt, clock)
+
+
+def read_file(place: Place, name: str, most: int = MOST_NODE, clock: Clock = CLOCK) -> bytes:
+    """A file by the hash of its bytes. Raises `UnsafeInputError` where they have another one, and as `read`, but for a
+    file that is not there."""
+    try:
+        data = read(place, path_of(name), most, clock)
+    except FileNotFoundError as error:
+        raise UnreachableError(f"{place.name} lacks {path_of(name)}; try later, or ask whoever keeps it") from error
+    if hashlib.sha256(data).hexdigest() != name:
+        raise UnsafeInputError(f"{path_of(name)} of {place.name} is not what its name says; ask whoever keeps it")
+    return data
+
+
+def download(place: Place, package: Package, folder: Path, clock: Clock = CLOCK) -> Path:
+    """The file of a package in `folder`; one that was cut off, also by the end of the process, is resumed. Raises as
+    `read_file`."""
+    target, partial = folder / package.name, folder / f"{package.name}.part"
+    if target.exists():
+        return target
+
+    def attempt() -> None:
+        with partial.open("ab") as file:
+            start = file.tell()
+            if start < package.size:
+                pieces = place.pieces(path_of(package.name), start, package.size - start + 1)
+                for piece in _in_time(pieces, path_of(package.name), package.size - start, clock):
+                    file.write(piece)
+        if (there := partial.stat().st_size) < package.size:
+            raise OSError(f"cut short at {there} of {package.size} bytes")
+
+    try:
+        patiently(place, attempt, clock, lambda: partial.stat().st_size if partial.exists() else 0)
+    except FileNotFoundError as error:
+        raise UnreachableError(f"{place.name} lacks {path_of(package.name)}; try later, or ask its keeper") from error
+    with partial.open("rb") as file:
+        if hashlib.file_digest(file, "sha256").hexdigest() == package.name:
+            partial.replace(target)
+            return target
+    partial.unlink()  # else the next try would go on with it
+    raise UnsafeInputError(f"{path_of(package.name)} of {place.name} is not what its name says; ask whoever keeps it")
+
+
+def _in_time(pieces: Iterator[bytes], path: str, size: int, clock: Clock) -> Iterator[bytes]:
+    deadline = clock.monotonic() + _SECONDS + size / _SLOWEST
+    left = size + 1
+    for piece in pieces:
+        yield piece[:left]
+        left -= len(piece)
+        if left <= 0:
+            return
+        if clock.monotonic() > deadline:
+            raise UnreachableError(f"{path} was not there in time; try later")

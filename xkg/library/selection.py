@@ -1,0 +1,51 @@
+"""Which papers of a library are meant: by name, by topic, by level, by what is new."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from xkg.errors import AmbiguousIdError, UnknownIdError
+from xkg.library.layout import Files, Head, Row
+from xkg.model import Level, paper_id, slug
+from xkg.text.arxiv_id import arxiv_id
+from xkg.text.doi import canonical_doi
+
+
+def named(files: Files, head: Head, name: str, place: str) -> Row:
+    """The paper of this id, arXiv id, DOI, title, or part of a title before a colon. Raises `UnknownIdError`, and
+    `AmbiguousIdError` for several."""
+    keys = [name] if re.match("(arxiv|doi|title):", name) else []
+    if (known := arxiv_id(name)) is not None:
+        keys.append(f"arxiv:{known.number}")
+    elif (doi := canonical_doi(name)) is not None:
+        keys.append(paper_id("", doi=doi))
+    elif not keys:
+        keys = [f"title:{slug(name)}"]
+    for key in keys:
+        found = files.find(head, key)
+        if len(found) > 1:
+            ids = [row.paper for row in found]
+            raise AmbiguousIdError(f"{name!a} means several papers of {place}: {', '.join(ids[:5])}", ids)
+        if found:
+            return found[0]
+    raise UnknownIdError(f"{place} has no paper {name!a}: give its id, arXiv id or title")
+
+
+def newest(rows: Iterable[Row]) -> list[Row]:
+    """The last entry of each paper."""
+    return list({row.paper: row for row in rows}.values())
+
+
+def chosen(rows: Sequence[Row], topic: str = "", level: Level | None = None) -> list[Row]:
+    """Those that have every word of `topic` in their title or the names of their techniques, and whose code is claimed
+    to be of `level` or above."""
+    words = frozenset(slug(topic).split("-")) if topic.strip() else frozenset()
+    return [
+        row
+        for row in rows
+        if words <= {word for text in (row.title, *row.names) for word in slug(text).split("-")}
+        and (level is None or any(_rank(name) >= level.rank for name in row.versions[0].levels))
+    ]
+
+
+def _rank(name: str) -> int:
+    return Level(name).rank if name in set(Level) else 0

@@ -1,0 +1,45 @@
+"""The signature of a head: a DSSE envelope by the user's key (`xkg.attestations`), or none."""
+
+import json
+
+from xkg.errors import InputError, UnsafeInputError
+
+PAYLOAD_TYPE = "application/vnd.xkg.library-head+json"
+
+
+def unseal(data: bytes, place: str) -> tuple[bytes, str | None]:
+    """The payload of a head, and the fingerprint of the key that signed it; None for an unsigned one. Raises
+    `UnsafeInputError` where the signature is not valid."""
+    from xkg.attestations import envelope
+
+    try:
+        is_sealed = "payloadType" in json.loads(data)
+    except (ValueError, TypeError, RecursionError):
+        is_sealed = False
+    if not is_sealed:
+        return data, None
+    try:
+        payload, key, _ = envelope.unseal(data, PAYLOAD_TYPE)
+    except InputError as error:
+        raise UnsafeInputError(f"the head of {place} is not signed as it says ({error}); ask its keeper") from error
+    return payload, key.fingerprint
+
+
+def seal(payload: bytes, place: str, signed_by: str | None) -> tuple[bytes, str | None]:
+    """The bytes of a head, and the fingerprint of the key that signed it: that of the user, if there is one or if the
+    head of before was signed. Raises `InputError` where there is no key then."""
+    from xkg.attestations import envelope, keys
+
+    if signed_by is None and not keys.own_key_file().exists():
+        return payload, None
+    try:
+        signer = keys.signer()
+    except InputError as error:
+        raise InputError(f"the head of {place} is signed, and you have no key to do so: {error}") from error
+    return envelope.seal(payload, PAYLOAD_TYPE, signer).encode("ascii"), signer.key.fingerprint
+
+
+def is_trusted(fingerprint: str) -> bool:
+    from xkg.attestations.trust import trusted
+
+    return fingerprint in trusted().names
