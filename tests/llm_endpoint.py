@@ -167,7 +167,7 @@ def cut(handler: Handler) -> None:
 
 def silent(handler: Handler) -> None:
     """Says nothing until the test ends."""
-    handler.server.endpoint.released.wait(30)
+    handler.server.endpoint.released.wait(120)
     handler.close_connection = True
 
 

@@ -81,7 +81,7 @@ def builds(folder: Path, jobs: int, pause: float = 0.0, embeddings: bytes | None
             assert driver.stdin is not None
             yield Builds(folder, endpoint, driver)
             driver.stdin.close()
-            driver.wait(30)
+            driver.wait(60)
 
 
 Undisturbed = tuple[PaperBundle, Counter[str], bytes]

@@ -20,7 +20,7 @@ def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) ->
         assert found is not None
         assert "<h1>Map</h1>" in httpx2.get(found[0], timeout=60).text
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize(

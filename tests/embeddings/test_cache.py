@@ -97,7 +97,7 @@ def test_known_texts_need_no_model(tmp_path: Path) -> None:
         assert cached.embed([]).shape == (0, 8)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(calls=st.lists(st.lists(st.text(st.characters(), max_size=3), max_size=6), max_size=5))
 def test_any_calls_give_what_the_embedder_gives(
     tmp_path_factory: pytest.TempPathFactory, calls: list[list[str]]
@@ -260,7 +260,7 @@ def test_what_is_known_does_not_wait_for_what_is_embedded(tmp_path: Path, what: 
         embedding = pool.submit(cached.embed, ["unknown"])
         assert slow.begun.wait(60)
         try:
-            pool.submit(getattr(cached, what), ["known"]).result(30)
+            pool.submit(getattr(cached, what), ["known"]).result(60)
         finally:
             slow.let.set()
         assert embedding.result(60).shape == (1, 8)

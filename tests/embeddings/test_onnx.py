@@ -162,7 +162,7 @@ def test_real_model_gives_the_similarities_its_documentation_states(real: OnnxEm
     np.testing.assert_allclose(corpus @ query, [0.7035, 0.5272, 0.1889], atol=1e-4)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(texts=st.lists(st.lists(st.sampled_from([*WORDS[4:], "diffusion"]), max_size=90).map(" ".join), max_size=9))
 @pytest.mark.parametrize("bits", [8, 32])
 def test_a_text_is_read_among_others_as_it_is_alone(

@@ -29,8 +29,8 @@ def test_a_closed_port_is_named() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    with pytest.raises(UnreachableError, match=f"no Ray cluster answers at 127.0.0.1:{port}"):
-        require_reachable("127.0.0.1", port)
+        with pytest.raises(UnreachableError, match=f"no Ray cluster answers at 127.0.0.1:{port}"):
+            require_reachable("127.0.0.1", port)
 
 
 def test_an_address_is_taken_apart() -> None:

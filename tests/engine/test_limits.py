@@ -31,7 +31,7 @@ def test_no_more_hold_a_place_than_there_are_and_all_get_one(places: int, uses: 
     async def everybody() -> None:
         await asyncio.gather(*(use(i, pauses, dies) for i, (pauses, dies) in enumerate(uses)))
 
-    asyncio.run(asyncio.wait_for(everybody(), 20))
+    asyncio.run(asyncio.wait_for(everybody(), 60))
     assert served == [len(uses)]
     assert most[0] <= places
 
@@ -43,9 +43,9 @@ async def test_an_attempt_that_is_over_gives_back_what_it_holds_and_gets_nothing
     late = asyncio.create_task(limits.take("lost", "model"))
     await asyncio.sleep(0)
     await limits.over("lost")
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 60)
     with pytest.raises(OverError):
-        await asyncio.wait_for(late, 5)
+        await asyncio.wait_for(late, 60)
     with pytest.raises(OverError):
         await limits.take("lost", "model")
     await limits.give("lost", "model")  # its old process gives back what it no longer has
@@ -53,7 +53,7 @@ async def test_an_attempt_that_is_over_gives_back_what_it_holds_and_gets_nothing
     await asyncio.sleep(0)
     assert not third.done()
     await limits.give("other", "model")
-    await asyncio.wait_for(third, 5)
+    await asyncio.wait_for(third, 60)
 
 
 async def test_turns_of_a_paced_name_keep_their_distance() -> None:

@@ -83,7 +83,7 @@ def test_every_answer_is_an_answer(server: Running) -> None:
     assert len(made) >= 8
     client = server.client()
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def ask(data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(sorted(made)))

@@ -322,6 +322,7 @@ os.makedirs(os.path.expanduser('~/.local/lib/python3.11/site-packages'), exist_o
 }
 
 
+@pytest.mark.product("each way to look")
 @in_turn("what", HIDDEN)
 def test_every_mutant_looks_like_the_original(runner: Runner, what: str) -> None:
     facts = {"size": len(CODE), "scaled": len(CODE.partition("\n\n\n")[2])}

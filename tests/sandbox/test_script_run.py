@@ -74,7 +74,7 @@ raise SystemExit(3)
 
 
 def test_the_time_of_a_script_ends_it_and_what_it_printed_and_wrote_remains(run: Run) -> None:
-    ran = run("print('begun')\nopen('half', 'w').write('half')\nimport time\ntime.sleep(60)", seconds=0.5)
+    ran = run("print('begun')\nopen('half', 'w').write('half')\nimport time\ntime.sleep(60)", seconds=2)
     assert (ran.outcome.ended, ran.outcome.exit_code, ran.outcome.output) == ("timeout", None, "begun\n")
     assert [file.name for file in ran.files] == ["half"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
+import pytest
 import uvicorn
 
 from xkg.commands.serve import http_app
@@ -25,6 +26,7 @@ from xkg.config import (
     Settings,
 )
 from xkg.serve.http.connections import Connection
+from xkg.serve.http.limits import Rates
 
 SECONDS = 90
 """On a busy machine a worker takes long to import what it needs; connections wait for it."""
@@ -69,6 +71,11 @@ def call(tool: str, /, **arguments: Any) -> dict[str, Any]:
 
 
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def without_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that start then refill nobody's requests, however slow this machine is."""
+    monkeypatch.setattr(Rates.__init__, "__defaults__", (lambda: 0.0,))
 
 
 @contextmanager
@@ -118,4 +125,4 @@ def running(
             yield Running(base, port, server)
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(60)

@@ -65,6 +65,7 @@ def in_one_line(result: CallToolResult) -> str:
     return said
 
 
+@pytest.mark.product("each tool × each text")
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 async def test_odd_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     async with Client(server) as client:
@@ -80,7 +81,7 @@ async def test_odd_text_is_answered_or_refused(server: MCPServer, query: str) ->
 
 
 @given(query=st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_answered_or_refused(server: MCPServer, query: str) -> None:
     async def ask() -> None:
         async with Client(server) as client:

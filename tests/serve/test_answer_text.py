@@ -88,7 +88,7 @@ def facts(value: Any) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_text_says_what_structured_content_says(kind: type[Value], data: st.DataObject) -> None:
     answer = data.draw(KINDS[kind])
     said = seen(text_for_agents(answer))

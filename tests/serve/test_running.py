@@ -163,7 +163,7 @@ def test_each_caller_has_so_many_runs_a_day_and_so_many_seconds(runs: CallersRun
     assert runs.run(STEAM, "steam(1)", grace).ok
     with pytest.raises(InputError, match="ask for at most 10"):
         runs.run(STEAM, "steam(1)", grace, 11)
-    ended = runs.run(STEAM, "import time\nprint('begun')\ntime.sleep(30)", grace, 0.3)
+    ended = runs.run(STEAM, "import time\nprint('begun')\ntime.sleep(60)", grace, 2)
     assert (ended.ended, ended.output, ended.ok) == ("timeout", "begun\n", False)
 
 
@@ -174,7 +174,7 @@ def test_a_caller_has_one_run_at_a_time_and_installations_are_not_waited_for(
 
     def installing(*_: object) -> Environment:
         begun.set()
-        go_on.wait(30)
+        go_on.wait(60)
         return Environment(site=None, hash="")
 
     monkeypatch.setattr(runs._runs, "environment", installing)
@@ -182,7 +182,7 @@ def test_a_caller_has_one_run_at_a_time_and_installations_are_not_waited_for(
     monkeypatch.setattr(callers_runs, "INSTALLING_SECONDS", 30)
     first = threading.Thread(target=runs.run, args=(STEAM, "steam(1)", OPERATOR))
     first.start()
-    assert begun.wait(30)
+    assert begun.wait(60)
     with pytest.raises(InputError, match="another run of yours is under way"):
         runs.run(STEAM, "steam(1)", OPERATOR)
     monkeypatch.setattr(callers_runs, "INSTALLING_SECONDS", 0.01)

@@ -66,7 +66,7 @@ def any_bundle(draw: st.DrawFn) -> PaperBundle:
 
 
 @given(any_bundle())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_any_bundle_comes_back_from_its_bytes(bundle: PaperBundle) -> None:
     data = bundles.serialise(bundle)
     assert bundles.parse(data, Path("x.json")) == bundle
@@ -74,7 +74,6 @@ def test_any_bundle_comes_back_from_its_bytes(bundle: PaperBundle) -> None:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_no_changed_byte_goes_unnoticed(data: st.DataObject) -> None:
     written = bytearray(bundles.serialise(a_paper()))
     place = data.draw(st.integers(0, len(written) - 1))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.errors import InputError, UnsafeInputError
@@ -175,7 +175,6 @@ GRAPH = shuffled(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(file=GRAPH)
 def test_any_graph_is_rebuilt(tmp_path_factory: pytest.TempPathFactory, file: dict[str, Any]) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"

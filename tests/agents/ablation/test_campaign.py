@@ -168,6 +168,7 @@ def test_what_matters_is_told_from_what_does_not(git_repository: Path, tmp_path:
     assert not git(git_repository, "status", "--porcelain")
 
 
+@pytest.mark.product("a campaign; test_measured_run has each way to measure", every=True)
 def test_an_evaluation_runs_without_the_changed_files(repository: Path, tmp_path: Path, real_start_of: StartOf) -> None:
     opened = '    with open("x.txt", "w") as file:\n        print(x, file=file)\n'
     own = opened + '    print("done", args.inert)\n\n\nmain()\n'
@@ -201,6 +202,7 @@ def test_a_seed_of_the_code_is_varied_where_the_command_takes_none(
 ALONE = "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nprint('error', x)\n"
 
 
+@pytest.mark.product("each reason")
 @pytest.mark.parametrize(
     ("start", "noise", "words"),
     [
@@ -254,6 +256,7 @@ def test_a_second_process_on_one_run_is_refused(repository: Path, tmp_path: Path
         ablate(Settings(kg=tmp_path / "kg"), task_of(repository), folder)
 
 
+@pytest.mark.product("each event × each kill", every=True)
 def test_a_killed_run_goes_on(repository: Path, tmp_path: Path, start_of: StartOf) -> None:
     """SIGKILL once some nodes are done: none of them is done again."""
     folder, task = tmp_path / "run", task_of(repository, budget=4)

@@ -117,7 +117,7 @@ class World:
     ) -> CodificationResult:
         asked = task or self.task()
         starter = read_starter(asked.starter, self.folder / "cache")
-        packages, limits = Environment(site=None, hash=""), Limits(seconds=30, disk_mb=64)
+        packages, limits = Environment(site=None, hash=""), Limits(seconds=60, disk_mb=64)
         llm = LlmSettings(base_url=self.endpoint.url, seconds=20, **{"model": "base", **self.llm})
         with LanguageModel(llm, self.folder / "kg", notify or self.events.append, clock=TurnedClock()) as model:
             return codify(

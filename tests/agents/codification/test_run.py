@@ -21,6 +21,7 @@ from tests.agents.codification.runs import (
     step,
 )
 from xkg.agents.codification import report
+from xkg.agents.codification.doubts.effects import Effects
 from xkg.agents.codification.journal import Journal
 from xkg.agents.codification.run import StepTaken
 from xkg.agents.codification.session import AddedModules
@@ -41,6 +42,13 @@ WORK = [
     step("execute_script"),
     final(),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _untried(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which changes have an effect is tried in one test here, and in those of doubts: that takes most of the runs."""
+    if request.function is not test_a_method_is_implemented_run_and_reported:
+        monkeypatch.setattr("xkg.agents.codification.doubts.find.effects", lambda *_: Effects())
 
 
 def test_a_method_is_implemented_run_and_reported(world: World) -> None:
@@ -104,7 +112,7 @@ def test_a_run_killed_at_any_moment_goes_on_and_pays_nothing_twice(world: World,
     assert len(world.endpoint.requests) == len(WORK)
 
 
-@pytest.mark.product("each event × each kill", "nth")
+@pytest.mark.product("each event × each kill")
 @pytest.mark.parametrize(("patched", "nth"), [("edit", 1), ("put", 5), ("write", 1)])
 def test_a_run_killed_between_doing_and_recording_goes_on(
     world: World, monkeypatch: pytest.MonkeyPatch, patched: str, nth: int
@@ -180,6 +188,7 @@ def test_an_answer_is_accepted_only_when_its_lines_ran(world: World) -> None:
     assert "not accepted" in told
 
 
+@pytest.mark.product("each place")
 @pytest.mark.parametrize(("start", "end"), [(1, 7), (3, 2), (1, 900)])
 def test_a_place_that_was_not_changed_is_no_place(world: World, start: int, end: int) -> None:
     world.endpoint.answers = [*WORK[:1], *WORK[2:4], final(start, end), step("list_files")]
@@ -241,6 +250,7 @@ def test_the_evaluation_cannot_be_edited(world: World) -> None:
     assert world.workspace.text("model.py").endswith("return x * x\n")
 
 
+@pytest.mark.product("each way; tests of changed_evaluation have all")
 @pytest.mark.parametrize(
     "new",
     [

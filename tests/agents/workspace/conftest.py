@@ -29,4 +29,4 @@ def workspace(starter: Path, tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def commands() -> Commands:
-    return Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), Limits(seconds=20, disk_mb=64))
+    return Commands(runner_for(SandboxSettings()), Environment(site=None, hash=""), Limits(seconds=60, disk_mb=64))

@@ -58,7 +58,7 @@ def test_awaited_lines_are_those_that_ran(workspace: Workspace, commands: Comman
 
 
 def test_a_wait_that_slows_a_run_is_given_up(workspace: Workspace, commands: Commands) -> None:
-    script = "def f(n):\n    while n:\n        n -= 1\n    return n\nf(2_000_000)\n"
+    script = "def f(n):\n    while n:\n        n -= 1\n    return n\nf(600_000)\n"
     workspace.edit({"train.py": script}, "a long loop")
     result = commands.run(workspace, "python train.py", awaited={"train.py": [[4], [5]]})
     assert result.ok
@@ -156,7 +156,7 @@ def test_named_data_is_there_for_reading(workspace: Workspace, tmp_path: Path) -
     data.chmod(0o755)
     (data / "a.txt").write_text("seven")
     runner = runner_for(SandboxSettings())
-    commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=20), {"data/cifar": data})
+    commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=60), {"data/cifar": data})
     workspace.edit({"train.py": "print(open('data/cifar/a.txt').read())\nopen('data/cifar/b', 'w')\n"}, "read")
     result = commands.run(workspace, "python train.py")
     assert "seven" in result.output
@@ -201,7 +201,7 @@ def test_packages_that_are_given_are_found_and_not_installed(
     environment = packages_for(workspace, Maker(), reader, data=data)  # type: ignore[arg-type]
     assert asked == [{"numpy": ()}]
     runner = runner_for(SandboxSettings())
-    result = Commands(runner, environment, Limits(seconds=20), data).run(workspace, "python train.py")
+    result = Commands(runner, environment, Limits(seconds=60), data).run(workspace, "python train.py")
     assert "sum: 15" in result.output, result
     assert "/tmp/job/work/libs/tides/__init__.py:4: UserWarning: a strong wave" in result.output
     assert str(tmp_path) not in result.output
@@ -233,7 +233,7 @@ def test_no_path_of_this_machine_is_shown(workspace: Workspace, tmp_path: Path) 
             runner = runner_for(SandboxSettings(runner=name))  # type: ignore[arg-type]
         except SandboxUnavailableError:
             continue
-        result = Commands(runner, Environment(site=site, hash="x"), Limits(seconds=20)).run(
+        result = Commands(runner, Environment(site=site, hash="x"), Limits(seconds=60)).run(
             workspace, "python train.py"
         )
         assert "/site/tides.py" in result.output, result
@@ -278,7 +278,7 @@ def test_a_shell_line_ends_where_a_command_of_it_fails(workspace: Workspace, com
 
 
 def test_nothing_runs_uncontained_where_a_container_engine_is_the_sandbox(workspace: Workspace) -> None:
-    commands = Commands(ContainerRunner(), Environment(site=None, hash=""), Limits(seconds=30))
+    commands = Commands(ContainerRunner(), Environment(site=None, hash=""), Limits(seconds=60))
     with pytest.raises(SandboxUnavailableError, match="bubblewrap or Landlock"):
         commands.run(workspace, "python train.py")
 
@@ -314,7 +314,7 @@ def test_code_for_cuda_runs_on_the_cpu_where_that_is_asked(workspace: Workspace)
     script = "import argparse\nimport torch\nargparse.ArgumentParser().add_argument('--no-cuda')\n"
     script += "print('loss:', torch.zeros(1, device='cuda')[0])\n"
     workspace.edit({"torch/__init__.py": FAKE_TORCH, "train.py": script}, "for CUDA")
-    runner, limits = runner_for(SandboxSettings()), Limits(seconds=20, disk_mb=64)
+    runner, limits = runner_for(SandboxSettings()), Limits(seconds=60, disk_mb=64)
     failed = Commands(runner, Environment(site=None, hash=""), limits).run(workspace, "python train.py")
     assert failed.problem is not None
     assert "--cpu runs code for CUDA on the CPU; the code's own option --no-cuda may turn it off" in failed.problem

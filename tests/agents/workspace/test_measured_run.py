@@ -131,6 +131,7 @@ def run(
     return result, origin
 
 
+@pytest.mark.product("each hostile act")
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_evaluates_apart_gives_the_honest_metric(
     world: Workspace, commands: Commands, reader: SourceReader, kind: str
@@ -160,7 +161,7 @@ def test_landlock_measures_apart_too(world: Workspace, reader: SourceReader) -> 
     except SandboxUnavailableError as error:
         pytest.skip(str(error))
     world.edit({"model.py": hostile(HOSTILE["processes that stay"])}, "stay")
-    commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=30, disk_mb=64))
+    commands = Commands(runner, Environment(site=None, hash=""), Limits(seconds=60, disk_mb=64))
     result, _ = run(world, commands, reader)
     assert (value(result, reader), result.apart) == (HONEST, True)
 

@@ -118,6 +118,7 @@ def test_too_many_of_them_end_in_one_line(reader: SourceReader, monkeypatch: pyt
         reader.packages(many, {})
 
 
+@pytest.mark.product("each pattern")
 @pytest.mark.parametrize("pattern", [r"acc.*?=.*?([0-9.]+)%", r"(a|a)+b$", r"(\w+\s?)+\1:"])
 def test_a_pattern_that_backtracks_for_hours_is_ended_and_named(pattern: str, reader: SourceReader) -> None:
     output = "\n".join(["acc=9" * 800, "a" * 3000, "a " * 2000] * 600)
@@ -127,6 +128,6 @@ def test_a_pattern_that_backtracks_for_hours_is_ended_and_named(pattern: str, re
     assert f"the pattern {pattern!a} takes more than 0.5 s on the output" in str(raised.value)
 
 
-def test_a_table_with_many_columns_and_rows_is_read_in_proportion_to_its_size(reader: SourceReader) -> None:
+def test_a_table_with_many_columns_and_rows_is_read_in_proportion_to_its_size(parsers: Parsers) -> None:
     table = b"loss," + b"a," * 500_000 + b"\n" + b"1\n" * 500_000 + b"2\n"
-    assert reader.metric(Metric.parse("csv:log.csv#loss:min"), "", {"log.csv": table}) == 2
+    assert SourceReader(parsers).metric(Metric.parse("csv:log.csv#loss:min"), "", {"log.csv": table}) == 2

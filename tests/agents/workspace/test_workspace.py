@@ -68,7 +68,7 @@ def test_an_unknown_file_names_its_neighbours(workspace: Workspace) -> None:
         workspace.text("logo.png")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.sampled_from(["a", "b", "undo"]), max_size=7), st.integers(0, 7))
 def test_a_rewound_workspace_is_the_one_of_that_version(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str], until: int

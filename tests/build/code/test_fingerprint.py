@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from xkg.build.code import fingerprint
@@ -62,7 +62,6 @@ def test_a_comment_of_another_language_is_no_token() -> None:
     assert sketches[0] == sketches[1]
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.text() | st.text(alphabet="\"'#/*\\\n abc()=1"))
 def test_any_text_can_be_sketched(text: str) -> None:
     for symbol in fingerprinted(analyse("a.py", text).module).symbols:
@@ -86,7 +85,6 @@ def test_symbols_that_share_their_lines_share_the_hashes_of_their_tokens(monkeyp
     assert hashed < 502 * 200 * DIGITS  # not all tokens for each
 
 
-@settings(deadline=None)
 @given(st.integers(0, 9_000), st.integers(0, 9_000))
 def test_a_sketch_of_a_stretch_is_that_of_its_runs(first: int, end: int) -> None:
     assume(end - first >= 12)

@@ -349,7 +349,7 @@ class OneVector:
         return np.full((len(texts), 4), 0.5, dtype=np.float32)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25)
 @given(
     st.lists(st.tuples(st.text(max_size=40), st.text(max_size=80)), max_size=6),
     st.lists(st.integers(min_value=-1, max_value=5), min_size=6, max_size=6),

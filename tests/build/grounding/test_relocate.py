@@ -44,7 +44,7 @@ def edit(file: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 2**32), share=st.floats(0, 1))
 def test_every_symbol_is_found_again_whatever_lines_are_put_in(
     seed: int, share: float, tmp_path_factory: pytest.TempPathFactory

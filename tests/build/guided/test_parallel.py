@@ -12,7 +12,7 @@ def test_results_come_in_the_order_of_the_items_whatever_ends_first() -> None:
     turn[3].set()
 
     def work(n: int) -> int:
-        assert turn[n].wait(10)
+        assert turn[n].wait(60)
         if n:
             turn[n - 1].set()
         return n * n
@@ -51,7 +51,7 @@ def failing(error: BaseException, begun: list[int], other_ended: threading.Event
         begun.append(n)
         if n == 0:
             together.wait()
-            assert failed.wait(10)
+            assert failed.wait(60)
             other_ended.set()
         elif n == 1:
             together.wait()
@@ -78,7 +78,7 @@ def test_the_first_failure_in_order_is_raised() -> None:
         if n:
             second_failed.set()
             raise BudgetError("the second")
-        assert second_failed.wait(10)
+        assert second_failed.wait(60)
         raise BudgetError("the first")
 
     with pytest.raises(BudgetError, match="the first"):
@@ -90,14 +90,14 @@ def test_an_interruption_waits_for_nobody() -> None:
 
     def work(n: int) -> None:
         if n == 0:
-            assert begun.wait(10)
+            assert begun.wait(60)
             raise KeyboardInterrupt
         begun.set()
-        release.wait(10)
+        release.wait(60)
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
         each(work, range(2), 2)
     assert not ended.is_set()
     release.set()
-    assert ended.wait(10)
+    assert ended.wait(60)

@@ -65,6 +65,7 @@ def test_after_a_build_nothing_is_left(build: Builder) -> None:
     build(modularize=failing(AssertionError("asked again")))
 
 
+@pytest.mark.product("each prompt", "prompt", "left")
 @pytest.mark.parametrize(
     ("prompt", "left"),
     [

@@ -298,6 +298,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory, parsers: Parsers) -> P
     return timeless(Builder(tmp_path_factory.mktemp("undisturbed"), parsers)().bundle)
 
 
+@pytest.mark.product("each prompt")
 @pytest.mark.parametrize("prompt", STOPS)
 def test_a_stop_names_its_stage_and_the_next_build_goes_on_from_there(
     build: Builder, undisturbed: PaperBundle, prompt: str

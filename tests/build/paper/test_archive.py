@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build.paper import papers
@@ -129,7 +129,6 @@ def test_a_corrupt_archive_is_told_so(tmp_path: Path, name: str, content: bytes)
         parse_paper(path)
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_flipped_and_cut_archives_raise_nothing_but_input_errors(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

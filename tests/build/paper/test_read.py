@@ -3,7 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build.paper import papers
@@ -118,6 +118,7 @@ def test_the_hash_covers_every_file_that_was_read(tmp_path: Path) -> None:
     assert parse_paper(main).source_sha256 != before
 
 
+@pytest.mark.product("each text × each format", "text")
 @pytest.mark.parametrize(
     "text",
     [
@@ -196,7 +197,6 @@ def check(document: Document) -> None:
         last = span.end
 
 
-@settings(max_examples=300, deadline=None)
 @given(_TEXTS, st.sampled_from([".tex", ".md"]), st.data())
 def test_any_paper(tmp_path_factory: pytest.TempPathFactory, text: str, suffix: str, data: st.DataObject) -> None:
     path = tmp_path_factory.getbasetemp() / f"any{suffix}"
@@ -210,7 +210,6 @@ def test_any_paper(tmp_path_factory: pytest.TempPathFactory, text: str, suffix: 
     assert plain(document, start, end) == plain(document, start, end).strip()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from([".tex", ".md", ".gz", ""]))
 def test_any_bytes(tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str) -> None:
     path = tmp_path_factory.getbasetemp() / f"bytes{suffix}"

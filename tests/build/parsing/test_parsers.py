@@ -83,6 +83,7 @@ def test_a_repository_is_what_it_is_without_the_process(tmp_path: Path, parsers:
         assert found.model_copy(update={"modules": ()}) == expected.model_copy(update={"modules": ()})
 
 
+@pytest.mark.product("each hostile file")
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
@@ -124,6 +125,7 @@ def test_an_answer_that_is_no_repository_is_refused(tmp_path: Path, hostile: Par
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.product("each hostile paper")
 @pytest.mark.parametrize(
     ("name", "word", "said"),
     [

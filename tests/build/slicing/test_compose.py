@@ -214,7 +214,7 @@ def component(draw: st.DrawFn) -> str:
     return "\n".join(lines) + "\n"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(component(), min_size=1, max_size=3), st.data())
 def test_composed_code_does_what_the_parts_do(sources: list[str], data: st.DataObject) -> None:
     parts = [Part(f"C{i}", source) for i, source in enumerate(sources)]
@@ -239,7 +239,6 @@ def test_composed_code_does_what_the_parts_do(sources: list[str], data: st.DataO
     assert compose(new, parts) == found
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.text(alphabet="def f(x):\n return\tkernel'\"#=import*@;\\\0é", max_size=80))
 def test_whatever_is_written_gives_code_or_a_problem(new: str) -> None:
     found = compose(new, [KERNEL])

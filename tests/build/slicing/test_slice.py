@@ -375,8 +375,7 @@ def packages(draw: st.DrawFn) -> tuple[dict[str, str], str]:
 
 
 @settings(
-    max_examples=60,
-    deadline=None,
+    max_examples=25,
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking whole packages takes minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -642,7 +641,7 @@ def test_a_function_that_is_not_returned_in_the_repository_says_so_where_it_is_h
     assert "return loss_fn  # not in the repository: it makes this function reachable here\n" in source
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=25)
 @given(st.data())
 def test_reduced_functions_compute_the_same(data: st.DataObject) -> None:
     """Random statements around a closure: that of the slice gives what that of the function gives."""

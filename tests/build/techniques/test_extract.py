@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.paper.document import Document
@@ -181,7 +181,6 @@ HEADINGS = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.one_of(HEADINGS, st.text(max_size=60), st.just("We propose X Step (XS), a step. ")), max_size=20))
 def test_no_text_breaks_it(tmp_path_factory: pytest.TempPathFactory, pieces: list[str]) -> None:
     path = tmp_path_factory.mktemp("any") / "paper.md"

@@ -1,6 +1,6 @@
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -10,7 +10,6 @@ words = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
 lines = st.lists(words, max_size=40).map(" ".join)
 
 
-@settings(max_examples=40)
 @given(st.lists(lines, max_size=6).map("\n".join), st.integers(40, 120))
 def test_folding_changes_nothing_but_spaces(text: str, columns: int) -> None:
     folded = wrapped(text, columns)
@@ -49,7 +48,6 @@ def test_rows_become_records_where_columns_do_not_fit() -> None:
     assert len(wide) == 3
 
 
-@settings(max_examples=40)
 @given(
     st.integers(1, 4).flatmap(
         lambda n: st.tuples(

@@ -46,7 +46,7 @@ class Batch:
         def publish(
             store: EmbeddedStore, new: list[PaperBundle], fences: Mapping[str, int], recognise: Recognise
         ) -> int:
-            assert self._all_are_ready.wait(30)
+            assert self._all_are_ready.wait(60)
             self.steps.append([each.paper.id for each in new])
             return usual(store, new, fences, recognise)
 

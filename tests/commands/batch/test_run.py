@@ -198,6 +198,7 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert refused in capsys.readouterr().err
 
 
+@pytest.mark.product("each event × each kill", every=True)
 @pytest.mark.parametrize(
     "ending", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.product("each event × each kill"))]
 )
@@ -228,6 +229,7 @@ def test_a_batch_that_was_ended_goes_on_from_there(tmp_path: Path, corpus: Path,
         assert [bundle.paper.id for bundle in store.bundles()] == ["title:Braided", "title:Folded", "title:Sorted"]
 
 
+@pytest.mark.product("each paper built twice", every=True)
 def test_a_batch_gives_the_graph_that_single_builds_give(tmp_path: Path, corpus: Path) -> None:
     chosen, alone = settings(tmp_path / "kg"), settings(tmp_path / "alone")
     run(chosen, read_list(corpus), LocalEngine(2))

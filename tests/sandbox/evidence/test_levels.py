@@ -168,9 +168,9 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test(proven
         (SMOOTHING, "import sys\nsys.exit(3)\n", Level.IMPORTED, Cause.OWN_BUG, "exit code 3"),
         (SMOOTHING, "import os\nos.kill(os.getpid(), 9)\n", Level.IMPORTED, Cause.KILLED, "killed by signal 9"),
         (SMOOTHING, "import time\ntime.sleep(60)\n", Level.IMPORTED, Cause.TIME,
-         "timeout: it met the 2-second limit of a run; it was in test.py, line 2"),
+         "timeout: it met the 4-second limit of a run; it was in test.py, line 2"),
         (SMOOTHING + "\n\ndef wait():\n    while True:\n        scaled([1])\n", "wait()", Level.IMPORTED, Cause.TIME,
-         "timeout: it met the 2-second limit of a run; it was in "),
+         "timeout: it met the 4-second limit of a run; it was in "),
         (SMOOTHING, "x = [bytearray(1 << 20) for _ in range(9999)]", Level.IMPORTED, Cause.MEMORY, "memory:"),
         (SMOOTHING, "import absent_package", Level.IMPORTED, Cause.MISSING_PACKAGE, "missing package absent_package"),
         (SMOOTHING, "import urllib.request as u\nu.urlopen('http://example.org')", Level.IMPORTED, Cause.DOWNLOAD,
@@ -187,7 +187,7 @@ def test_the_demonstration_of_the_implementation_is_not_run_with_its_test(proven
 def test_what_stops_a_test_is_named(
     proven: Proving, implementation: str, test: str, level: Level, cause: Cause, reason: str
 ) -> None:
-    proof = proven(test, implementation, seconds=2 if cause is Cause.TIME else 20)
+    proof = proven(test, implementation, seconds=4 if cause is Cause.TIME else 20)
     assert (proof.evidence.level, proof.cause) == (level, cause), proof
     assert proof.evidence.reason is not None
     assert proof.evidence.reason.startswith(reason)
@@ -289,6 +289,7 @@ class Slow:
         return self._runner.run(job).model_copy(update={"seconds": self._seconds})
 
 
+@pytest.mark.product("each speed")
 @pytest.mark.parametrize("seconds", [0.1, 13.0])
 def test_a_slower_machine_tries_the_same_mutants(proven: Proving, contained: Runner, seconds: float) -> None:
     evidence = proven(FULL, runner=Slow(contained, seconds)).evidence
@@ -426,6 +427,7 @@ def test_changes_that_compute_the_same_do_not_count_up_to_a_quarter(proven: Prov
     assert (evidence.level, evidence.excused) == (Level.EXECUTED, 0)
 
 
+@pytest.mark.product("each number of runs side by side")
 @pytest.mark.parametrize("slots", [1, 3])
 def test_the_result_does_not_depend_on_how_many_run_side_by_side(proven: Proving, slots: int) -> None:
     evidence = proven(OF_WHOLE, WHOLE, components=[PART], slots=slots).evidence

@@ -147,7 +147,7 @@ def test_a_formula_of_a_thousand_terms_does_no_harm() -> None:
     assert "x + 1 became x - 1" in changes(source)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.sampled_from(MODULE.splitlines(keepends=True)), max_size=12), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_any_module_that_parses_can_be_changed(lines: list[str], newline: str) -> None:
     source = "".join(lines).replace("\n", newline)

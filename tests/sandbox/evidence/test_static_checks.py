@@ -55,7 +55,7 @@ def test_unsound_source_says_why(source: str, reason: str) -> None:
     assert (evidence.level, evidence.reason) == (Level.NONE, reason)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.one_of(st.text(), st.text("(){}[]:=+-.,'\"\\\n \tabdefimportclassif01")))
 def test_any_text_gets_a_level(source: str) -> None:
     evidence = check_parsed(source)

@@ -18,7 +18,7 @@ from xkg.sandbox.isolation.watchdog import descendants
 
 TASKS = ("tests.sandbox.isolation.worker_tasks",)
 ROOMY = Bounds(step_seconds=60, seconds=120, memory_mb=256, answer_mb=4)
-TIGHT = Bounds(step_seconds=1, seconds=120, memory_mb=256, answer_mb=4)
+TIGHT = Bounds(step_seconds=0.3, seconds=120, memory_mb=256, answer_mb=4)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_what_does_not_answer_as_agreed_ends_alone(
 
 
 def test_time_is_counted_from_mark_to_mark(worker: ConfinedWorker) -> None:
-    assert worker.call("steps", {}, Bounds(step_seconds=1.5, seconds=120)) == b"done"
+    assert worker.call("steps", {}, Bounds(step_seconds=0.5, seconds=120)) == b"done"
 
 
 def test_more_than_may_be_given_is_refused(worker: ConfinedWorker) -> None:

@@ -139,6 +139,7 @@ os.write(1, b"left")
 """
 
 
+@pytest.mark.product("each end", "how")
 @pytest.mark.parametrize("how", ["exit", "timeout", "abort", "memory", "output"])
 def test_one_run_does_not_change_the_next(warm: WarmRunner, lines: list[str], how: str) -> None:
     end = {
@@ -151,14 +152,14 @@ def test_one_run_does_not_change_the_next(warm: WarmRunner, lines: list[str], ho
     first = warm.run(script(STATE))
     assert first.ok, first
     there = set(descendants(os.getpid()))
-    left = warm.run(script(LEAVE + end, warm.name, seconds=1.5 if how == "timeout" else 40))
+    left = warm.run(script(LEAVE + end, warm.name, seconds=4 if how == "timeout" else 40))
     assert "reached" not in left.output
     assert how == "output" or left.output.startswith("left"), left
-    assert set(descendants(os.getpid())) == there
+    assert set(descendants(os.getpid())) <= there
     again = warm.run(script(STATE))
     assert again.output == first.output
     assert again.runner.endswith(", warm")
-    assert set(descendants(os.getpid())) == there
+    assert set(descendants(os.getpid())) <= there
     assert lines == []
 
 
@@ -256,6 +257,7 @@ def test_a_process_that_was_lost_between_runs_is_replaced_without_a_word(
     assert lines == []
 
 
+@pytest.mark.product("each module", "module", "why")
 @pytest.mark.parametrize(
     ("module", "why"),
     [
@@ -274,7 +276,7 @@ def test_modules_that_cannot_be_forked_are_imported_by_each_run(
     tmp_path.chmod(0o755)
     with WarmRunner(cold, ("odd",), lines.append) as warm:
         for _ in range(2):
-            outcome = warm.run(script("import odd; print('ran')", site=tmp_path, seconds=2))
+            outcome = warm.run(script("import odd; print('ran')", site=tmp_path, seconds=2 if why == "timeout" else 40))
             assert (outcome.output, outcome.runner) == ("ran\n", cold.name)
     assert len(lines) == 1
     assert why in lines[0]
@@ -321,12 +323,13 @@ def test_what_cannot_be_forked_runs_as_before(
 
 def test_nothing_is_left_when_it_is_closed(cold: Openable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    before = set(descendants(os.getpid())), len(list(Path("/proc/self/fd").iterdir()))
+    processes, descriptors = set(descendants(os.getpid())), len(list(Path("/proc/self/fd").iterdir()))
     with WarmRunner(cold, ()) as warm:
         for _ in range(3):
             warm.run(script("open('x', 'w')"))
     assert list(tmp_path.iterdir()) == []
-    assert (set(descendants(os.getpid())), len(list(Path("/proc/self/fd").iterdir()))) == before
+    assert set(descendants(os.getpid())) <= processes  # of other tests' some may have ended
+    assert len(list(Path("/proc/self/fd").iterdir())) <= descriptors
 
 
 SOUND = """

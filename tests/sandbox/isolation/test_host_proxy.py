@@ -14,7 +14,7 @@ from xkg.sandbox.packages.wheels import top_level
 
 def ask(path: Path, request: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(5)
+        client.settimeout(60)
         client.connect(str(path))
         client.sendall(request.encode())
         answer = b""
@@ -50,7 +50,7 @@ def test_a_tunnel_carries_what_is_said() -> None:
             registry_socket(frozenset({("127.0.0.1", port)}), 1 << 20) as path,
             socket.socket(socket.AF_UNIX) as client,
         ):
-            client.settimeout(5)
+            client.settimeout(60)
             client.connect(str(path))
             client.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
             assert client.recv(1000).startswith(b"HTTP/1.1 200")

@@ -31,7 +31,7 @@ def folder() -> Iterator[Path]:
 
 
 def shell(script: str, folder: Path, behind: Wall | None, given: bytes = b"", **more: object) -> ProgramResult:
-    limits = Limits(seconds=20, memory_mb=300, disk_mb=4)
+    limits = Limits(seconds=60, memory_mb=300, disk_mb=4)
     return run(Program((SHELL, "-c", script), folder, limits, **more), given, behind=behind)  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def test_without_a_host_there_is_no_network(folder: Path, behind: Wall) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setblocking(False)
         script = f"exec 3<>/dev/tcp/127.0.0.1/{listener.getsockname()[1]} && echo connected"
-        ran = run(Program(("/bin/bash", "-c", script), folder, Limits(seconds=20)), behind=behind)
+        ran = run(Program(("/bin/bash", "-c", script), folder, Limits(seconds=60)), behind=behind)
         assert ran.output == b""
         with pytest.raises(BlockingIOError):
             listener.accept()

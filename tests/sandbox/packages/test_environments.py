@@ -104,25 +104,6 @@ def test_torch_is_built_for_the_cpu_if_an_index_has_that(index: Index, tmp_path:
     assert "nvidia-cublas==12.0" in made.packages
 
 
-def test_a_package_that_does_not_provide_the_import_is_not_taken(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.add("utils", "1.0", {"something_else/__init__.py": "", "utils-1.0.data/scripts/utils": "#!python"})
-    environment = environments.make(["alpha", "utils"])
-    assert environment.packages == ("alpha==1.0",)
-    assert environment.missing == {"utils": "the package utils does not provide it"}
-
-
-def test_names_that_differ_and_names_in_the_requirements(index: Index, environments: UvEnvironments) -> None:
-    index.add("pyyaml", "6.0", {"yaml/__init__.py": ""})
-    index.add("odd-name", "1.0", {"strange/__init__.py": "", "strange/deep.py": ""})
-    environment = environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"])
-    assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
-    assert environment.provided == {"strange": "odd-name==1.0", "yaml": "pyyaml==6.0"}
-    assert environments.make(["yaml", "strange"], ["odd-name>=0.5", "unrelated"]).provided == environment.provided
-    assert environment.providers(("yaml", "os")) == {"yaml": "pyyaml==6.0"}
-    assert environment.missing == {}
-
-
 def test_what_the_repository_declares_is_installed_too(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "1.0", {"alpha.py": ""})
     index.add("plugin", "1.0", {"plugin.py": ""}, ("alpha",))
@@ -182,15 +163,6 @@ def test_versions_that_conflict_give_as_many_as_fit(index: Index, environments: 
     assert environment.missing.keys() == {"beta"}
 
 
-def test_asked_versions_are_honoured_where_they_exist(index: Index, environments: UvEnvironments) -> None:
-    for version in ("1.0", "2.0"):
-        index.add("alpha", version, {"alpha.py": ""})
-        index.add("beta", version, {"beta.py": ""})
-    environment = environments.make(["alpha", "beta"], ["alpha<2  # old", "beta==9.9"])
-    assert environment.packages == ("alpha==1.0", "beta==2.0")
-    assert environment.missing == {}
-
-
 def test_pins_choose_the_python_that_has_wheels_for_them(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,54 +203,6 @@ def test_the_repository_asks_for_a_python(index: Index, tmp_path: Path) -> None:
     assert note == f"the repository asks for Python ==2.7.*, which is not here; it gets {own().version}"
 
 
-def test_a_pre_release_is_installed_only_where_the_repository_pins_it(
-    index: Index, environments: UvEnvironments
-) -> None:
-    for version in ("1.0", "2.0rc1"):
-        index.add("alpha", version, {"alpha.py": ""})
-    index.add("beta", "0.1b2", {"beta.py": ""})
-    environment = environments.make(["alpha", "beta"])
-    assert environment.packages == ("alpha==1.0",)
-    assert set(environment.missing) == {"beta"}
-    assert environments.make(["alpha", "beta"], ["alpha==2.0rc1", "beta==0.1b2"]).packages == (
-        "alpha==2.0rc1",
-        "beta==0.1b2",
-    )
-
-
-def test_versions_of_the_day_the_code_was_written(index: Index, environments: UvEnvironments) -> None:
-    for version, day in (("1.0", "2024-01-01"), ("2.0", "2025-01-01")):
-        index.add("alpha", version, {"alpha.py": ""}, day=day)
-    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
-    assert environments.make(["alpha"], written="2025-06-01").packages == ("alpha==2.0",)
-    assert environments.make(["alpha"]).packages == ("alpha==2.0",)
-
-
-def test_the_newest_are_taken_where_that_day_had_fewer(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""}, day="2024-01-01")
-    index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
-    index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
-    environment = environments.make(["alpha", "beta"], written="2024-06-01")
-    assert environment.packages == ("alpha==2.0", "beta==1.0")
-    assert environment.missing == {}
-
-
-def test_a_version_that_is_gone_is_replaced_by_the_next_later_one(index: Index, environments: UvEnvironments) -> None:
-    for version in ("0.9", "1.4", "1.6", "3.0"):
-        index.add("alpha", version, {"alpha.py": ""})
-    assert environments.make(["alpha"], ["alpha==1.3"]).packages == ("alpha==1.4",)
-
-
-def test_versions_asked_of_what_only_comes_along(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""}, ("beta", "gamma"))
-    for version in ("1.0", "2.0"):
-        index.add("beta", version, {"beta.py": ""})
-        index.add("gamma", version, {"gamma.py": ""})
-        index.add("unused", version, {"unused.py": ""})
-    environment = environments.make(["alpha"], ["beta==1.0", "gamma>=7", "unused==1.0"])
-    assert environment.packages == ("alpha==1.0", "beta==1.0", "gamma==2.0")
-
-
 def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     first = newest_of("2009-01-01")
     assert first is not None
@@ -290,6 +214,7 @@ def test_the_day_of_the_packages_is_never_before_this_python() -> None:
     assert newest_of("yesterday") is None
 
 
+@pytest.mark.product("an index that gives parts of files, and one that does not")
 @pytest.mark.parametrize("parts", [True, False])
 def test_what_is_too_large_is_refused_before_it_is_downloaded(index: Index, tmp_path: Path, parts: bool) -> None:
     index.parts = parts
@@ -345,27 +270,6 @@ def test_nothing_of_a_package_runs_or_leaves_its_folder(index: Index, installing
     assert set(environment.missing) <= {"climbing", "hostile"}
 
 
-def test_no_network_is_no_failure(monkeypatch: pytest.MonkeyPatch, environments: UvEnvironments, index: Index) -> None:
-    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
-    environment = environments.make(["alpha", "beta"])
-    assert environment.site is None
-    assert environment.missing == dict.fromkeys(["alpha", "beta"], "the package registry cannot be reached")
-    # it is asked again once there is a network
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
-    assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)
-
-
-def test_a_registry_that_is_ill_is_asked_again(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.status = 503
-    environment = environments.make(["alpha"])
-    assert environment.missing == {"alpha": "the package registry cannot be reached"}
-    assert environment.incomplete
-    index.status = 200
-    assert environments.make(["alpha"]).packages == ("alpha==1.0",)
-
-
 def test_versions_that_unavailable_packages_are_told(index: Index, environments: UvEnvironments) -> None:
     index.add("alpha", "2.0", {"alpha.py": ""})
     assert environments.make(["alpha"], ["alpha==1.0"]).notes == (
@@ -373,13 +277,6 @@ def test_versions_that_unavailable_packages_are_told(index: Index, environments:
         "(no wheel for this Python, or they exclude each other)",
     )
     assert environments.make(["alpha"], ["alpha>=1.0"]).notes == ()
-
-
-def test_names_that_are_no_names(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    environment = environments.make(["alpha", "--help", "a b", "x; import os", "übung", "../up", "_hidden"])
-    assert environment.packages == ("alpha==1.0",)
-    assert environment.missing.keys() == {"--help", "a b", "x; import os", "übung", "../up", "_hidden"}
 
 
 def test_nothing_needed_and_nothing_wanted(tmp_path: Path) -> None:
@@ -415,12 +312,62 @@ def test_a_set_can_be_had_again_as_it_was(index: Index, environments: UvEnvironm
     assert environments.again("../../../etc/passwd") is None
 
 
-def test_part_of_a_set_is_better_than_none(index: Index, environments: UvEnvironments) -> None:
-    index.add("alpha", "1.0", {"alpha.py": ""})
-    index.files["source_only-1.0.tar.gz"] = b"not looked at"
+def test_what_can_be_had_is_installed_and_the_rest_is_named(index: Index, environments: UvEnvironments) -> None:
+    index.add("pyyaml", "6.0", {"yaml/__init__.py": ""})
+    index.add("odd-name", "1.0", {"strange/__init__.py": "", "strange/deep.py": ""})
+    index.add("utils", "1.0", {"something_else/__init__.py": "", "utils-1.0.data/scripts/utils": "#!python"})
     index.add("broken", "1.0", {"broken.py": ""}, ("no-such-thing",))
-    environment = environments.make(["alpha", "absent", "source_only", "broken"])
-    assert environment.packages == ("alpha==1.0",)
+    no_names = ["--help", "a b", "x; import os", "übung", "../up", "_hidden"]
+    wanted = ["yaml", "strange", "utils", "absent", "broken", *no_names]
+    environment = environments.make(wanted, ["odd-name>=0.5", "unrelated"])
+    assert environment.packages == ("odd-name==1.0", "pyyaml==6.0")
+    assert environment.provided == {"strange": "odd-name==1.0", "yaml": "pyyaml==6.0"}
+    assert environments.make(wanted, ["odd-name>=0.5", "unrelated"]).provided == environment.provided
+    assert environment.providers(("yaml", "os")) == {"yaml": "pyyaml==6.0"}
+    assert environment.missing.keys() == {"utils", "absent", "broken", *no_names}
+    assert environment.missing["utils"] == "the package utils does not provide it"
     assert environment.missing["absent"] == "no package absent in the registry"
     assert environment.missing["broken"] == "no package no-such-thing in the registry"
-    assert environment.missing["source_only"].startswith("no wheel, and ")
+
+
+def test_versions_are_those_that_the_repository_asks_for(index: Index, environments: UvEnvironments) -> None:
+    """Also of what only comes along; a version that is gone is replaced by the next later one, else by the newest."""
+    asked = {"alpha": "<2  # old", "beta": "==9.9", "gone": "==1.3", "early": "==2.0rc1"}
+    asked |= {"along": "==1.0", "above": ">=7"}
+    held = dict.fromkeys(asked, ("1.0", "2.0")) | {"gone": ("0.9", "1.4", "1.6", "3.0"), "early": ("1.0", "2.0rc1")}
+    for name, versions in held.items():
+        for version in versions:
+            index.add(name, version, {f"{name}.py": ""}, ("along", "above") if name == "alpha" else ())
+    index.add("only", "0.1b2", {"only.py": ""})
+    lines = [f"{name}{versions}" for name, versions in asked.items()]
+    environment = environments.make(["alpha", "beta", "gone", "early", "only"], [*lines, "only==0.1b2", "unused==1.0"])
+    assert environment.missing == {}
+    assert environment.packages == (
+        "above==2.0", "along==1.0", "alpha==1.0", "beta==2.0", "early==2.0rc1", "gone==1.4", "only==0.1b2"
+    )  # fmt: skip
+    unpinned = environments.make(["early", "only"])
+    assert (unpinned.packages, unpinned.missing.keys()) == (("early==1.0",), {"only"})
+
+
+def test_versions_of_the_day_the_code_was_written_if_all_were_there(index: Index, environments: UvEnvironments) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""}, day="2024-01-01")
+    index.add("alpha", "2.0", {"alpha.py": ""}, day="2025-01-01")
+    index.add("beta", "1.0", {"beta.py": ""}, day="2025-01-01")
+    assert environments.make(["alpha"], written="2024-06-01").packages == ("alpha==1.0",)
+    newest = environments.make(["alpha", "beta"], written="2024-06-01")
+    assert (newest.packages, newest.missing) == (("alpha==2.0", "beta==1.0"), {})
+
+
+def test_a_registry_that_does_not_answer_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch, environments: UvEnvironments, index: Index
+) -> None:
+    index.add("alpha", "1.0", {"alpha.py": ""})
+    unreached = dict.fromkeys(["alpha", "beta"], "the package registry cannot be reached")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
+    environment = environments.make(["alpha", "beta"])
+    assert (environment.site, environment.missing, environment.incomplete) == (None, unreached, True)
+    monkeypatch.setenv("UV_DEFAULT_INDEX", index.url)
+    index.status = 503
+    assert environments.make(["alpha", "beta"]).missing == unreached
+    index.status = 200
+    assert environments.make(["alpha", "beta"]).packages == ("alpha==1.0",)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.llm.prices import tokens
@@ -55,7 +55,6 @@ def code(implementation: str, **fields: Any) -> CodeAnswer:
 
 
 @given(st.lists(TEXTS, max_size=30), st.sampled_from(["concise", "full"]))
-@settings(max_examples=60, deadline=None)
 def test_an_answer_is_within_its_budget_in_both_forms(definitions: list[str], detail: Detail) -> None:
     whole = search(definitions)
     answer = fitted(whole, detail, more=lambda n: f"after {n}" if n < len(whole.rows) else None)

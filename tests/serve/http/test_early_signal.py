@@ -27,5 +27,5 @@ serve_http(Settings(kg=sys.argv[1]), "127.0.0.1:0", lambda *_: app)
 
 
 def test_a_server_that_is_interrupted_before_it_serves_ends(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", SERVED, str(tmp_path)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", SERVED, str(tmp_path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -87,6 +87,7 @@ def browser(server: Running, token: str) -> Asking | None:
     return server.client(**HTML, cookie=answer.headers["set-cookie"].partition(";")[0])
 
 
+@pytest.mark.product("each set of scopes")
 @pytest.mark.parametrize("scopes", SETS, ids=lambda scopes: "+".join(scopes) or "none")
 def test_every_entry_point_gives_the_same_answer(server: Running, kg: Path, scopes: tuple[Scope, ...]) -> None:
     tokens = Tokens(kg)

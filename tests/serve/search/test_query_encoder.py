@@ -43,7 +43,7 @@ class SlowModel(Model):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.runs.append(list(texts))
         self.begun.release()
-        assert self.go_on.acquire(timeout=10)
+        assert self.go_on.acquire(timeout=60)
         if len(texts) > 1 and "bad" in texts:
             raise EmbeddingError("one of these texts is bad")
         return super().embed(texts)
@@ -62,12 +62,12 @@ def test_who_comes_while_the_model_runs_shares_its_next_run() -> None:
     vectors = QueryEncoder(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
-        assert model.begun.acquire(timeout=10)
+        assert model.begun.acquire(timeout=60)
         others = [threads.submit(vectors, texts) for texts in (["b"], ["cc", "b"], ["ddd"])]
         waiting(vectors, 3)
         model.go_on.release(2)
-        assert rows(first.result(10)) == [[5, 97]]
-        assert [rows(other.result(10)) for other in others] == [[[1, 98]], [[2, 99], [1, 98]], [[3, 100]]]
+        assert rows(first.result(60)) == [[5, 97]]
+        assert [rows(other.result(60)) for other in others] == [[[1, 98]], [[2, 99], [1, 98]], [[3, 100]]]
     assert model.runs[0] == ["alone"]
     assert sorted(model.runs[1]) == ["b", "cc", "ddd"]
     assert len(model.runs) == 2
@@ -78,14 +78,14 @@ def test_a_text_that_breaks_the_model_breaks_no_other_answer() -> None:
     vectors = QueryEncoder(lambda: model)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(vectors, ["alone"])
-        assert model.begun.acquire(timeout=10)
+        assert model.begun.acquire(timeout=60)
         good, bad = threads.submit(vectors, ["good"]), threads.submit(vectors, ["bad", "texts"])
         waiting(vectors, 2)
         model.go_on.release(4)
-        first.result(10)
-        assert rows(good.result(10)) == [[4, 103]]
+        first.result(60)
+        assert rows(good.result(60)) == [[4, 103]]
         with pytest.raises(EmbeddingError):
-            bad.result(10)
+            bad.result(60)
 
 
 def test_texts_that_are_asked_for_together_are_read_as_alone() -> None:

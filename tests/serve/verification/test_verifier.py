@@ -147,7 +147,7 @@ def test_a_provider_that_hangs_keeps_nobody_waiting_and_its_answer_is_kept(graph
     slow = threading.Event()
 
     def late(body: dict[str, Any]) -> Answer:
-        slow.wait(20)
+        slow.wait(60)
         return verdict(body, "Steam Injection")
 
     with ScriptedEndpoint(late) as endpoint:
@@ -225,7 +225,7 @@ def test_closing_ends_a_question_under_way(graph_copy: Path) -> None:
         waiting.start()
         until(lambda: endpoint.requests)
         with_model.close()
-        waiting.join(10)
+        waiting.join(60)
         assert said
         assert "closed" in said[0]
 
@@ -245,7 +245,7 @@ def test_those_who_wait_leave_room_for_others(graph_copy: Path, monkeypatch: pyt
         assert "other answers wait for it" in second.verified
         assert "2 questions are open already" in third.verified
         with_model.close()
-        first.join(10)
+        first.join(60)
         assert not first.is_alive()
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -129,7 +129,6 @@ def linked(papers: list[PaperBundle], decisions: dict[tuple[str, str, str], Deci
 
 
 @given(some_papers, st.booleans())
-@settings(deadline=None)
 def test_links_are_the_same_in_any_order_and_follow_from_the_two_papers_alone(
     contents: list[list[tuple[str, str]]], decided: bool
 ) -> None:

@@ -176,7 +176,7 @@ INSERTS = [
     st.lists(st.tuples(st.integers(0, 12), st.sampled_from(INSERTS)), min_size=1, max_size=4),
     st.sampled_from([" ", "\n", "/**/"]),
 )
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_passes_changes_nothing_even_in_a_writable_graph(
     writable: ladybug.Connection, statement: str, inserts: list[tuple[int, str]], space: str
 ) -> None:

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.graphs import open_store
@@ -74,7 +74,6 @@ def test_a_name_counts_more_than_a_mention(store: EmbeddedStore) -> None:
 
 
 @given(st.text(st.characters(codec=None)))
-@settings(deadline=None)
 def test_no_query_is_an_error(store: EmbeddedStore, query: str) -> None:
     with store.snapshot() as snapshot:
         scores = [h.score for h in snapshot.find_text(query, 10)]

@@ -19,7 +19,7 @@ def unit_rows(count: int, dimension: int, seed: int = 0, clusters: int = 0) -> N
 
 
 @given(st.integers(1, 40), st.integers(1, 50), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 def test_exact_search_is_the_sorted_inner_product(
     tmp_path_factory: pytest.TempPathFactory, count: int, k: int, seed: int
 ) -> None:

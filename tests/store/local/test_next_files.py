@@ -79,7 +79,7 @@ def require_as_rebuilt(store: EmbeddedStore, folder: Path) -> None:
 
 
 @given(st.lists(step, min_size=2, max_size=8))
-@settings(max_examples=3, deadline=None, phases=[Phase.generate])  # making a failing one smaller would take minutes
+@settings(max_examples=3, phases=[Phase.generate])  # making a failing one smaller would take minutes
 def test_what_is_published_bit_by_bit_is_what_a_rebuild_makes(steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as place, layered():
 

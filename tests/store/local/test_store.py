@@ -32,7 +32,7 @@ def rows(store: EmbeddedStore, statement: str) -> list[list[object]]:
 
 
 @given(st.lists(any_bundle(), max_size=3, unique_by=lambda b: b.paper.id))
-@settings(deadline=None, max_examples=4)
+@settings(max_examples=4)
 def test_what_is_published_comes_back(tmp_path_factory: pytest.TempPathFactory, papers: list[PaperBundle]) -> None:
     store = open_store(tmp_path_factory.mktemp("any"))
     store.publish(papers)

@@ -424,7 +424,7 @@ CASES = st.sampled_from([str, str.upper, str.lower, str.swapcase])
 
 
 @given(st.sampled_from(RESEARCH + DIALECTS), EDITS, CASES, st.booleans())
-@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_passes_only_reads_in_the_eyes_of_the_server(
     driver: neo4j.Driver, statement: str, edits: list[tuple[int, str, str]], case: Any, replaces: bool
 ) -> None:

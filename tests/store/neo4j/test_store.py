@@ -110,7 +110,7 @@ def test_the_same_papers_are_the_same_graph_on_both_stores(
 
 
 @given(any_bundle())
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_bundle_comes_back_from_the_graph(store: Neo4jStore, bundle: PaperBundle) -> None:
     store.publish([bundle])
     assert list(store.bundles()) == [bundle]

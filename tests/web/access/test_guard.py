@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import httpx2
 import pytest
 
-from tests.serve.http_server import Running, running
+from tests.serve.http_server import Running, running, without_time
 from xkg.config import HttpSettings, LlmSettings
 from xkg.serve.http.tokens import Tokens
 from xkg.web.access.guard import own_path
@@ -148,7 +148,8 @@ def test_only_our_files_are_served(pages: Running, path: str) -> None:
     assert pages.client().get(path).status_code == 404
 
 
-def test_tokens_that_nobody_has_count_for_their_address(web_graph_copy: Path) -> None:
+def test_tokens_that_nobody_has_count_for_their_address(web_graph_copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_time(monkeypatch)
     token = Tokens(web_graph_copy).create("ada")
     with running(web_graph_copy, HttpSettings(per_minute=60), llm=LlmSettings(model="none")) as server:
         session = cookie(sign_in(server, token))

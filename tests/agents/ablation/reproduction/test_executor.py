@@ -145,6 +145,7 @@ class Dated:
         return Environment(site=self._folder / name, hash=name, packages=(f"fakelib=={name}",))
 
 
+@pytest.mark.product("each day")
 @pytest.mark.parametrize(
     ("function", "day", "pythons", "days", "environment"),
     [

@@ -63,7 +63,7 @@ def test_a_campaign_from_the_plan_to_the_words_of_the_report(world: World) -> No
     assert len(world.endpoint.requests) == bill.total.calls
 
 
-@pytest.mark.product("each event × each kill")
+@pytest.mark.product("each event × each kill", every=True)
 @pytest.mark.parametrize("answers", [1, 6])
 def test_a_run_killed_after_some_answers_pays_nothing_twice(world: World, answers: int) -> None:
     child = os.fork()

@@ -61,7 +61,7 @@ def test_the_next_round_begins_while_the_last_of_one_runs() -> None:
 
             def work() -> CandidateOutcome:
                 if position == 5:
-                    assert second_round.wait(20)
+                    assert second_round.wait(60)
                 if number == 2:
                     second_round.set()
                 return CandidateOutcome(candidate=each.candidate, round=number, commit=None, diff="")

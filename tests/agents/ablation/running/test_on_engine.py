@@ -15,6 +15,7 @@ from xkg.engine.engine import NoWorkerError
 from xkg.engine.local import LocalEngine
 
 
+@pytest.mark.product("two campaigns; tests/engine has the engine", every=True)
 def test_a_campaign_comes_to_the_same_through_an_engine(repository: Path, tmp_path: Path) -> None:  # noqa: F811
     settings = Settings(kg=tmp_path / "kg")
     task = task_of(repository, budget=2, seeds=[0, 1])

@@ -11,7 +11,7 @@ def test_a_filler_waits_for_all_else() -> None:
     order: list[str] = []
     gate = threading.Event()
     with Slots(1) as slots:
-        first = slots.start(lambda: gate.wait(20))
+        first = slots.start(lambda: gate.wait(60))
         slots.start(lambda: order.append("filler"), filler=True)
         last = [slots.start(lambda name=name: order.append(name)) for name in ("a", "b")]  # type: ignore[misc]
         gate.set()

@@ -292,6 +292,7 @@ def test_any_text_is_read(ending: str, text: str) -> None:
     check_lines(f"any.{ending}", text)
 
 
+@pytest.mark.product("each language × each nesting", "piece")
 @pytest.mark.parametrize("ending", ["c", "cpp", "cu", "js", "tsx", "jl", "rs", "java", "cs", "go", "php", "m"])
 @pytest.mark.parametrize("piece", ["(", "{", "a::", "a.", "f(", "/*", "struct a {", "namespace a {", "x => "])
 def test_deep_nesting_ends_in_time(ending: str, piece: str, monkeypatch: pytest.MonkeyPatch) -> None:

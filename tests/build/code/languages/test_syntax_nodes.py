@@ -27,6 +27,7 @@ def left_behind(ending: str, source: bytes) -> int:
 ONE_OF_EACH = {grammars_of(ending, "")[0].module: ending for ending in sorted(SUFFIXES)}.values()
 
 
+@pytest.mark.product("each grammar × each text", "piece")
 @pytest.mark.parametrize("ending", ONE_OF_EACH)
 @pytest.mark.parametrize("piece", ["}", "int f();", "f(x) = x\n"])
 def test_no_text_stays_in_memory(ending: str, piece: str) -> None:

@@ -111,7 +111,7 @@ def test_no_symbols() -> None:
     assert empty.rarity("word") == 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25)
 @given(words=st.dictionaries(st.sampled_from(["echo", "memori", "gate", "slot", "zebra", "loss"]), st.floats(0.1, 3)))
 def test_scores_grow_with_the_query(words: dict[str, float]) -> None:
     index = _tern()

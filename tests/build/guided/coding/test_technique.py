@@ -141,6 +141,7 @@ STAGE = Technique(id="p#top/stage", name="Smoothing stage", definition="Smooths.
 DEEP = DAMPING.model_copy(update={"parent": STAGE.id})
 
 
+@pytest.mark.product("each fate")
 @pytest.mark.parametrize("fate", ["not located", "declined", "no answer", "does not run", "something else"])
 def test_a_component_without_running_code_gives_way_to_its_own_components(build: Build, fate: str) -> None:
     located = {**LOCATED, STAGE.id: [symbol("counts/filtering.py::filter_counts")]}
@@ -262,7 +263,7 @@ def test_a_stop_lets_what_is_under_way_end_and_begins_no_composite(build: Build)
         if request.technique == DAMPING.name:
             stopped_there.set()
             raise BudgetError("code: spent")
-        assert stopped_there.wait(10)
+        assert stopped_there.wait(60)
         return sound(request)
 
     coded, stopped = build(modularize=answer, jobs=2)
@@ -292,6 +293,7 @@ def test_a_second_build_asks_nothing_and_gives_the_same(build: Build) -> None:
     assert len(build.progress) == 3
 
 
+@pytest.mark.product("each input")
 @pytest.mark.parametrize("change", ["definition", "places", "prompts", "sandbox"])
 def test_a_changed_input_of_a_technique_s_code_repeats_only_its_question(build: Build, change: str) -> None:
     build()

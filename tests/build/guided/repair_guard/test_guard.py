@@ -261,7 +261,6 @@ def draft(lines: list[str]) -> Draft:
     return DRAFT.model_copy(update={"implementation": "def f(x):\n    return x + 1\n", "test": "\n".join(lines) + "\n"})
 
 
-@settings(max_examples=50)
 @given(st.lists(LINES, max_size=8))
 def test_no_change_at_all_is_never_refused(lines: list[str]) -> None:
     assert complaint(draft(lines), draft(lines)) is None

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.paper.document import Document
@@ -225,7 +225,6 @@ PIECES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40))
 def test_any_page_gives_a_document_or_one_line(pieces: list[str]) -> None:
     try:

@@ -237,7 +237,7 @@ PUTS = st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.lists(PUTS, max_size=25), min_size=1, max_size=3))
 def test_anything_that_is_printed_gives_a_document_or_one_line(pages: list[list[Put]]) -> None:
     try:
@@ -250,7 +250,7 @@ def test_anything_that_is_printed_gives_a_document_or_one_line(pages: list[list[
     assert plain(document, 0, len(document.text)).count("\0") == 0
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 4000), st.binary(min_size=1, max_size=20))
 def test_a_damaged_file_is_read_or_refused(at: int, noise: bytes) -> None:
     data = paper()

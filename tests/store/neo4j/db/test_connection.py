@@ -63,9 +63,10 @@ def test_a_file_without_a_password_says_both_ways(tmp_path: Path, content: bytes
 @pytest.mark.usefixtures("secret")
 @pytest.mark.parametrize("scheme", ["bolt", "neo4j"])
 def test_a_server_that_is_down_is_named_with_what_to_do(scheme: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    message = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))
+    with socket.socket() as closed:  # held, so that no other server gets its port
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
+        message = refusal(StoreSettings(url=f"{scheme}://127.0.0.1:{port}"))
     assert f"{scheme}://127.0.0.1:{port}" in message
     assert "refused" in message
     assert "xkg doctor" in message

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles
@@ -148,7 +148,6 @@ _LINES = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(_LINES, _LINES, _LINES)
 def test_every_character_leads_back_to_its_line(a: list[str], b: list[str], c: list[str]) -> None:
     sources = {"a.tex": "\n".join(["x", *a]), "b.tex": "\n".join(b), "c.tex": "\n".join(c)}
