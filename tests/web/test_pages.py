@@ -58,15 +58,21 @@ def test_a_walk_from_the_map_to_a_mutant_that_survived(browser: Browser, pages: 
     with looking(browser, pages.base) as page:
         page.goto("/")
         page.get_by_role("link", name=re.compile("A Short Account of Stein")).first.click()
+        panel = page.get_by_role("complementary", name="Neighbours")
+        expect(panel).to_contain_text("Techniques")
+        panel.get_by_role("link", name="A Short Account of Stein").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("A Short Account of Stein"))
         page.locator(".tree").get_by_role("link", name="repulsive force").click()
         expect(page.locator("mark")).to_contain_text("pushes particles away from one another")
+        assert page.url.endswith(quote(TECHNIQUE, safe=":"))
+        expect(page.locator("#ours .line.survivor + .note")).to_contain_text(MUTANT)
+        expect(page.locator("#done")).to_be_hidden()
+        page.get_by_role("tab", name="Code").press("ArrowRight")
+        expect(page.locator("#mutants")).to_contain_text(MUTANT)
+        expect(page.locator("#test")).to_contain_text("assert True")
+        page.get_by_role("tab", name="Repository").click()
         expect(page.locator("#done .line").first).to_contain_text("def repulsive_force")
         expect(page.locator("#done .line.focus").first).to_be_visible()
-        expect(page.locator("#ours .line.survivor + .note")).to_contain_text(MUTANT)
-        expect(page.locator("#mutants")).to_contain_text(MUTANT)
-        expect(page.locator("#ours .test")).to_contain_text("assert True")
-        assert page.url.endswith(quote(TECHNIQUE, safe=":"))
 
 
 def test_the_keyboard_alone_leads_everywhere(browser: Browser, pages: Running) -> None:
@@ -156,7 +162,25 @@ def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> Non
         page.goto(f"/cypher?statement={quote(pairs)}&view=graph")
         expect(page.locator(".map .node.paper")).to_have_count(3)
         page.locator(".map .node.technique").first.click()
+        page.get_by_role("complementary", name="Neighbours").get_by_role("link").first.click()
         page.wait_for_url("**/technique/**")
+
+
+def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Running) -> None:
+    with looking(browser, pages.base) as page:
+        page.goto("/cypher")
+        expect(page.get_by_role("region", name="Schema")).to_contain_text("IMPLEMENTED_BY")
+        field = page.get_by_label("Statement")
+        field.press_sequentially("MATCH (p:Pap")
+        expect(page.get_by_role("option", name="Paper", exact=True)).to_be_visible()
+        field.press("Tab")
+        field.press_sequentially(") RETURN p.id")
+        field.press("Control+Enter")
+        expect(page.locator("#results")).to_contain_text("3 rows")
+        page.goto("/cypher")
+        page.get_by_text("Asked before in this browser").click()
+        page.get_by_role("link", name="MATCH (p:Paper) RETURN p.id").click()
+        expect(page.locator("#results")).to_contain_text("3 rows")
 
 
 def test_a_statement_that_writes_is_refused(browser: Browser, pages: Running) -> None:

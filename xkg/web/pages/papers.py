@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xkg.errors import InputError
+from xkg.model import Level
 from xkg.serve.answers.paper_list import ORDERS, PaperFilters, PaperList
 from xkg.web.site import Site, integer, level_of, paged
 
@@ -60,4 +61,6 @@ def totals(papers: PaperList) -> dict[str, Any]:
         "techniques": papers.techniques,
         "levels": papers.totals,
         "years": papers.years,
+        "origins": len({line.origin for line in papers.lines}),
+        "any_ran": any(papers.totals[level] for level in Level if level.rank >= Level.EXECUTED.rank),
     }
