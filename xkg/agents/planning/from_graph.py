@@ -84,7 +84,7 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
     """Whether something says that the method has this component: the abstract, a finding, code, lines, techniques that
     other papers have in its place, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
-    if known or component.mentioned > _MOST_OF_A_NAME or any(a.score >= _FITTING for a in component.alternatives):
+    if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
     name = _spaced(component.name)
     return any(
@@ -135,7 +135,8 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
 
 def _ablation(component: Component) -> PlannedAblation:
     of = f" of {component.parent_name}" if component.parent_name else ""
-    if component.users or component.parts or not component.siblings:
+    ideas = _ideas(component)
+    if component.users or component.parts or ideas or not component.siblings:
         action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
     else:
         action, replacement, name = "REMOVE", (), f"Without {component.name}"
@@ -147,8 +148,12 @@ def _ablation(component: Component) -> PlannedAblation:
         replacement=replacement,
         metrics=component.tables[:_MOST_METRICS],
         why="; ".join(_reasons(component)),
-        ideas=tuple(f"{a.name} ({a.paper_title})" for a in component.alternatives if a.score >= _FITTING),
+        ideas=ideas,
     )
+
+
+def _ideas(component: Component) -> tuple[str, ...]:
+    return tuple(f"{a.name} ({a.paper_title})" for a in component.alternatives if a.score >= _FITTING)
 
 
 def _reasons(component: Component) -> list[str]:
@@ -165,6 +170,8 @@ def _reasons(component: Component) -> list[str]:
         reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
     elif component.parts:
         reasons.append("its own parts hang on it, so it is replaced and not removed")
+    elif _ideas(component):
+        reasons.append("techniques of other papers seem to fill its place, so it is replaced and not removed")
     elif not component.siblings:
         reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
     else:
