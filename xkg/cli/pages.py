@@ -33,7 +33,7 @@ def report(
     context: typer.Context,
     to: Annotated[Path, typer.Option(readable=False, help="HTML file to write.")] = Path("report.html"),
 ) -> None:
-    """Write a page with plots of the graph: levels by paper, coverage, mutation scores, costs."""
+    """Write a page on the graph: levels and coverage by paper, mutation scores, costs."""
     from xkg.commands import pages
 
     pages.report(settings_of(context), to)

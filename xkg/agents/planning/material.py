@@ -22,8 +22,10 @@ _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
 _CAPTION = 160
 """Characters of a caption."""
-_TABLE = re.compile(r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$", re.MULTILINE)
-"""The caption of a table in Markdown and in text of a PDF, where it is a line of its own."""
+_TABLE = re.compile(
+    r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
+)
+"""The caption of a table in Markdown and in text of a PDF, where it is a line of its own, with the rows below it."""
 
 
 class Alternative(Value):
