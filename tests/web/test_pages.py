@@ -13,6 +13,8 @@ from tests.serve.http_server import Running, running
 from tests.web.conftest import HOSTILE, LONG, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import NARROW, WIDE, looking
 from xkg.config import HttpSettings, LlmSettings, ServeBuildSettings
+from xkg.files import file_lock
+from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.table import JobTable
 
 PAPER = "title:a-short-account-of-stein-variational-gradient-descent"
@@ -221,6 +223,39 @@ def test_a_job_is_seen_at_work(browser: Browser, web_graph_copy: Path) -> None:
             expect(page.locator("tr.now")).to_contain_text("modularize 3/10")
         table.cancel(row.id)
         lock.close()
+
+
+def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: Browser, web_graph_copy: Path) -> None:
+    tokens = Tokens(web_graph_copy)
+    builder, reader = tokens.create("ada", ["read", "build"]), tokens.create("bob", ["read"])
+    lock = web_graph_copy / "jobs" / "turn.lock"
+    lock.parent.mkdir(exist_ok=True)
+    build = ServeBuildSettings(allowed=True)
+    # Another server has the turn: the job waits.
+    with (
+        file_lock(lock),
+        running(web_graph_copy, HttpSettings(), llm=LlmSettings(model="none"), build=build) as server,
+    ):
+        with looking(browser, server.base) as page:
+            page.goto("/builds")
+            page.get_by_label("Token").fill(builder)
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_label("Paper", exact=True).fill("1608.04471")
+            page.get_by_label("Repository").fill("https://github.com/o/r")
+            page.get_by_role("button", name="Build").click()
+            page.wait_for_url("**/builds/1")
+            expect(page.locator("#live")).to_contain_text("https://arxiv.org/abs/1608.04471")
+            page.get_by_role("button", name="Cancel").click()
+            expect(page.locator("h1 + .state")).to_have_text("cancelled")
+        own = {
+            "sec-fetch-site": "same-origin",
+            "content-type": "application/x-www-form-urlencoded",
+            "accept": "text/html",
+        }
+        wrong = server.client(builder, **own).post("/builds", content=b"paper=file%3A///etc/passwd")
+        assert (wrong.status_code, "is no address of arXiv" in wrong.text) == (400, True)
+        assert server.client(reader, **own).post("/builds", content=b"paper=1608.04471").status_code == 403
+        assert "Add a paper" not in server.client(reader, **own).get("/builds").text
 
 
 def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running) -> None:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -132,11 +132,13 @@ class LanguageModel:
         patience: float = PATIENCE,
         ledger: CallLedger | None = None,
         turn: Callable[[], AbstractContextManager[object]] | None = None,
+        once: Callable[[bytes], AbstractContextManager[object]] = lambda _: nullcontext(),
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
         """`ledger` is by default the one in `folder`; every call is made in a `turn`, by default one of
-        `settings.concurrency` that are this object's own. `without_key` says what the caller can do without a key."""
+        `settings.concurrency` that are this object's own, and those of one key `once` at a time wherever `ledger` is
+        shared. `without_key` says what the caller can do without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -148,6 +150,7 @@ class LanguageModel:
         self._ledger = ledger or Ledger(folder, self._prices)
         slots = threading.BoundedSemaphore(settings.concurrency)
         self._turn = turn or (lambda: slots)
+        self._once = once
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
         self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while anyone asks it
@@ -328,7 +331,7 @@ class LanguageModel:
         """The answer, and whether it was asked for now. Who asks the same at the same time waits for it."""
         with self._changed:
             turn = self._asking.setdefault(key, threading.Lock())
-        with turn:
+        with turn, self._once(key):
             stored = self._ledger.answer(key)
             if stored is not None:
                 self._ledger.reuse(question, key)

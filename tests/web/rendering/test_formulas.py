@@ -61,7 +61,7 @@ def test_code_and_scripts_without_dollars_are_shown_as_such(text: str, shown: st
     assert shown in inline_formulas(text)
 
 
-@pytest.mark.parametrize("text", ["expert_score of file_name.py", "a == b_c", "``quoted\u2019\u2019", "x_train=3"])
+@pytest.mark.parametrize("text", ["expert_score of file_name.py", "``quoted\u2019\u2019", "x_train=3"])
 def test_names_are_no_formulas(text: str) -> None:
     assert inline_formulas(text) == text
 

@@ -101,6 +101,8 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         notify,
         ledger=_LedgerAtHome(home),
         turn=partial(home.turn, "model"),
+        # Papers of one list have questions in common, and two machines may come to one at the same moment.
+        once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )
 
