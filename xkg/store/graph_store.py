@@ -109,6 +109,7 @@ class PaperLine(NamedTuple):
     cost_usd: float
     techniques: int
     levels: Mapping[Level, int]
+    subfield: str | None = None
 
 
 class Coverage(NamedTuple):

@@ -401,9 +401,10 @@ def _line(
     cost_usd: float,
     techniques: int,
     levels: Mapping[str, int],
+    subfield: str | None = None,
 ) -> PaperLine:
     counted = {Level(level): count for level, count in levels.items()}
-    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted)
+    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted, subfield)
 
 
 def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
@@ -418,5 +419,5 @@ def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
     for number, body in db.execute("SELECT number, body FROM paper"):
         of = Paper.model_validate(json.loads(body))
         line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        found.append(_line(*line, techniques[number], levels.get(number, {})))
+        found.append(_line(*line, techniques[number], levels.get(number, {}), of.subfield))
     return found

@@ -76,7 +76,7 @@ class CatalogueWriter:
         levels = Counter(entry.code.level for entry in visible if entry.code is not None)
         of = bundle.paper
         line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(visible), levels))))
+        self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json((*line, len(visible), levels, of.subfield))))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:
             technique = entry.technique
