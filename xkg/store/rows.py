@@ -15,8 +15,8 @@ from xkg.store.index_entries import Entry, encodable
 Value = str | int | float | bool | tuple[str, ...] | None
 
 NODES = {
-    "Paper": "id title abstract authors[] year arxiv_id arxiv_version domain subfield references code_files[] code_overview origin "
-    "state incomplete[] source_sha256 pipeline_version built_at cost_usd",
+    "Paper": "id title abstract authors[] year arxiv_id arxiv_version domain subfield references code_files[] "
+    "code_overview origin state incomplete[] source_sha256 pipeline_version built_at cost_usd",
     "CitedWork": "id title year arxiv_id",
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
     "Code": "id name implementation test documentation language packages[] level evidence claims",
