@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from xkg.model import Code, Technique, slug
 from xkg.serve.answers.quoting import one_line
@@ -20,6 +21,7 @@ not."""
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
+_MOST_TABLES = 200
 _CAPTION = 160
 """Characters of a caption."""
 _TABLE = re.compile(
@@ -124,7 +126,7 @@ def _tables(service: Service, paper: str) -> dict[str, str]:
     if document is None:
         return {}
     blocks = [aside.text for aside in document.asides if aside.kind == "table"]
-    blocks += [match[0] for match in _TABLE.finditer(document.text)]
+    blocks += [match[0] for match in islice(_TABLE.finditer(document.text), _MOST_TABLES)]
     return {short(one_line(block.strip().partition("\n")[0]), _CAPTION): block for block in blocks}
 
 
