@@ -81,11 +81,11 @@ def _separated(
         between = at[:, None] - at[None] + 1e-6 * (number[:, None] - number)[..., None]
         over = half[:, None] + half[None] - np.abs(between)
         over[number, number] = 0
-        hit = (over > 0).all(axis=2)
+        hit = over.min(axis=2, keepdims=True) > 0
         if not hit.any():
             break
         upright = over[..., 0] > over[..., 1]
-        move = np.sign(between) * over * np.stack([~upright, upright], axis=2) * hit[..., None]
+        move = np.sign(between) * over * np.stack([~upright, upright], axis=2) * hit
         at = np.clip(at + 0.4 * move.sum(axis=1), half, size - half)
     return at
 
