@@ -13,7 +13,7 @@ from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.llm.costs import By, Costs, costs
 from xkg.serve.jobs.answers import JobAnswer, job_answer, jobs_answer
 from xkg.serve.jobs.authority import Caller, NotAllowedError, may, require, sees_all
-from xkg.serve.jobs.jobs import Jobs
+from xkg.serve.jobs.jobs import Jobs, by_caller
 from xkg.serve.jobs.sources import paper_named, repository_named
 from xkg.store.graph_store import Snapshot
 from xkg.web.access.guard import page_caller
@@ -57,12 +57,12 @@ def ask(site: Site, request: Request) -> Response:
     caller = page_caller(request)
     jobs = _taking(site)
     require(caller, "ask", ["build"])
+    if not _may_build(site, caller):
+        raise NotAllowedError("this server takes no builds from pages: an agent can ask, with the tool build")
     try:
         named = paper_named(paper, ())
         source = repository_named(repository, (), jobs.hosts) if repository else None
         row, _ = jobs.ask(named, source, caller)
-    except NotAllowedError:
-        raise
     except InputError as error:
         return _page(site, request, Form(paper, repository, str(error)), 400)
     return RedirectResponse(f"/builds/{row.id}", 303, SECURITY)
@@ -72,6 +72,12 @@ def cancel(site: Site, request: Request) -> Response:
     """Ends a job. Raises `UnknownIdError` and `NotAllowedError`."""
     row = _taking(site).cancel(min(request.path_params["job"], _LARGEST_NUMBER), page_caller(request))
     return RedirectResponse(f"/builds/{row.id}", 303, SECURITY)
+
+
+def _may_build(site: Site, caller: Caller) -> bool:
+    """Whether the caller may add papers on the page; not where callers have to answer the questions of the build."""
+    offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
+    return offered and may(caller, "ask", "build", caller.name)
 
 
 def _taking(site: Site) -> Jobs:
@@ -103,7 +109,7 @@ def _page(site: Site, request: Request, form: Form, status: int = 200) -> Respon
         "builds.html",
         status,
         form=form,
-        may_build=site.jobs is not None and "build" in site.jobs.kinds and may(caller, "ask", "build", caller.name),
+        may_build=_may_build(site, caller),
         jobs=jobs,
         refused=refused,
         bill=bill,
