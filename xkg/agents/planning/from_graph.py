@@ -136,6 +136,7 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
 def _ablation(component: Component) -> PlannedAblation:
     of = f" of {component.parent_name}" if component.parent_name else ""
     ideas = _ideas(component)
+    replacement: tuple[str, ...]
     if component.users or component.parts or ideas or not component.siblings:
         action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
     else:

@@ -128,7 +128,7 @@ def show_job(site: Site, request: Request) -> Response:
     row = jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), caller)
     return site.render(
         request, "job.html", job=job_answer(jobs, row), events=jobs.events(row)[-EVENTS:],
-        may_end=may(caller, "end", row.kind, row.asked_by),
+        may_end=may(caller, "end", row.kind, row.caller),
     )  # fmt: skip
 
 

@@ -160,7 +160,7 @@ def _groups() -> Mapping[str, Sequence[NamedQuery]]:
 def _schema(site: Site) -> tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]]:
     """Labels with their properties, edges as patterns, and the words that a statement may have."""
     patterns = site.service.schema(full=False).schema_text.replace("`", "").splitlines()
-    nodes = [match.groups() for match in map(_NODE.fullmatch, patterns) if match]
+    nodes = [(match[1], match[2]) for match in map(_NODE.fullmatch, patterns) if match]
     words = sorted({*_NAME.findall(" ".join(patterns)), *_KEYWORDS.split()}, key=str.casefold)
     return nodes, [pattern for pattern in patterns if "-[" in pattern], words
 

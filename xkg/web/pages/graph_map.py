@@ -195,13 +195,15 @@ def _nodes(
     labels = [shortened(name, _LABEL) for name in names]
     height = min(max(240.0, 60.0 * len(radii)), max(HEIGHT, 11.0 * len(radii)))
     titles = [_about(line) for line in papers] + [f"concept: {_words(technique)}" for technique, _ in concepts]
-    lines = [*papers, *[None] * len(concepts)]
-    ran = [at_least(line, Level.EXECUTED) > 0 for line in papers] + [True] * len(concepts)
-    shared = [*[""] * len(papers), *(technique for technique, _ in concepts)]
     places = placed(radii, labels, edges, (WIDTH, height))
-    colours = [cluster % COLOURS for cluster in of]
-    together = zip(places, radii, colours, labels, titles, lines, ran, shared, strict=True)
-    return [Node(*place, round(radius, 1), *rest) for place, radius, *rest in together], height
+    nodes = []
+    for number, ((x, y), radius) in enumerate(zip(places, radii, strict=True)):
+        line = papers[number] if number < len(papers) else None
+        ran = line is None or at_least(line, Level.EXECUTED) > 0
+        technique = "" if line else concepts[number - len(papers)][0]
+        colour = of[number] % COLOURS
+        nodes.append(Node(x, y, round(radius, 1), colour, labels[number], titles[number], line, ran, technique))
+    return nodes, height
 
 
 def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
