@@ -76,3 +76,12 @@ def test_threads_that_allocate_share_one_heap() -> None:
     )
     spread = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert int(spread) < 32 * 2**20  # heaps of threads lie 64 MB apart
+
+
+@pytest.mark.parametrize("process", [-1, 0, 1])
+def test_no_signal_goes_to_every_process(process: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`killpg(1)` is `kill(-1)`: a server that ended a job with a wrong number would end all that its user runs."""
+    sent: list[int] = []
+    monkeypatch.setattr("os.killpg", lambda group, _: sent.append(group))
+    operating_system.signal_group(process, operating_system.KILL)
+    assert sent == []

@@ -103,7 +103,7 @@ app_with_pages = make_app(settings, "127.0.0.1", "http://127.0.0.1:8321/mcp", Se
 with TestClient(app_with_pages, base_url="http://127.0.0.1:8321") as browser:
     for page in ("/", "/papers", "/search?q=exploration+bonus", "/cypher?name=papers-by-year", "/builds"):
         assert browser.get(page).status_code == 200, page
-run("report", "--to", graph + ".html")
+run("explore", "--save", graph + ".html")
 run("export", "--format", "html", "--to", graph + "-pages")
 from xkg.files import file_lock, writing
 with writing(Path(graph), 1):

@@ -53,11 +53,22 @@ class Access:
 
     def words(self, body: Any) -> str:
         """The message in the body of an error, as one printable line without the key; empty where it has none."""
-        message = body.get("message") if isinstance(body, dict) else None
-        words = " ".join(message.split()) if isinstance(message, str) else ""
+        words = " ".join(_message(body).split())
         if self.key:
             words = words.replace(self.key, "[key]")
         return ascii(words[:_MESSAGE_CHARACTERS])[1:-1]
+
+
+def _message(body: Any, depth: int = 4) -> str:
+    """The first message in the body of an error; servers nest it differently."""
+    if isinstance(body, str):
+        return "" if body.lstrip().startswith("<") else body
+    if isinstance(body, list):
+        body = {"message": body[0]} if body else {}
+    if not isinstance(body, dict) or not depth:
+        return ""
+    found = (_message(body[key], depth - 1) for key in ("message", "error", "detail", "msg") if key in body)
+    return next(filter(None, found), "")
 
 
 def is_openai(base_url: str) -> bool:
@@ -109,12 +120,17 @@ def _refusal(error: openai.APIStatusError, at: Access, model: str) -> Failure:
     status = error.status_code
     words = at.words(error.body)
     because = f" ({words})" if words else ""
-    if status == 403 and words and not _ABOUT_KEYS.search(words):
-        return Failure(f"{at.at} refuses to answer (HTTP 403){because}")
+    elsewhere = status == 451 or (status in (400, 403) and "location is not supported" in words)
+    if elsewhere or (status == 403 and words and not _ABOUT_KEYS.search(words)):
+        return Failure(f"{at.at} refuses to answer (HTTP {status}){because}")
+    if status in (403, 451) and not words and isinstance(error.body, str) and error.body.lstrip().startswith("<"):
+        return Failure(
+            f"a web page at {at.at} refuses the request (HTTP {status}): the endpoint may not serve this region"
+        )
     if status in (401, 403):
         # A server's message about a key may contain the key.
         return Failure(f"{at.at} refuses the key (HTTP {status}): set {at.variables} to one that may use {model}")
-    if status == 402 or "insufficient_quota" in (error.code, error.type):
+    if status == 402 or "insufficient_quota" in (error.code, error.type) or "credit balance" in words:
         return Failure(
             f"the quota at {at.at} is exhausted{because}: add credit there, or choose another {at.section}.base_url"
         )

@@ -97,8 +97,10 @@ def runs(process: int) -> bool:
 
 
 def signal_group(process: int, number: int) -> None:
-    """Sends a signal to the group that `process` leads; Windows ends the process and all below it. Nothing happens
-    where there is none, or it is another user's."""
+    """Sends a signal to the group that `process` leads; Windows ends the process and all below it. Does nothing if
+    there is no such group, if it belongs to another user, or if `process` is at most 1: group 1 is every process."""
+    if process <= 1:
+        return
     if hasattr(os, "killpg"):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process, number)

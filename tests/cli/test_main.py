@@ -115,23 +115,51 @@ def test_context_is_markdown_within_a_budget(xkg: Run, published: Path) -> None:
 
 def test_a_task_is_found_part_by_part_also_without_a_model(xkg: Run, published: Path) -> None:
     task = "1. running median\n2. zzqx blorp"
-    answer = json.loads(xkg("find", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
+    answer = json.loads(xkg("search", "--task", task, "--with-code", "--json", "--paper", MEDIANS, kg=published).out)
     assert [[row["name"] for row in part["rows"]][:1] for part in answer["parts"][:2]] == [["Running median"], []]
     assert answer["verified"].startswith("not verified")
     assert any("def running_median" in code["implementation"] for code in answer["implementations"])
-    said = xkg("find", task, kg=published)
+    said = xkg("search", "--task", task, kg=published)
     assert (said.code, "Running median" in said.out, "not verified" in said.out) == (0, True, True)
-    assert "the task is empty" in xkg("find", " ", kg=published).line
+    assert "the task is empty" in xkg("search", "--task", " ", kg=published).line
 
 
 def test_related_papers_are_told_with_what_relates_them(xkg: Run, published: Path) -> None:
     bootstrap = "title:bootstrap-with-keys-of-its-own"
-    answer = json.loads(xkg("related", bootstrap, "--json", kg=published).out)
+    answer = json.loads(xkg("show", "--related", bootstrap, "--json", kg=published).out)
     assert (answer["paper"], [row["id"] for row in answer["rows"]]) == (bootstrap, [MEDIANS])
-    assert "1. Running Medians for Spiky Signals" in xkg("related", bootstrap, "-k", 1, kg=published).out
-    assert json.loads(xkg("related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
-    assert "`xkg papers` lists" in xkg("related", "nobody", kg=published).line
-    assert "nearest: running-medians-for (Running" in xkg("related", "runing-medians", kg=published).line
+    assert "1. Running Medians for Spiky Signals" in xkg("show", "--related", bootstrap, "-k", 1, kg=published).out
+    assert (
+        json.loads(xkg("show", "--related", bootstrap, "--exclude", MEDIANS, "--json", kg=published).out)["rows"] == []
+    )
+    assert "`xkg papers` lists" in xkg("show", "--related", "nobody", kg=published).line
+    assert "nearest: running-medians-for (Running" in xkg("show", "--related", "runing-medians", kg=published).line
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        (["find", "running median"], ["search", "--task", "running median"]),
+        (["related", EXAMPLE_ID], ["show", "--related", EXAMPLE_ID]),
+        (["ablations", EXAMPLE_ID, "--llm", "none"], ["ablate", "plan", EXAMPLE_ID, "--llm", "none"]),
+        (["report"], ["explore", "--save", "report.html"]),
+        (["report", "--to", "a.html"], ["explore", "--save", "a.html"]),
+    ],
+)
+def test_a_former_name_does_what_the_present_one_does(
+    xkg: Run, published: Path, former: list[str], now: list[str]
+) -> None:
+    before, after = xkg(*former, kg=published), xkg(*now, kg=published)
+    assert (before.code, before.out) == (after.code, after.out)
+    assert f"`xkg {former[0]}` is now `xkg {now[0]}" in before.err
+
+
+def test_help_lists_common_options_and_help_all_every_one(xkg: Run) -> None:
+    for command in ("build", "implement", "ablate"):
+        short, whole = xkg(command, "--help").out, xkg(command, "--help-all").out
+        options = [set(re.findall(r"│ (--[a-z-]+)", text)) for text in (short, whole)]
+        assert options[0] < options[1]
+        assert len(options[0]) <= 12
 
 
 def test_nothing_found_is_an_answer_too(xkg: Run, published: Path) -> None:
@@ -187,7 +215,12 @@ def test_answers_fit_a_terminal_and_their_short_ids_are_taken_everywhere(
     for command in (["show"], ["locate"]):
         assert xkg(*command, short, kg=published).code == 0
     paper = "running-medians-for"
-    for command in (["show", paper], ["related", paper], ["context", paper], ["export", "--to", "out", paper]):
+    for command in (
+        ["show", paper],
+        ["show", "--related", paper],
+        ["context", paper],
+        ["export", "--to", "out", paper],
+    ):
         assert xkg(*command, kg=published).code == 0
     tree = xkg("cypher", "component-tree", "--param", f"paper={paper}", "--json", kg=published)
     assert json.loads(tree.out)
@@ -213,11 +246,11 @@ def test_an_id_is_completed(xkg: Run, published: Path, tmp_path: Path, monkeypat
         assert done.err == ""
         return done.out.split()
 
-    assert completed("xkg related run") == ["running-medians-for"]
+    assert completed("xkg context run") == ["running-medians-for"]
     assert "running-medians-for#running-median" in completed("xkg show running-median")
     assert completed("xkg cypher component-t") == ["component-tree"]
-    assert completed(f"xkg --kg {published} related run", tmp_path / "none") == ["running-medians-for"]
-    assert completed("xkg related run", tmp_path / "none") == []
+    assert completed(f"xkg --kg {published} context run", tmp_path / "none") == ["running-medians-for"]
+    assert completed("xkg context run", tmp_path / "none") == []
 
 
 def test_input_is_checked_before_a_key_is_wanted(xkg: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -332,10 +365,10 @@ def test_a_removed_paper_comes_back_with_rollback(xkg: Run, graph: Path) -> None
 
 
 def test_link_says_what_is_one_concept(xkg: Run, published: Path) -> None:
-    told = xkg("link", "--llm", "none", kg=published)
+    told = xkg("concepts", "--llm", "none", kg=published)
     assert told.code == 0
     assert "techniques of different papers that are one concept: " in told.out
-    assert set(json.loads(xkg("link", "--llm", "none", "--json", kg=published).out)) == {
+    assert set(json.loads(xkg("concepts", "--llm", "none", "--json", kg=published).out)) == {
         "generation", "linked", "decided", "open", "notes"
     }  # fmt: skip
 
@@ -371,7 +404,7 @@ def test_an_error_repeats_no_long_command_line(xkg: Run, tmp_path: Path) -> None
 
 
 def test_a_plan_for_a_person_names_commands(xkg: Run, published: Path) -> None:
-    plan = xkg("ablations", "running-medians", "--llm", "none", kg=published).out
+    plan = xkg("ablate", "plan", "running-medians", "--llm", "none", kg=published).out
     assert "REMOVE" in plan
     assert "--repo FOLDER searches a repository" in plan
 
@@ -463,7 +496,8 @@ def test_what_options_say_is_shown_whole(xkg: Run, monkeypatch: pytest.MonkeyPat
     for command in all_commands():
         texts = [re.sub(r" \[(required|default: |\d*<?=?x?[<>]=)[^\]]*\]$", "", text) for _, text in command.parameters]
         if any("[" in text for text in texts):
-            shown = " ".join(xkg(*command.name.split()[1:], "--help").out.split())
+            every = "--help-all" if any("--help-all" in names for names, _ in command.parameters) else "--help"
+            shown = " ".join(xkg(*command.name.split()[1:], every).out.split())
             assert [text for text in texts if text not in shown] == []
 
 

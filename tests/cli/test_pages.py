@@ -23,7 +23,9 @@ def test_explore_says_where_the_pages_are_and_ends_when_told(published: Path) ->
         assert process.wait(30) == 0
 
 
-@pytest.mark.parametrize("command", [["explore", "--no-browser"], ["report"], ["export", "--format", "html"]])
+@pytest.mark.parametrize(
+    "command", [["explore", "--no-browser"], ["explore", "--save", "report.html"], ["export", "--format", "html"]]
+)
 def test_without_the_extra_it_is_named(
     command: list[str],
     published: Path,

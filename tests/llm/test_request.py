@@ -48,6 +48,8 @@ def has_limit(body: dict[str, Any]) -> bool:
         (lambda body: "temperature" not in body, 422, "this model has no sampling parameters"),
         (lambda body: body["messages"][0]["role"] != "system", 400, "System role not supported"),
         (lambda body: body["messages"][0]["role"] != "system", 400, "'messages[0].role' does not support 'system'"),
+        (lambda body: body["messages"][0]["role"] != "system", 500, "System role not supported"),
+        (lambda body: body["messages"][0]["role"] != "system", 400, "Conversation roles must alternate user/assistant"),
         (has_limit, 400, "max_tokens: field required"),
         (lambda body: "max_completion_tokens" in body, 400, "max_tokens is unsupported: set max_completion_tokens"),
     ],

@@ -8,7 +8,7 @@ from xkg.errors import CorruptStoreError
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-FILES = HashedFiles("kept", Decision, lambda decision: decision.key, "`xkg link` decides again")
+FILES = HashedFiles("kept", Decision, lambda decision: decision.key, "`xkg concepts` decides again")
 
 
 def decision(first: str, by: str = "a") -> Decision:
@@ -32,7 +32,7 @@ def test_a_damaged_file_is_set_aside_for_the_newest_that_can_be_read(tmp_path: P
     found, notes = FILES.readable(tmp_path, bad)
     assert found == good
     assert len(notes) == 1
-    assert "set aside: `xkg link` decides again" in notes[0]
+    assert "set aside: `xkg concepts` decides again" in notes[0]
     assert (tmp_path / "kept" / bad).with_suffix(".damaged").exists()
 
 

@@ -118,6 +118,16 @@ def test_others_are_other_repositories() -> None:
         ("https://bitbucket.org/o/n/src/master/", "", "master"),
         ("https://huggingface.co/o/n/tree/main", "", "main"),
         ("https://github.com/o/n/issues/3", "issues/3", ""),
+        ("https://github.com/o/n/releases/latest", "releases/latest", ""),
+        ("https://gitlab.com/o/n/-/archive/feature/x/n-feature-x.tar.gz?path=src", "", "feature/x"),
+        ("https://gitlab.com/o/n/-/releases/v1", "", "v1"),
+        ("https://github.com/o/n/archive/refs/heads/feature/x.zip", "", "feature/x"),
+        ("https://codeload.github.com/o/n/legacy.tar.gz/main", "", "main"),
+        ("https://api.github.com/repos/o/n/zipball/v2", "", "v2"),
+        ("https://git.sr.ht/o/n/tree/main/item/a.py", "a.py", "main"),
+        ("https://gitee.com/o/n/blob/master/a.py", "a.py", "master"),
+        ("https://colab.research.google.com/github/o/n/blob/main/a.ipynb", "a.ipynb", "main"),
+        ("https://mybinder.org/v2/gh/o/n/HEAD", "", "HEAD"),
     ],
 )
 def test_pages_of_a_branch_tag_or_commit(page: str, within: str, reference: str) -> None:

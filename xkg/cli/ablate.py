@@ -8,13 +8,16 @@ from typing import Annotated, Literal
 
 import typer
 
+from xkg.cli.display.help import FoldedGroup, HelpAll
 from xkg.cli.display.output import (
     Address,
     AllowPublic,
     Cpu,
     Engine,
     Json,
+    Paper,
     With,
+    in_commands,
     present,
     print_result,
     print_text,
@@ -24,7 +27,12 @@ from xkg.errors import InputError
 
 _MOST_OFFERED = 5
 
-ablate_app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
+
+class AblateCommand(FoldedGroup):
+    common = frozenset({"repo", "run", "metric", "paper", "data", "budget", "seconds", "llm", "yes", "as_json"})
+
+
+ablate_app = typer.Typer(cls=AblateCommand, invoke_without_command=True, no_args_is_help=True)
 
 
 @ablate_app.callback()
@@ -46,16 +54,16 @@ def ablate(
     with_: With = None,
     cpu: Cpu = None,
     evaluate: Annotated[
-        str | None, typer.Option(help="Command that measures what --run left, in a sandbox of its own.")
+        str | None, typer.Option(help="Command that measures the output of --run in a separate sandbox.")
     ] = None,
     data: Annotated[
-        list[str] | None, typer.Option(help="PATH=FOLDER: a folder of this machine, for reading (repeatable).")
+        list[str] | None, typer.Option(help="PATH=FOLDER: mount this folder read-only at PATH (repeatable).")
     ] = None,
-    claimed: Annotated[float | None, typer.Option(help="What the paper reports of the primary metric.")] = None,
+    claimed: Annotated[float | None, typer.Option(help="Value of the primary metric in the paper.")] = None,
     tolerance: Annotated[float | None, typer.Option(help="Relative tolerance of --claimed (0.05).")] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Seed of a baseline run (repeatable; 0, 1, 2).")] = None,
-    budget: Annotated[int | None, typer.Option(min=1, help="At most so many candidates (25).")] = None,
-    places: Annotated[int | None, typer.Option(min=1, help="Candidates of a round (5).")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Maximum number of candidates (25).")] = None,
+    places: Annotated[int | None, typer.Option(min=1, help="Candidates per round (5).")] = None,
     policy: Annotated[
         Literal["bandit", "exhaustive"] | None,
         typer.Option(help="How candidates are selected (bandit)."),
@@ -70,29 +78,30 @@ def ablate(
         list[str] | None, typer.Option(help="nvidia:0, or nvidia for every GPU; a run gets one (repeatable).")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Runs at a time: 1, or with --engine ray as many as nodes offer.")
+        int | None, typer.Option(min=1, help="Parallel runs: 1, or with --engine ray as many as the nodes offer.")
     ] = None,
     engine: Engine = "local",
     address: Address = None,
     allow_public: AllowPublic = False,
     llm: Annotated[
         str | None,
-        typer.Option(help="Language model that plans, repairs, writes and judges (llm.model); none without."),
+        typer.Option(help="Language model that plans, repairs, writes and judges (llm.model); none: without a model."),
     ] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum dollars for this run.")] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Without --run: take the first command of README and scripts.")
+        bool, typer.Option("--yes", "-y", help="Without --run: take the first command from README and scripts.")
     ] = False,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run; by default under the graph's.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the run (default: inside the graph's folder).")] = None,
     as_json: Json = False,
+    help_all: HelpAll = False,  # noqa: ARG001  # its callback has ended the program
 ) -> None:
     """Reproduce an experiment, then measure how much each component matters.
 
-    The repository is read once and never written to; every run is in the sandbox, without network. Of a --setup with
-    --allow-host, which reaches those hosts, each run has what it left. A run that was stopped goes on where it was when
-    the same command is given again. Without a model --metric is needed, --run is offered from README and scripts if it
-    is not given, and the code alone says what can be changed. With one (--llm, or llm.model in the settings) it finds
-    out what to run, repairs what keeps that from running, writes candidates, and words the report."""
+    Every run happens in the sandbox, on a copy of the repository, without network. --setup runs before each run; with
+    --allow-host it runs once and may reach these hosts. The same command continues a run that was stopped. Without a
+    model, give --metric; --run is offered from README and scripts if it is missing, and candidates come from the code
+    alone. A model (--llm, or llm.model in the settings) chooses the command, repairs failures, writes candidates and
+    words the report."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.ablation.task import read_task
@@ -136,13 +145,35 @@ def ablate(
     print_result(result, as_json)
 
 
+@ablate_app.command("plan")
+def plan(
+    context: typer.Context,
+    paper: Paper,
+    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
+    k: Annotated[int, typer.Option("-k", min=1, max=20, help="Maximum number of ablations.")] = 5,
+    llm: Annotated[str | None, typer.Option(help="Name of the language model, or none for the graph alone.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan ablations of a paper: what to remove, replace or add, why, how to measure it, and which lines to edit."""
+    from xkg.agents.planning.ablations import plan_ablations
+    from xkg.cli.display.layout import width, wrapped
+    from xkg.commands.graph.open import open_service
+
+    with open_service(settings_of(context, llm=present(model=llm))) as service:
+        planned = plan_ablations(service, paper, k, repo)
+    if as_json:
+        print_result(planned, as_json)
+    else:
+        print_text(wrapped(str(in_commands(planned)), width()))
+
+
 @ablate_app.command("report")
 def report(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="Name or folder of a run.")],
     as_json: Json = False,
 ) -> None:
-    """Write the report of a finished run again: Markdown, and HTML with plots."""
+    """Rewrite the report of a finished run as Markdown and as HTML with plots."""
     from xkg.commands import ablate as command
 
     print_result(command.report(settings_of(context), run), as_json)
@@ -158,7 +189,7 @@ def apply(
     to: Annotated[Path | None, typer.Option(help="Repository to add the branch to, where it is another clone.")] = None,
     patch: Annotated[bool, typer.Option("--patch", help="Print a patch; add no branch.")] = False,
 ) -> None:
-    """Bring one candidate's change into the repository, as a branch."""
+    """Add one candidate's change to the repository as a branch."""
     from xkg.commands import ablate as command
 
     settings = settings_of(context)

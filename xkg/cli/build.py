@@ -1,4 +1,4 @@
-"""Commands that make a graph: build, verify, costs, link."""
+"""Commands that make a graph: build, verify, costs, concepts."""
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -9,6 +9,7 @@ import typer
 
 from xkg.cli.build_papers import build_papers
 from xkg.cli.curate import curated_papers
+from xkg.cli.display.help import FoldedCommand, HelpAll
 from xkg.cli.display.output import (
     Address,
     AllowPublic,
@@ -21,6 +22,7 @@ from xkg.cli.display.output import (
     With,
     present,
     print_each,
+    print_notes,
     print_result,
     print_text,
     settings_of,
@@ -34,67 +36,75 @@ if TYPE_CHECKING:
     from xkg.sandbox.packages.plan import Installing
 
 
+class BuildCommand(FoldedCommand):
+    common = frozenset(
+        {"paper", "repo", "paper_id", "papers", "jobs", "llm", "max_cost", "with_", "dry_run", "as_json"}
+    )
+
+
 def build(
     context: typer.Context,
     paper: Annotated[
         list[str] | None,
-        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF, HTML; arXiv id or address; or title."),
+        typer.Option(help="LaTeX file or folder, arXiv archive, Markdown, PDF or HTML; arXiv id or URL; or title."),
     ] = None,
     repo: Annotated[
         list[str] | None,
-        typer.Option(help="URL, folder or git directory, each may end in @commit; or auto: the paper's own."),
+        typer.Option(help="URL, folder or git directory, optionally with @commit; or auto: the paper's own."),
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the paper, such as arxiv:1608.04471.")] = None,
     papers: Annotated[
         Path | None,
-        typer.Option(help="File of papers, one a line: paper, repository and id, separated by tabs; or JSON lines."),
+        typer.Option(help="File of papers, one per line: paper, repository and id, separated by tabs; or JSON lines."),
     ] = None,
     jobs: PaperJobs = None,
     engine: Engine = "local",
     address: Address = None,
     allow_public: AllowPublic = False,
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Build papers of --papers anew that failed before.")
+        bool, typer.Option("--retry-failed", help="Build papers of --papers again that failed before.")
     ] = False,
     first: Annotated[
-        bool, typer.Option("--first", help="Of several papers that have the title given as a paper, take the best.")
+        bool, typer.Option("--first", help="If several papers have the title given as --paper, take the best match.")
     ] = False,
-    html: Annotated[
-        Path | None, typer.Option(help="Write the report of several papers as a page, to this file.")
-    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report of several papers to this file, as HTML.")] = None,
     llm: Annotated[
-        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
+        str | None,
+        typer.Option(help="Language model (llm.model, or o4-mini); 'none' uses static analysis and needs no key."),
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
+        float | None, typer.Option(min=0, help="Maximum dollars per paper, including earlier builds.")
     ] = None,
     max_total_cost: Annotated[
         float | None,
-        typer.Option(min=0, help="At most so many dollars for the whole graph, earlier builds too."),
+        typer.Option(min=0, help="Maximum dollars for the whole graph, including earlier builds."),
     ] = None,
     with_: With = None,
     cpu: Cpu = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print what a build would ask and about what it would cost; ask nothing.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Print the questions that a build would ask and their estimated cost; ask nothing."
+        ),
     ] = False,
     curated: Annotated[
         bool, typer.Option("--curate", help="Also build the papers that `xkg curate` finds around each paper.")
     ] = False,
     blacklist: Blacklisted = None,
     progress: Annotated[
-        Literal["text", "json"], typer.Option(help="How stages are reported on stderr: for a person, or as JSON lines.")
+        Literal["text", "json"], typer.Option(help="Format of progress on stderr: text or JSON lines.")
     ] = "text",
     within: Annotated[
-        list[str] | None, typer.Option(hidden=True, help="Folders that a repository lies under; '' opens none.")
+        list[str] | None, typer.Option(hidden=True, help="Folders that may contain the repository; '' allows none.")
     ] = None,
     as_json: Json = False,
+    help_all: HelpAll = False,  # noqa: ARG001  # its callback has ended the program
 ) -> None:
     """Build the graph of a paper and its repository, and publish it.
 
-    Several papers, each with its --repo in the same order, are built --jobs at a time; what fails for one does not keep
-    the others, and the exit code is 3 where some failed. --papers builds a list, and of it what is missing or changed;
-    of those that --paper names and --curate finds, each is built, from its finished stages. The language model's key is
-    read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
+    Give several papers with one --repo each, in the same order: they are built --jobs at a time, and if some fail the
+    others continue and the exit code is 3. --papers builds the papers of a list that are missing or changed. The API
+    key is read from XKG_LLM_KEY or OPENAI_API_KEY; --llm none needs none."""
     from xkg.commands import build
     from xkg.commands.batch.paper_list import paper_list, read_list
     from xkg.commands.engines import engine_for
@@ -199,8 +209,7 @@ def _build_one(
             blacklist=blacklist,
             first=first,
         )
-    for note in result.notes:
-        print_text(f"note: {note}", err=True)
+    print_notes(result.notes)
     print_result(result, as_json)
     if result.unfinished:
         raise InputError(f"{result.paper}: {result.unfinished}")
@@ -209,30 +218,29 @@ def _build_one(
 def verify(
     context: typer.Context,
     papers: Papers = None,
-    jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes that run at the same time.")] = 2,
-    stale: Annotated[str | None, typer.Option(help="Only code that ran last longer ago, such as 90d.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=64, help="Code nodes to run in parallel.")] = 2,
+    stale: Annotated[str | None, typer.Option(help="Only code whose last run is older than this, such as 90d.")] = None,
     with_: With = None,
     cpu: Cpu = None,
     as_json: Json = False,
 ) -> None:
-    """Run the stored code and its tests again, in the sandbox, and set levels to what holds today."""
+    """Run the stored code and its tests again in the sandbox, and update the levels."""
     from xkg.commands import verify
 
     age = None if stale is None else verify.age(stale)
     settings = settings_of(context, environment=present(packages=with_ or None, cpu=cpu))
     result = verify.verify(settings, tuple(papers or ()), jobs, notify=_show_node, stale=age)
-    for note in result.notes:
-        print_text(f"note: {note}", err=True)
+    print_notes(result.notes)
     print_result(result, as_json)
 
 
 def costs(
     context: typer.Context,
     papers: Papers = None,
-    by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="What a row is for.")] = "paper",
+    by: Annotated[Literal["paper", "stage", "model"], typer.Option(help="Group rows by this.")] = "paper",
     as_json: Json = False,
 ) -> None:
-    """Say what the language model took: calls, tokens, seconds and dollars, from all builds of this graph."""
+    """Show what the language model cost in all builds of this graph: calls, tokens, seconds, dollars."""
     from xkg.cli.display.costs import cost_table
     from xkg.commands.graph.open import ids_where_known
     from xkg.llm import costs
@@ -245,23 +253,20 @@ def costs(
         print_text(cost_table(bill))
 
 
-def link(
+def concepts(
     context: typer.Context,
     llm: Annotated[
         str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' leaves open pairs open.")
     ] = None,
-    max_cost: Annotated[
-        float | None, typer.Option(min=0, help="At most so many dollars, earlier runs included.")
-    ] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum dollars, including earlier runs.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Find techniques of different papers that are one concept; a language model decides what is not plain."""
+    """Find techniques of different papers that are the same concept; a language model decides unclear pairs."""
     from xkg.commands.graph import link
 
     settings = settings_of(context, llm=present(model=llm, max_cost=max_cost))
     result = link.link(settings, None if settings.llm.model == "none" else lambda: link.model(settings))
-    for note in result.notes:
-        print_text(f"note: {note}", err=True)
+    print_notes(result.notes)
     print_result(result, as_json)
 
 

@@ -1,4 +1,4 @@
-"""Commands about what a graph is to hold: curate, audit."""
+"""Commands about which papers a graph holds: curate, check-blacklist."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -23,24 +23,24 @@ _DROPPED = 12
 def curate(
     context: typer.Context,
     target: Annotated[str, typer.Argument(help="Paper as `xkg build --paper` takes it: an arXiv id, or files.")],
-    most: Annotated[int, typer.Option(min=1, max=100, help="At most so many papers.")] = 10,
+    most: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of papers.")] = 10,
     blacklist: Blacklisted = None,
     llm: Annotated[
         str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' ranks by citations and vectors.")
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="At most so many dollars for this target, earlier runs included.")
+        float | None, typer.Option(min=0, help="Maximum dollars for this target, including earlier runs.")
     ] = None,
     paper_id: Annotated[str | None, typer.Option("--id", help="Id of the target, such as arxiv:2402.17135.")] = None,
-    build: Annotated[bool, typer.Option("--build", help="Then build what was found, --jobs at a time.")] = False,
+    build: Annotated[bool, typer.Option("--build", help="Then build the papers that were found.")] = False,
     jobs: PaperJobs = None,
     progress: Annotated[
         Literal["text", "json"],
-        typer.Option(help="How calls of the model are reported on stderr: not, or as JSON lines."),
+        typer.Option(help="Format of progress on stderr: text or JSON lines."),
     ] = "text",
     as_json: Json = False,
 ) -> None:
-    """Find the papers and repositories that are worth building around one paper, and say why.
+    """Find papers and repositories worth building around one paper, and explain the choice.
 
     Asks arXiv, OpenAlex and GitHub; builds nothing without --build. Exits with 3 where nothing was
     found and something could not be asked, or some papers failed."""
@@ -135,15 +135,15 @@ def _about(paper: "CuratedPaper") -> list[str]:
     return lines
 
 
-def audit(
+def check_blacklist(
     context: typer.Context,
-    blacklist: Annotated[Path, typer.Option("--blacklist", help="File of repositories and papers, one a line.")],
+    blacklist: Annotated[Path, typer.Argument(help="File of repositories and papers, one a line.")],
     log: Annotated[
         list[Path] | None, typer.Option(help="File with answers, such as an agent's log (repeatable).")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Prove that a graph, and logs of answers, hold nothing of a blacklist; fail where they do.
+    """Check that a graph, and logs of answers, hold nothing of a blacklist; fail if they do.
 
     Repositories are compared with the blacklisted ones, which are fetched for that."""
     from xkg.commands.graph import audit

@@ -23,12 +23,13 @@ SOME_FAILED = 3
 def update(
     context: typer.Context,
     papers: Papers = None,
-    check: Annotated[bool, typer.Option("--check", help="Say what is new; build nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Show what is new; build nothing.")] = False,
     llm: Annotated[
-        str | None, typer.Option(help="Language model (llm.model, or o4-mini); 'none' is static analysis, without key.")
+        str | None,
+        typer.Option(help="Language model (llm.model, or o4-mini); 'none' uses static analysis and needs no key."),
     ] = None,
     max_cost: Annotated[
-        float | None, typer.Option(min=0, help="At most so many dollars a paper, earlier builds included.")
+        float | None, typer.Option(min=0, help="Maximum dollars per paper, including earlier builds.")
     ] = None,
     jobs: PaperJobs = None,
     engine: Engine = "local",
@@ -37,7 +38,7 @@ def update(
     blacklist: Blacklisted = None,
     as_json: Json = False,
 ) -> None:
-    """Build papers again that have a new version on arXiv or new commits in their repository, and say what changed.
+    """Rebuild papers that have a new arXiv version or new commits, and show what changed.
 
     Code that was proven stays until the new code is proven as far. Papers and repositories from files are named, not
     built. Exits with 3 where some papers could not be looked at or built."""
@@ -66,7 +67,7 @@ def diff(
     second: Annotated[str | None, typer.Argument(help="The newer one; else the present graph.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Say what differs between two generations, two papers, or exported bundles: techniques, places, levels.
+    """Compare two generations, two papers, or exported bundles: techniques, places, levels.
 
     Without arguments: between the present generation and the one before."""
     from xkg.commands.graph import diff

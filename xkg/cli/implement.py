@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Cpu, Json, With, present, print_result, print_text, settings_of
+from xkg.cli.display.help import FoldedGroup, HelpAll
+from xkg.cli.display.output import Cpu, Json, With, present, print_notes, print_result, print_text, settings_of
 from xkg.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
 
 ERRONEOUS = 1
 
+
+class ImplementCommand(FoldedGroup):
+    common = frozenset({"method", "starter", "run", "metric", "data", "with_", "cpu", "llm", "max_cost", "as_json"})
+
+
 implement_app = typer.Typer(
     name="implement",
+    cls=ImplementCommand,
     invoke_without_command=True,
     help="Let an agent implement a method in starter code, run it and check it.",
 )
@@ -40,51 +47,55 @@ def implement(
     ] = None,
     evaluate: Annotated[
         str | None,
-        typer.Option(help="Command that measures what --run left, in a sandbox of its own; it has the metric."),
+        typer.Option(help="Command that measures the output of --run in a separate sandbox, and prints the metric."),
     ] = None,
     task: Annotated[
-        Path | None, typer.Option(help="File with all of these (implement.yaml); flags go over it.")
+        Path | None, typer.Option(help="File with all of these (implement.yaml); flags override it.")
     ] = None,
     script: Annotated[str | None, typer.Option(help="File of the starter to start from.")] = None,
     baseline: Annotated[float | None, typer.Option(help="Metric of the starter, instead of measuring it.")] = None,
     pseudocode: Annotated[Path | None, typer.Option(help="File with pseudocode of the method.")] = None,
     data_description: Annotated[Path | None, typer.Option(help="File that says what the data is.")] = None,
     data: Annotated[
-        list[str] | None, typer.Option(help="PATH=FOLDER: a folder that runs find at PATH, for reading.")
+        list[str] | None, typer.Option(help="PATH=FOLDER: mount this folder read-only at PATH (repeatable).")
     ] = None,
     related: Annotated[
         list[str] | None,
-        typer.Option(help="File or folder that belongs to the method: of the starter, or another one, for reading."),
+        typer.Option(
+            help="File or folder that belongs to the method, in the starter or elsewhere, read-only (repeatable)."
+        ),
     ] = None,
     protect: Annotated[
-        list[str] | None, typer.Option(help="File, or file::function, of the evaluation, which may not change.")
+        list[str] | None,
+        typer.Option(help="File, or file::function, of the evaluation that may not change (repeatable)."),
     ] = None,
     may_change_evaluation: Annotated[
         bool,
-        typer.Option("--may-change-evaluation", help="The method asks for other evaluation code; the report lists it."),
+        typer.Option("--may-change-evaluation", help="Allow changes of evaluation code, which the report lists."),
     ] = False,
     with_: With = None,
     cpu: Cpu = None,
     mode: Annotated[
         Literal["agent", "single", "prescribed"] | None,
-        typer.Option(help="The agent (default), or for comparison one call, or a fixed path."),
+        typer.Option(help="agent (default); for comparison, one call (single) or a fixed sequence (prescribed)."),
     ] = None,
     no_graph: Annotated[bool, typer.Option("--no-graph", help="Work without the graph's techniques and code.")] = False,
     llm: Annotated[str | None, typer.Option(help="Language model (llm.model, or o4-mini).")] = None,
-    max_cost: Annotated[float | None, typer.Option(min=0, help="At most so many dollars for this run.")] = None,
+    max_cost: Annotated[float | None, typer.Option(min=0, help="Maximum dollars for this run.")] = None,
     progress: Annotated[
-        Literal["text", "json"], typer.Option(help="How steps are reported on stderr: for a person, or as JSON lines.")
+        Literal["text", "json"], typer.Option(help="Format of progress on stderr: text or JSON lines.")
     ] = "text",
     within: Annotated[
-        list[str] | None, typer.Option(hidden=True, help="Folders that starter code lies under; '' opens none.")
+        list[str] | None, typer.Option(hidden=True, help="Folders that may contain the starter code; '' allows none.")
     ] = None,
     as_json: Json = False,
+    help_all: HelpAll = False,  # noqa: ARG001  # its callback has ended the program
 ) -> None:
     """Let an agent implement a method in starter code.
 
-    It works in a private copy and runs everything in the sandbox; your repository stays as it is until `xkg implement
-    apply RUN`. The result says its class: A error-free and better than the starter, B error-free, C erroneous, D
-    nothing; the command exits with 0 for A and B. The same command goes on with a run that was cut off."""
+    It works on a private copy and runs everything in the sandbox; your repository stays unchanged until `xkg implement
+    apply RUN`. The result has a class: A runs without error and beats the starter, B runs without error, C has errors,
+    D is empty. The exit code is 0 for A and B. The same command continues an interrupted run."""
     if context.invoked_subcommand is not None:
         return
     from xkg.agents.codification.task import read_task
@@ -125,7 +136,7 @@ def transcript(
         Path | None, typer.Option(help="Write a log for `inspect view` to this file, which ends with .eval or .json.")
     ] = None,
 ) -> None:
-    """Print the steps of a run as JSON lines, also of one that is under way, or write them as a log of Inspect."""
+    """Print the steps of a finished or running run as JSON lines, or write an Inspect log."""
     from xkg.commands import implement
 
     print_text(implement.transcript(settings_of(context), run, inspect), nl=inspect is not None)
@@ -138,18 +149,17 @@ def apply(
     patch: Annotated[Path | None, typer.Option(help="Write a patch to this file instead of a branch.")] = None,
     branch: Annotated[str | None, typer.Option(help="Name of the branch (xkg/RUN).")] = None,
     to: Annotated[Path | None, typer.Option(help="Clone of the starter's repository that gets the branch.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also a result that was not accepted.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Apply a result even if it was not accepted.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Bring the result of a run to your repository: a branch, or a patch where there is no repository."""
+    """Add the result of a run to your repository as a branch, or write a patch."""
     from xkg.commands import implement
 
     print_result(implement.apply(settings_of(context), run, patch=patch, branch=branch, to=to, force=force), as_json)
 
 
 def _print(result: "CodificationResult", as_json: bool) -> None:
-    for note in result.notes:
-        print_text(f"note: {note}", err=True)
+    print_notes(result.notes)
     print_result(result, as_json)
     if result.result not in ("A", "B"):
         raise typer.Exit(ERRONEOUS)

@@ -7,13 +7,14 @@ import inspect
 import io
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 from xkg.cli import ablate, build, curate, evolution, pages, query, run, serve, store
+from xkg.cli.former_names import renamed
 from xkg.cli.implement import implement_app
 from xkg.cli.mcp.commands import mcp_app
 from xkg.cli.token import token_app
@@ -31,40 +32,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Executable knowledge graphs: papers, their techniques and the code that runs them.",
 )
-for command in (
-    build.build,
-    curate.curate,
-    query.papers,
-    query.search,
-    query.find,
-    query.related,
-    query.show,
-    query.context,
-    query.locate,
-    query.ablations,
-    run.run,
-    store.import_,
-    store.export,
-    evolution.update,
-    evolution.diff,
-    build.verify,
-    build.costs,
-    build.link,
-    store.remove,
-    curate.audit,
-    query.cypher,
-    pages.explore,
-    pages.report,
-    serve.serve,
-    serve.doctor,
-):
-    app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(implement_app, name="implement")
-app.add_typer(ablate.ablate_app, name="ablate")
-app.add_typer(store.index_app, name="index")
-app.add_typer(store.store_app, name="store")
-app.add_typer(token_app, name="token")
-app.add_typer(mcp_app, name="mcp")
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Build": (build.build, curate.curate, evolution.update, build.verify, build.concepts, build.costs),
+    "Ask": (query.papers, query.search, query.show, query.locate, pages.explore, query.context, query.cypher),
+    "Experiment": (run.run,),
+    "Share": (serve.serve, store.export, store.import_),
+    "Keep": (serve.doctor, evolution.diff, store.remove, curate.check_blacklist),
+}
+for panel, commands in _PANELS.items():
+    for command in commands:
+        folded = build.BuildCommand if command is build.build else None
+        app.command(command.__name__.rstrip("_").replace("_", "-"), rich_help_panel=panel, cls=folded)(command)
+app.add_typer(implement_app, name="implement", rich_help_panel="Experiment")
+app.add_typer(ablate.ablate_app, name="ablate", rich_help_panel="Experiment")
+app.add_typer(mcp_app, name="mcp", rich_help_panel="Share")
+app.add_typer(token_app, name="token", rich_help_panel="Share")
+app.add_typer(store.store_app, name="store", rich_help_panel="Keep")
+app.add_typer(store.index_app, name="index", rich_help_panel="Keep")
 
 
 def _flow_help(of: typer.Typer) -> None:
@@ -97,7 +81,7 @@ def _global_options(
     kg: Annotated[
         Path | None,
         typer.Option(
-            "--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default], anywhere in the line."
+            "--kg", readable=False, help="Folder of the graph [XKG_KG, or storage/default]; may follow the command."
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")] = False,
@@ -128,7 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
-    """The arguments with `--kg` and `-v` before the command, wherever they stand."""
+    """The arguments with `--kg` and `-v` before the command, wherever they are, and former names replaced."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     first: list[str] = []
@@ -143,7 +127,7 @@ def _with_global_options_first(arguments: Sequence[str]) -> list[str]:
             first.append(word)
         else:
             rest.append(word)
-    return [*first, *rest, *words[end:]]
+    return [*first, *renamed([*rest, *words[end:]])]
 
 
 def _fail(message: str, code: int, arguments: Sequence[str]) -> NoReturn:

@@ -12,9 +12,7 @@ from xkg.cli.display.output import (
     Paper,
     in_commands,
     json_of,
-    present,
     print_answer,
-    print_result,
     print_text,
     settings_of,
 )
@@ -29,7 +27,7 @@ InPapers = Annotated[
 FirstYear = Annotated[int | None, typer.Option(help="Only papers of this year or later.")]
 LastYear = Annotated[int | None, typer.Option(help="Only papers of this year or earlier.")]
 WithCode = Annotated[bool, typer.Option("--with-code", help="Only techniques with code, and the code of each.")]
-Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to leave out (repeatable).")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Id of a paper, technique or code to exclude (repeatable).")]
 
 
 def papers(
@@ -43,14 +41,14 @@ def papers(
         str, typer.Option(help="Only papers of this domain or subfield of arXiv, such as cs or cs.LG.")
     ] = "",
     state: Annotated[
-        Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or is not.")
+        Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or partial.")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="At most so many papers.")] = 1000,
+    k: Annotated[int, typer.Option("-k", min=1, help="Maximum number of papers.")] = 1000,
     as_json: Json = False,
 ) -> None:
-    """List the papers of the graph: id, title, year, and how many techniques have code and tested code.
+    """List the papers: id, title, year, number of techniques, with code, and tested.
 
-    Every command takes the ids that stand there, titles, and names of techniques that only one paper has."""
+    Every command accepts these ids, titles, and technique names that are unique to one paper."""
     from xkg.cli.display.papers import paper_table
     from xkg.commands.graph.open import open_service
     from xkg.model import Level
@@ -70,7 +68,13 @@ def papers(
 def search(
     context: typer.Context,
     query: Annotated[list[str], typer.Argument(help="What the code should do, or the name of a technique.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many rows.")] = 5,
+    task: Annotated[
+        bool,
+        typer.Option("--task", help="The words describe a whole task: let the language model find code for each part."),
+    ] = False,
+    k: Annotated[
+        int | None, typer.Option("-k", min=1, max=100, help="How many rows (5; for each part of a task 2).")
+    ] = None,
     paper: InPapers = None,
     with_code: WithCode = False,
     first_year: FirstYear = None,
@@ -80,11 +84,16 @@ def search(
     language: Annotated[str | None, typer.Option(help="Only code in this language.")] = None,
     exclude: Exclude = None,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Let the language model drop what does not serve, and say how to apply.")
+        bool,
+        typer.Option(
+            "--verify", help="Let the language model drop rows that do not fit, and explain how to apply the rest."
+        ),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Find techniques, best first, and name the nearest if nothing fits."""
+    """Find techniques, best first; if nothing fits, name the nearest.
+
+    With --task, a language model splits a task into parts, drops what does not serve, and says how to apply it."""
     from xkg.commands.graph.open import open_service
     from xkg.serve.search.filters import Filters
 
@@ -98,7 +107,11 @@ def search(
         with_code=with_code,
     )
     with open_service(settings_of(context)) as service:
-        answer = service.search(" ".join(query), k, filters=filters, verify=verify)
+        if task:
+            found = service.find_implementations(" ".join(query), k or 2, filters=filters, full=with_code)
+            print_answer(found, as_json, service)
+            return
+        answer = service.search(" ".join(query), k or 5, filters=filters, verify=verify)
         implementations = [service.code(row.id, full=as_json) for row in answer.rows] if with_code else []
         if as_json:
             codes = [code.model_dump() for code in implementations]
@@ -109,63 +122,42 @@ def search(
             print_answer(each, as_json, service)
 
 
-def find(
-    context: typer.Context,
-    task: Annotated[list[str], typer.Argument(help="What is to be implemented, in your own words.")],
-    k: Annotated[int, typer.Option("-k", min=1, max=20, help="How many rows for one part of it.")] = 2,
-    paper: InPapers = None,
-    with_code: WithCode = False,
-    exclude: Exclude = None,
-    as_json: Json = False,
-) -> None:
-    """Find code for a whole task, part by part: what a language model has verified, and how to apply it."""
-    from xkg.commands.graph.open import open_service
-    from xkg.serve.search.filters import Filters
-
-    filters = Filters(papers=tuple(paper or ()), with_code=with_code, exclude=tuple(exclude or ()))
-    with open_service(settings_of(context)) as service:
-        print_answer(service.find_implementations(" ".join(task), k, filters=filters, full=with_code), as_json, service)
-
-
-def related(
-    context: typer.Context,
-    paper: Paper,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many papers.")] = 10,
-    exclude: Exclude = None,
-    as_json: Json = False,
-) -> None:
-    """Find papers related to one: by citation either way, shared concepts, and how alike their techniques are."""
-    from xkg.commands.graph.open import open_service
-
-    with open_service(settings_of(context)) as service:
-        print_answer(service.related(paper, k, tuple(exclude or ())), as_json, service)
-
-
 def show(
     context: typer.Context,
     id: Annotated[
         str, typer.Argument(help="Id or name of a paper or technique, or id of code.", autocompletion=completion.nodes)
     ],
     everything: Annotated[
-        bool, typer.Option("--all", help="References, files, the overview of the code and all descriptions too.")
+        bool, typer.Option("--all", help="Also show references, files, the code overview and all descriptions.")
     ] = False,
+    related: Annotated[
+        bool,
+        typer.Option(
+            "--related", help="Papers related to this one instead: by citation, shared concepts, similar techniques."
+        ),
+    ] = False,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="How many related papers.")] = 10,
+    exclude: Exclude = None,
     as_json: Json = False,
 ) -> None:
-    """Show a paper on a screen, or a technique or a code node in full."""
+    """Show a paper, technique or code node."""
     from xkg.commands.graph import contents
     from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
+        if related:
+            print_answer(service.related(id, k, tuple(exclude or ())), as_json, service)
+            return
         print_answer(contents.show(service, id, everything=everything or as_json), as_json, service)
 
 
 def context(
     context: typer.Context,
     paper: Paper,
-    budget: Annotated[int, typer.Option(min=1, help="At most so many tokens of four characters.")] = 2000,
+    budget: Annotated[int, typer.Option(min=1, help="Maximum number of tokens (four characters each).")] = 2000,
     view: Annotated[
         Literal["planning", "implementation"],
-        typer.Option(help="To plan with, without code; or pairs of technique and code."),
+        typer.Option(help="For planning: no code; for implementation: techniques with their code."),
     ] = "planning",
     include: Annotated[
         list[str] | None,
@@ -181,7 +173,7 @@ def context(
     repo: Annotated[Path | None, typer.Option(help="Clone of the paper's repository, for raw code.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Print a paper as Markdown for a prompt, within a budget of tokens; its last line says what was left out."""
+    """Print a paper as Markdown for a prompt, within a token budget; the last line lists omissions."""
 
     from xkg.commands.graph.open import open_service
 
@@ -204,35 +196,14 @@ def locate(
         typer.Argument(help="Technique id or name, or what the code should do.", autocompletion=completion.nodes),
     ],
     repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="At most so many places.")] = 10,
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Maximum number of places.")] = 10,
     as_json: Json = False,
 ) -> None:
-    """Find the lines of a technique: what an ablation edits, each certain, doubtful or weak."""
+    """Find the lines that implement a technique; each place is certain, doubtful or weak."""
     from xkg.commands.graph.open import open_service
 
     with open_service(settings_of(context)) as service:
         print_answer(service.locate(" ".join(technique), repo, k), as_json, service)
-
-
-def ablations(
-    context: typer.Context,
-    paper: Paper,
-    repo: Annotated[Path | None, typer.Option(help="Folder of a repository, changed or not.")] = None,
-    k: Annotated[int, typer.Option("-k", min=1, max=20, help="At most so many ablations.")] = 5,
-    llm: Annotated[str | None, typer.Option(help="Name of the language model, or none for the graph alone.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Plan ablations of a paper: what to remove, replace or add, why, by what measure, and in which lines."""
-    from xkg.agents.planning.ablations import plan_ablations
-    from xkg.cli.display.layout import width, wrapped
-    from xkg.commands.graph.open import open_service
-
-    with open_service(settings_of(context, llm=present(model=llm))) as service:
-        plan = plan_ablations(service, paper, k, repo)
-    if as_json:
-        print_result(plan, as_json)
-    else:
-        print_text(wrapped(str(in_commands(plan)), width()))
 
 
 def cypher(
@@ -248,11 +219,11 @@ def cypher(
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Value of a parameter (repeatable).")
     ] = None,
     format: Annotated[Literal["table", "json", "csv"], typer.Option(help="How to print the rows.")] = "table",
-    rows: Annotated[int, typer.Option(min=1, help="At most so many rows.")] = 1000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="At most so long.")] = 30,
+    rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="Time limit in seconds.")] = 30,
     as_json: Json = False,
 ) -> None:
-    """Ask the graph a named query, or in read-only Cypher.
+    """Run a named query, or read-only Cypher.
 
     In a statement of your own a value given by --param is what JSON makes of it, else a string; "2" in quotes is a
     string too. Nodes: Paper, Technique, Code, Symbol, Repository, Finding, Resource. Edges: PROPOSES, HAS_COMPONENT,

@@ -33,7 +33,7 @@ def run(
     cpu: Cpu = None,
     as_json: Json = False,
 ) -> None:
-    """Try code: run a script over it in its environment, in the sandbox.
+    """Run a script that uses code of the graph, in its environment, in the sandbox.
 
     The script begins with every name of the code; `implementation` is its module. As in a notebook, the value of the
     last expression is printed, and open matplotlib figures are saved. There is no network, none of your files is there,

@@ -12,7 +12,7 @@ def serve(
     http: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Serve over HTTP at this address, not stdin and stdout.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that answer over HTTP.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of server processes.")] = 1,
     allow_build: Annotated[
         bool,
         typer.Option(
@@ -35,10 +35,10 @@ def serve(
     ] = False,
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"],
-        typer.Option(help="What is logged over HTTP; debug logs contents too."),
+        typer.Option(help="Log level over HTTP; debug includes contents."),
     ] = "info",
 ) -> None:
-    """Serve the graph to agents: MCP over stdin and stdout, or over HTTP.
+    """Serve the graph to agents over MCP (stdio or HTTP).
 
     Other machines are served only where callers must show a token: `xkg token create`, or serve.oauth."""
     from xkg.commands.serve import http_app, serve_stdio
@@ -55,7 +55,7 @@ def serve(
 
 
 def doctor(context: typer.Context, as_json: Json = False) -> None:
-    """Check what is installed and reachable, and what does not work without it."""
+    """Check what is installed and reachable, and what is missing."""
     from xkg.commands.doctor import examine
 
     print_result(examine(settings_of(context)), as_json)

@@ -5,11 +5,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from xkg.cli.display.output import Json, Paper, Papers, print_result, print_text, settings_of
+from xkg.cli.display.output import Json, Paper, Papers, print_notes, print_result, print_text, settings_of
 from xkg.errors import InputError, StoreError
 
-index_app = typer.Typer(help="Look after the indexes of the published graph.")
-store_app = typer.Typer(help="Look after the stored generations.")
+index_app = typer.Typer(help="Check and rebuild the indexes of the graph.")
+store_app = typer.Typer(help="Copy, migrate and roll back the stored graph.")
 
 
 def import_(
@@ -22,7 +22,7 @@ def import_(
     ],
     as_json: Json = False,
 ) -> None:
-    """Import graphs that were built elsewhere; what they say of their own code stays a claim."""
+    """Import graphs built elsewhere; levels that they state count as claims."""
     from xkg.cli.display.steps import steps
     from xkg.commands.graph import contents
 
@@ -48,7 +48,7 @@ def export(
     ] = "peer",
     as_json: Json = False,
 ) -> None:
-    """Write papers into a folder, one file each."""
+    """Write each paper to a file in a folder."""
     from xkg.commands.graph import contents
 
     if format == "html":
@@ -62,7 +62,7 @@ def export(
 
 
 def remove(context: typer.Context, paper: Paper) -> None:
-    """Take a paper out of the graph (`xkg store rollback` brings it back)."""
+    """Remove a paper from the graph (`xkg store rollback` brings it back)."""
     from xkg.commands.graph import contents
 
     print_result(contents.remove(settings_of(context), paper), as_json=False)
@@ -81,13 +81,12 @@ def index_check(context: typer.Context, as_json: Json = False) -> None:
 
 @index_app.command("rebuild")
 def index_rebuild(context: typer.Context) -> None:
-    """Make graph, vectors and text index anew from the bundles."""
+    """Rebuild graph, vectors and text index from the bundles."""
     from xkg.commands.graph.open import open_store
 
     with open_store(settings_of(context)) as store:
         generation, notes = store.rebuild()
-    for note in notes:
-        print_text(f"note: {note}", err=True)
+    print_notes(notes)
     print_text(f"rebuilt; the graph is generation {generation}")
 
 
@@ -98,7 +97,7 @@ def store_copy(
     target: Annotated[str, typer.Argument(metavar="TO", help="Folder of a graph, or address of a Neo4j.")],
     as_json: Json = False,
 ) -> None:
-    """Copy every paper of one graph into another, and compare what is there then.
+    """Copy all papers of one graph into another, and compare the two.
 
     An address is bolt://host:7687, neo4j+s://host or their like, with user and password from NEO4J_USERNAME and
     NEO4J_PASSWORD or the file that store.credentials names. Papers that are in TO already and not in FROM stay."""
@@ -116,7 +115,7 @@ def store_copy(
 
 @store_app.command("push")
 def store_push(context: typer.Context, as_json: Json = False) -> None:
-    """Send papers that were kept while the graph's server was away."""
+    """Send papers that were stored locally while the graph's server was unreachable."""
     from xkg.commands.graph import contents
 
     result = contents.push(settings_of(context))
@@ -129,7 +128,7 @@ def store_push(context: typer.Context, as_json: Json = False) -> None:
 
 @store_app.command("migrate")
 def store_migrate(context: typer.Context) -> None:
-    """Bring a graph on Neo4j to the schema of this version."""
+    """Migrate a graph on Neo4j to the schema of this version."""
     from xkg.store.neo4j.db.migrations import migrate_graph
 
     applied = migrate_graph(settings_of(context))
@@ -138,7 +137,7 @@ def store_migrate(context: typer.Context) -> None:
 
 @store_app.command("rollback")
 def store_rollback(context: typer.Context) -> None:
-    """Go back to the generation before the current one."""
+    """Return to the previous generation."""
     from xkg.commands.graph.open import open_store
 
     with open_store(settings_of(context)) as store:

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from xkg.serve.http.tokens import Tokens
 
-token_app = typer.Typer(help="Look after the tokens of the HTTP server.")
+token_app = typer.Typer(help="Manage access tokens of the HTTP server.")
 
 
 @token_app.command("create")

@@ -181,7 +181,7 @@ def _pages() -> Check:
         name="pages",
         ok=not missing,
         seen=f"not installed: {', '.join(missing)}" if missing else "installed",
-        cost="`xkg explore`, `xkg report`, `export --format html` and the pages of `xkg serve --http`",
+        cost="`xkg explore`, `xkg explore --save`, `export --format html` and the pages of `xkg serve --http`",
         remedy=install_extra("web"),
         optional=True,
     )

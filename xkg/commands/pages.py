@@ -1,4 +1,4 @@
-"""`xkg explore`, `xkg report` and `xkg export --format html`: a graph for people. They need the extra `web`."""
+"""`xkg explore`, `xkg explore --save` and `xkg export --format html`: a graph for people. They need the extra `web`."""
 
 import webbrowser
 from collections.abc import Callable, Sequence

@@ -1,4 +1,3 @@
-"""Text to unit vectors: the `Embedder` protocol, its runtimes and its cache.
+"""Converts text to unit vectors: the `Embedder` protocol, its runtimes and its cache.
 
-May import: config, files, errors.
-"""
+May import: config, files, errors."""

@@ -1,11 +1,9 @@
-"""The `Embedder` protocol, and encoded texts: one vector of the whole text, and one of each of its words for late
-interaction.
+"""The `Embedder` protocol, and encoded texts: one vector for the whole text and one for each word (late interaction).
 
 Khattab and Zaharia, "ColBERT: Efficient and Effective Passage Search via Contextualized Late Interaction over BERT",
-SIGIR 2020. Here no model is trained for it: the vectors are those that a sentence embedding model would pool. Only the
-sign of each number is stored, 48 bytes a word for 384 numbers, and a repeated word once, as the mean of its
-occurrences. Neither cost recall on our queries.
-"""
+SIGIR 2020. No model is trained for this: the word vectors are those that a sentence embedding model pools. Only the
+sign of each number is stored (48 bytes per word for 384 numbers). A repeated word is stored once, as the mean of its
+occurrences. Neither costs recall on our queries."""
 
 from __future__ import annotations
 
@@ -21,8 +19,8 @@ ENCODED_CHARACTERS = 50_000
 
 
 class Embedder(Protocol):
-    """`embed` gives float32 of shape (len(texts), dimension), each row of unit length, row i for texts[i].
-    `model` names the vectors: equal names mean comparable vectors. Raises `EmbeddingError`."""
+    """`embed` returns float32 of shape (len(texts), dimension); row i is the unit vector of texts[i]. Vectors are
+    comparable if their `model` names are equal. Raises `EmbeddingError`."""
 
     @property
     def model(self) -> str: ...
@@ -34,8 +32,9 @@ class Embedder(Protocol):
 
 
 class EncodedText(NamedTuple):
-    """`vector` has unit length. `words` are different and in lower case, without punctuation; row i of `codes`, of
-    shape (words, dimension / 8), has the signs of the vector of words[i]. Both are empty where a model gives none."""
+    """`vector` has unit length. `words` are distinct, lower-case and without punctuation. Row i of `codes`, of shape
+    (words, dimension / 8), has the signs of the vector of words[i]. Both are empty if the model gives no word
+    vectors."""
 
     vector: NDArray[np.float32]
     words: tuple[str, ...]
@@ -43,8 +42,7 @@ class EncodedText(NamedTuple):
 
 
 class Text(str):
-    """A text whose part from `start` to `end` names its context: it counts for the vectors, but its words are not the
-    text's own."""
+    """A text whose part from `start` to `end` is context: it affects the vectors, but its words are not listed."""
 
     __slots__ = ("end", "start")
 
@@ -58,8 +56,8 @@ class Text(str):
 
 
 class Passage(str):
-    """A text in `segments`, each of which may be read alone: the vector of the whole is then the mean over their
-    tokens, and its words are theirs, so that the whole and its segments cost no more than the whole."""
+    """A text in `segments`, each also encoded alone. The whole text's vector is the mean over the tokens of its
+    segments, and its words are theirs, so encoding both costs no more than encoding the whole."""
 
     __slots__ = ("segments",)
 
@@ -72,7 +70,7 @@ class Passage(str):
 
 
 class EncodedDocuments(NamedTuple):
-    """Vectors of shape (texts, dimension), and the codes of each text's words as bytes."""
+    """Vectors of shape (texts, dimension), and the word codes of each text as bytes."""
 
     vectors: NDArray[np.float32]
     codes: Sequence[bytes]
@@ -80,7 +78,7 @@ class EncodedDocuments(NamedTuple):
 
 @runtime_checkable
 class WordEncoder(Protocol):
-    """An embedder that also encodes the words of texts. Raises `EmbeddingError`."""
+    """An embedder that also encodes words. Raises `EmbeddingError`."""
 
     def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]: ...
 
@@ -99,7 +97,7 @@ def encode(embedder: Embedder, texts: Sequence[str]) -> Sequence[EncodedText]:
     if isinstance(embedder, WordEncoder):
         return embedder.encode(texts)
     none = np.empty((0, 0), np.uint8)
-    # Copies: a view would keep the vectors of the whole batch in memory.
+    # Copies, because a view would keep the whole batch in memory.
     return [EncodedText(vector.copy(), (), none) for vector in embedder.embed(texts)]
 
 
@@ -117,15 +115,14 @@ def encode_documents(embedder: Embedder, texts: Sequence[str]) -> EncodedDocumen
 
 
 class WordSums(NamedTuple):
-    """The own words of a text, different and in lower case; row i of `sums` is the sum of the vectors of the tokens of
-    words[i]."""
+    """The distinct lower-case words of a text. Row i of `sums` is the sum of the token vectors of words[i]."""
 
     words: tuple[str, ...]
     sums: NDArray[np.float32]
 
     @property
     def codes(self) -> NDArray[np.uint8]:
-        """The signs (`EncodedText`)."""
+        """The sign codes (see `EncodedText`)."""
         import numpy as np
 
         return np.packbits(self.sums > 0, axis=1)
@@ -134,7 +131,7 @@ class WordSums(NamedTuple):
 def words_of(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> tuple[tuple[str, ...], NDArray[np.uint8]]:
-    """The own words of a text and their codes; arguments as of `word_sums`."""
+    """The words of a text and their codes. Takes the arguments of `word_sums`."""
     found = word_sums(text, hidden, word_ids, offsets)
     return found.words, found.codes
 
@@ -142,13 +139,13 @@ def words_of(
 def word_sums(
     text: str, hidden: NDArray[np.float32], word_ids: Sequence[int | None], offsets: Sequence[tuple[int, int]]
 ) -> WordSums:
-    """The own words of a text, from row i of `hidden`, the vector of token i: `word_ids` has the word of each token
-    (None for special tokens), `offsets` its span in the text."""
+    """The words of a text and the sums of their vectors. `hidden[i]` is the vector of token i, `word_ids[i]` its word
+    (None for special tokens), `offsets[i]` its span in the text."""
     import numpy as np
 
     others = range(text.start, text.end) if isinstance(text, Text) else range(0)
     spans: dict[int, tuple[int, int]] = {}
-    tokens: dict[int, list[int]] = {}  # of each word of the text
+    tokens: dict[int, list[int]] = {}  # one entry per word of the text
     for token, (word, (start, end)) in enumerate(zip(word_ids, offsets, strict=True)):
         if word is None or start in others:
             continue
@@ -158,7 +155,7 @@ def word_sums(
         else:
             spans[word] = start, end
             tokens[word] = [token]
-    places: dict[str, list[int]] = {}  # of each different word
+    places: dict[str, list[int]] = {}  # one entry per distinct word
     for word, (start, end) in spans.items():
         name = text[start:end].lower()
         if name.isalnum() or any(map(str.isalnum, name)):

@@ -1,8 +1,7 @@
-"""The ONNX graph of a BERT encoder over the tensors of a safetensors file, which stay where they are.
+"""Builds the ONNX graph of a BERT encoder over the tensors of a safetensors file, without copying them.
 
 Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", NAACL 2019, in the standard operators of ONNX 23
-(Attention, Gelu, LayerNormalization): the runtime has a kernel for each, so no optimiser is needed at load time.
-"""
+(Attention, Gelu, LayerNormalization). The runtime has a kernel for each, so loading needs no optimiser."""
 
 from __future__ import annotations
 
@@ -18,22 +17,21 @@ if TYPE_CHECKING:
 
 WORDS = "embeddings.word_embeddings.weight"
 BLOCK = 32
-"""So many numbers share a scale. With 128, kernels for few and for many tokens differ in the last bits."""
+"""Numbers per quantisation scale. With 128, kernels for few and for many tokens differ in the last bits."""
 _RUNTIME = "com.microsoft"
-"""The runtime's own operators, beside those of ONNX."""
+"""The domain of the runtime's own operators."""
 
 
 def prefix_of(tensors: Mapping[str, Any]) -> str:
-    """What the names of all tensors begin with."""
+    """The common prefix of all tensor names."""
     return "bert." if f"bert.{WORDS}" in tensors else ""
 
 
 def bert_graph(config: Mapping[str, Any], tensors: Mapping[str, Any], location: str, start: int) -> bytes:
-    """The serialised model: `words` float32 (batch, tokens, hidden), which has the vector of each token in
-    `WORDS` of the weights, and `positions` int64 (tokens), the same for all rows → `last_hidden_state` float32 (batch,
-    tokens, hidden). `tensors` is the header of the safetensors file called `location`, whose data begins at byte
-    `start`. Raises `EmbeddingError` for another architecture.
-    """
+    """The serialised model. Inputs: `words` float32 (batch, tokens, hidden), the vectors of the tokens from `WORDS` of
+    the weights, and `positions` int64 (tokens). Output: `last_hidden_state` float32 (batch, tokens, hidden). `tensors`
+    is the header of the safetensors file `location`, whose data begins at byte `start`. Raises `EmbeddingError` for
+    another architecture."""
     try:
         return _Graph(config, tensors, location, start).bert()
     except KeyError as error:
@@ -47,13 +45,12 @@ def bert_graph_in_eight_bits(
     start: int,
     read: Callable[[int, Sequence[int]], NDArray[np.float32]],
 ) -> bytes:
-    """As `bert_graph`, with the matrices of the layers inside, in eight bits: a quarter of the weights, which a short
-    text costs most to read. `read` gives the numbers of the file from a byte on, in a shape.
+    """Like `bert_graph`, but with the layers' matrices inside, in eight bits: a quarter of the bytes, which dominate
+    the time for a short text. `read` returns numbers of the file from a byte on, in a given shape.
 
-    Each `BLOCK` numbers of a row have a scale, and so have, when it runs, as many that a matrix is multiplied with
-    (`accuracy_level` 4): Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is
-    described in https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits.
-    """
+    Each `BLOCK` numbers of a row share a scale, and so do the numbers that they are multiplied with (`accuracy_level`
+    4): Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022. The operator is described in
+    https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md#com.microsoft.MatMulNBits."""
     try:
         return _EightBitGraph(config, tensors, location, start, read).bert()
     except KeyError as error:
@@ -104,7 +101,7 @@ class _Graph:
             (outer,) = self.linear(self.op("Gelu", inner), f"{layer}.output.dense")
             x = self.norm(self.op("Add", outer, x), f"{layer}.output.LayerNorm")
         self.nodes.append(onnx_format.node("Reshape", [x, shape], ["last_hidden_state"], {}))
-        # Opset 23 is the first with Attention, and belongs to IR version 11.
+        # Opset 23 is the first with Attention and requires IR version 11.
         return onnx_format.model(
             self.nodes,
             self.initializers.values(),
@@ -123,7 +120,7 @@ class _Graph:
         return output
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """What each of these layers makes of `x`."""
+        """The outputs of these layers for `x`."""
         return [
             self.op("Gemm", x, self.tensor(f"{name}.weight"), self.tensor(f"{name}.bias"), transB=1) for name in names
         ]
@@ -144,7 +141,7 @@ class _Graph:
         return name
 
     def place(self, name: str) -> tuple[Sequence[int], int, int]:
-        """The shape of a tensor, and the bytes of the file in which it stands."""
+        """The shape of a tensor and its byte range in the file."""
         entry = self.tensors[self.prefix + name]
         if entry["dtype"] != "F32":
             raise EmbeddingError(f"{self.location} holds {entry['dtype']} numbers: only 32-bit floats are supported")
@@ -165,7 +162,8 @@ class _EightBitGraph(_Graph):
         self.read = read
 
     def linear(self, x: str, *names: str) -> list[str]:
-        """One product for all: each operator that is run costs a short text as much as its numbers."""
+        """One product for query, key and value: for a short text, running an operator costs as much as its
+        arithmetic."""
         import numpy as np
 
         matrix, bias = (
@@ -199,8 +197,8 @@ class _EightBitGraph(_Graph):
 
 
 def in_eight_bits(matrix: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-    """The codes of the numbers, of shape (rows, blocks, BLOCK), where 128 means 0, and the scale of each block, of
-    shape (rows, blocks): a number is about (code - 128) · scale. The last block of a row is filled with zeros."""
+    """The codes, of shape (rows, blocks, BLOCK), and the scale of each block, of shape (rows, blocks): a number is
+    about (code - 128) · scale. The last block of a row is padded with zeros."""
     import numpy as np
 
     rows, columns = matrix.shape

@@ -1,5 +1,4 @@
-"""A cache of vectors and word codes in front of any `Embedder`, in SQLite, shared by processes: no text is embedded
-twice."""
+"""A cache of vectors and word codes in front of an `Embedder`, in an SQLite file that processes share."""
 
 from __future__ import annotations
 
@@ -38,22 +37,21 @@ _USES = {
     "PRIMARY KEY (model, text)) WITHOUT ROWID"
 }
 _SPARED = 0.1
-"""The share of the bound that is made free at a time, so that not every new text costs a search for the oldest."""
+"""The share of the limit that is freed at a time, so that not every new text triggers a search for the oldest."""
 _T = TypeVar("_T")
 
 
 class CachedEmbedder:
-    """An `Embedder` that calls `make` for the real one only when a text is not in the cache file at `path`.
+    """An `Embedder` that calls `make` for the real one only if a text is not in the cache file at `path`.
 
-    The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored as soon as its
-    chunk is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is set aside
-    (`<name>.corrupt-<time>`) and replaced by an empty one, one that cannot be written is only read, and without any the
-    vectors are cached in memory; each is logged once as a warning. With `most`, those of the texts beyond so many that
-    were not used for the longest time are deleted. Safe to call from several threads and processes at
-    once: a hit never waits for a miss of another thread, and a miss for at most one chunk.
+    The key is the model's name and the sha256 of the text; each vector has a checksum. A miss is stored when its chunk
+    is embedded, so a killed run repeats little. The cache never fails the work: a corrupt file is renamed to
+    `<name>.corrupt-<time>` and replaced, a read-only one is only read, and without a file the vectors are cached in
+    memory. Each case logs one warning. With `most`, the least recently used texts beyond that number are deleted. Safe
+    to use from several threads and processes: a hit never waits for another thread's miss, and a miss waits for at most
+    one chunk.
 
-    Raises `EmbeddingError` when `make` does, or when it gives another model than `model`.
-    """
+    Raises `EmbeddingError` if `make` does, or if it returns another model than `model`."""
 
     def __init__(
         self, make: Callable[[], Embedder], path: Path, model: str = MINILM, *, most: int | None = None
@@ -64,8 +62,8 @@ class CachedEmbedder:
         self._make = make
         self._path = path
         self._embedder: Embedder | None = None
-        self._lock = threading.RLock()  # around the connection, for as long as one statement takes
-        self._embedding = threading.RLock()  # around the model, for as long as one chunk takes
+        self._lock = threading.RLock()  # guards the connection, for one statement at a time
+        self._embedding = threading.RLock()  # guards the model, for one chunk at a time
         self._warned: set[str] = set()
         self._connection = self._open()
 
@@ -87,7 +85,7 @@ class CachedEmbedder:
             dimension, vectors, missing = self._drop_vectors(), {}, list(wanted)
         for chunk in _chunks(missing):
             with self._embedding:
-                vectors |= self._read(chunk, dimension)  # another thread may have embedded them meanwhile
+                vectors |= self._read(chunk, dimension)  # another thread may have embedded them in the meantime
                 absent = [key for key in chunk if key not in vectors]
                 if absent:
                     fresh = dict(zip(absent, self._loaded().embed([wanted[key] for key in absent]), strict=True))
@@ -97,7 +95,7 @@ class CachedEmbedder:
         return _rows(vectors, keys, dimension)
 
     def encode_documents(self, texts: Sequence[str]) -> EncodedDocuments:
-        """As `embed`, with the codes of the words where the model gives them."""
+        """Like `embed`, with the word codes if the model gives them."""
         keys, wanted = _keyed(texts)
         dimension = self.dimension
         vectors = self._read(list(wanted), dimension)
@@ -111,7 +109,7 @@ class CachedEmbedder:
         for chunk in _chunks(missing):
             assert isinstance(model, WordEncoder)
             with self._embedding:
-                vectors |= self._read(chunk, dimension)  # as in `embed`
+                vectors |= self._read(chunk, dimension)  # see `embed`
                 codes |= self._stored("words", chunk)
                 absent = [key for key in chunk if key not in vectors or key not in codes]
                 if absent:
@@ -125,13 +123,13 @@ class CachedEmbedder:
         return EncodedDocuments(_rows(vectors, keys, dimension), [codes[key] for key in keys])
 
     def put(self, texts: Sequence[str], encoded: EncodedDocuments) -> None:
-        """Stores what another cache of this model has for texts."""
+        """Copies the entries of another cache of this model for these texts."""
         keys, _ = _keyed(texts)
         self._store("vectors", {key: _bytes(vector) for key, vector in zip(keys, encoded.vectors, strict=True)})
         self._store("words", dict(zip(keys, encoded.codes, strict=True)))
 
     def _drop_vectors(self) -> int:
-        """Deletes the vectors of an earlier model of this name, and returns the dimension of the present one."""
+        """Deletes the vectors of an earlier model of this name, and returns the dimension of the present model."""
         self._warn("model", f"embedding cache {self._path}: vectors of another {self.model} are dropped")
         for table in _SCHEMA:
             forget = f"DELETE FROM {table} WHERE model = ?"
@@ -185,7 +183,7 @@ class CachedEmbedder:
         self._try("write", insert)
 
     def _used(self, keys: Iterable[bytes]) -> None:
-        """Notes that these texts were used, and deletes what was not for the longest time, where there is a bound."""
+        """Marks these texts as used, and deletes the least recently used ones beyond the limit."""
         if self._most is None:
             return
         most, at = self._most, time.time()
@@ -208,17 +206,17 @@ class CachedEmbedder:
         self._try("write", note)
 
     def _try(self, what: str, operation: Callable[[sqlite3.Connection], _T]) -> _T | None:
-        """The result of the operation, or None where the file cannot be used."""
+        """The result of the operation, or None if the file is unusable."""
         with self._lock:
             try:
                 return operation(self._connection)
-            except sqlite3.OperationalError as error:  # full, read-only, locked for long
+            except sqlite3.OperationalError as error:  # disk full, read-only, or locked for too long
                 self._warn(what, f"embedding cache {self._path}: cannot {what} ({error}); texts may be embedded again")
                 return None
             except sqlite3.ProgrammingError as error:
                 if "closed" not in str(error):
                     raise
-                return None  # calls under way go on without the cache
+                return None  # running calls continue without the cache
             except sqlite3.DatabaseError as error:
                 self._connection.close()
                 self._connection = self._reopened(error)
@@ -235,7 +233,7 @@ class CachedEmbedder:
 
     def _read_only(self, error: Exception) -> sqlite3.Connection:
         try:
-            # Without write access SQLite can open a WAL file only as immutable.
+            # Without write access, SQLite can open a WAL file only as immutable.
             connection = sqlite3.connect(
                 f"{self._path.resolve().as_uri()}?immutable=1", uri=True, check_same_thread=False
             )
@@ -249,7 +247,7 @@ class CachedEmbedder:
         return connection
 
     def _reopened(self, error: Exception) -> sqlite3.Connection:
-        """A sound file in place of a corrupt one: another process may have put it there already."""
+        """Replaces a corrupt file, unless another process already did."""
         try:
             with set_aside(self._path, self._schema, "NORMAL") as (connection, aside):
                 if aside is not None:
@@ -269,7 +267,7 @@ def _rows_of(query: str, values: Sequence[object], connection: sqlite3.Connectio
 
 
 def _keyed(texts: Sequence[str]) -> tuple[list[bytes], dict[bytes, str]]:
-    """The key of each text, and the text of each key."""
+    """Maps between texts and keys, both ways."""
     keys = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
     return keys, dict(zip(keys, texts, strict=True))
 

@@ -1,13 +1,13 @@
-"""The embedder that the settings choose."""
+"""Creates the embedder that the settings choose."""
 
 from xkg.config import EmbeddingSettings
 from xkg.embeddings.base import Embedder
 
 
 def make_embedder(settings: EmbeddingSettings, *, queries: bool = False) -> Embedder:
-    """The embedder that the settings choose; its `model` is `settings.vectors`. With `queries`, one that is faster and
-    whose vectors are for comparing, not for storing, where the provider has such. Only that provider's libraries are
-    imported. Raises `EmbeddingError` where they, weights or a key are missing; nothing is sent anywhere yet."""
+    """The embedder that the settings choose; its `model` is `settings.vectors`. With `queries`, a faster one if the
+    provider has it: its vectors may be compared but not stored. Imports only that provider's libraries. Raises
+    `EmbeddingError` if libraries, weights or a key are missing. Sends nothing yet."""
     if settings.provider == "openai":
         from xkg.embeddings.openai import OpenAIEmbedder
 

@@ -1,4 +1,4 @@
-"""Text to unit vectors with the default runtime: ONNX, with MiniLM."""
+"""Converts text to unit vectors with the default runtime (ONNX) and model (MiniLM)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from xkg.embeddings.onnx_weights import (
 from xkg.errors import EmbeddingError
 from xkg.text.unicode import encodable
 
-if TYPE_CHECKING:  # numpy takes 0.1 s to import, and a server must answer before that
+if TYPE_CHECKING:  # imported late: numpy takes 0.1 s, and a server must answer before that
     import numpy as np
     from numpy.typing import NDArray
 
@@ -32,20 +32,19 @@ _FEW = 16
 
 
 class OnnxEmbedder:
-    """A sentence-transformers model of BERT's architecture with mean pooling, run on CPU.
+    """A sentence-transformers model with BERT's architecture and mean pooling, on the CPU.
 
-    Reimers and Gurevych, "Sentence-BERT", EMNLP 2019; the length limit is that of the model's own settings (256 tokens
-    for all-MiniLM-L6-v2), and text after it does not count. Only texts of one token count share a batch, so nothing is
-    padded, and on one machine a text has one vector to the last bit, whatever its neighbours and the number of
-    threads. Between processors the runtime picks other kernels: there vectors agree to about 1e-6.
-    Characters that UTF-8 cannot carry (lone surrogates) count as `?`. Safe to call from several threads.
+    Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. Texts are truncated at the model's own limit (256 tokens for
+    all-MiniLM-L6-v2). Only texts with the same number of tokens share a batch, so nothing is padded, and on one machine
+    the vector of a text is identical to the last bit, whatever its neighbours and the number of threads. Other
+    processors use other kernels, and vectors agree to about 1e-6. Lone surrogates count as `?`. Safe to call from
+    several threads.
 
-    With `eight_bits` the matrices of a model in safetensors are held in so many: a short text takes half the time and
-    the model 30 MB less. MiniLM's vectors then have a cosine of .9996 with the others: near enough for queries, while
-    what is stored has all bits. A vector is the same to the last bit here too, but not between processors.
+    With `eight_bits`, the matrices of a safetensors model are held in eight bits: a short text takes half the time, and
+    the model 30 MB less. MiniLM's vectors then have a cosine of .9996 with the full ones: good enough for queries,
+    while stored vectors use all bits.
 
-    Raises `EmbeddingError` when there are no weights, or when they are not what this can run.
-    """
+    Raises `EmbeddingError` if the weights are missing or unsupported."""
 
     def __init__(
         self, weights: Path | None = None, model: str = MINILM, threads: int = 2, *, eight_bits: bool = False
@@ -66,7 +65,7 @@ class OnnxEmbedder:
         file = weights_file(folder)
         if file is None:
             raise EmbeddingError(f"{folder} holds neither model.safetensors nor model.onnx: set embedding.weights")
-        # A query's texts are short: they run beside one another, since threads inside a run would mostly wait.
+        # The texts of a query are short: they run in parallel, because threads inside one run would mostly wait.
         self._session = load_session(file, config, 1 if eight_bits else threads, eight_bits=eight_bits)
         self._map = ThreadPoolExecutor(threads, "encode").map if eight_bits else map
         self._inputs = [each.name for each in self._session.get_inputs()]
@@ -90,7 +89,7 @@ class OnnxEmbedder:
         return vectors
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """As `embed`, with the words of each text; a `Passage` by its segments."""
+        """Like `embed`, with the words of each text; a `Passage` is encoded by its segments."""
         import numpy as np
 
         passages = [text for text in texts if isinstance(text, Passage)]
@@ -99,7 +98,7 @@ class OnnxEmbedder:
         encodings = self._tokenized(list(each.values()))
         identities = list(each)
         encoded: dict[object, EncodedText] = {}
-        sums: dict[object, _Sums] = {}  # only of segments, since a graph has many texts
+        sums: dict[object, _Sums] = {}  # only for segments, because a graph has many texts
         for row, hidden in self._hidden_rows(encodings):
             identity = identities[row]
             words = word_sums(each[identity], hidden, encodings[row].word_ids, encodings[row].offsets)
@@ -112,12 +111,12 @@ class OnnxEmbedder:
         return [encoded[_identity(text)] for text in texts]
 
     def _tokenized(self, texts: Sequence[str]) -> Sequence[Tokenized]:
-        if len(texts) <= _FEW:  # a pool of threads is woken for a batch
+        if len(texts) <= _FEW:  # waking the pool of threads pays off only for a batch
             return [self._tokenizer.encode(_readable(text)) for text in texts]
         return self._tokenizer.encode_batch([_readable(text) for text in texts])
 
     def _hidden_rows(self, encodings: Sequence[Tokenized]) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """The number of each text, and the vectors of its tokens."""
+        """The index of each text, and the vectors of its tokens."""
         import numpy as np
 
         batches = list(_batches([len(encoding.ids) for encoding in encodings]))
@@ -143,7 +142,7 @@ class OnnxEmbedder:
 
 
 class _Sums(NamedTuple):
-    """What a text consists of: the sum of the vectors of its tokens, their number, and its words."""
+    """The parts of a text's encoding: the sum of its token vectors, their number, and its words."""
 
     total: NDArray[np.float64]
     tokens: int
@@ -154,7 +153,7 @@ class _Sums(NamedTuple):
 
 
 def _joined(segments: Sequence[_Sums]) -> _Sums:
-    """Of all segments as one text."""
+    """Joins all segments into one text."""
     import numpy as np
 
     places: dict[str, int] = {}
@@ -168,7 +167,7 @@ def _joined(segments: Sequence[_Sums]) -> _Sums:
 
 
 def _identity(text: str) -> object:
-    """Equal for texts that are read alike."""
+    """A key that is equal for texts with the same encoding."""
     match text:
         case Text():
             return str(text), text.start, text.end
@@ -179,7 +178,7 @@ def _identity(text: str) -> object:
 
 
 def _pooled(hidden: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The mean of the vectors of tokens, of unit length."""
+    """The mean of the token vectors, scaled to unit length."""
     import numpy as np
 
     return _unit(hidden.mean(axis=0, dtype=np.float64))
@@ -193,7 +192,7 @@ def _unit(vector: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def _readable(text: str) -> str:
-    # A word piece seldom spans more than a few characters: the rest is beyond the model's limit.
+    # A word piece seldom has more than a few characters, so the rest is beyond the model's limit.
     return encodable(text[:ENCODED_CHARACTERS])
 
 
@@ -206,7 +205,7 @@ def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Rows of one length each, of at most `_BATCH_TOKENS` tokens."""
+    """Batches of rows of equal length, with at most `_BATCH_TOKENS` tokens."""
     groups: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         groups.setdefault(length, []).append(row)

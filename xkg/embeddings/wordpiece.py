@@ -1,8 +1,8 @@
-"""Text to the word pieces of a BERT model, as its `tokenizer.json` defines them.
+"""Splits text into the word pieces of a BERT model, as its `tokenizer.json` defines them.
 
 Devlin et al., NAACL 2019, and Wu et al., "Google's Neural Machine Translation System", arXiv:1609.08144, 2016. The
-library `tokenizers` gives the same (`tests/embeddings/test_wordpiece.py`), and installs 33 MB for downloading models.
-"""
+library `tokenizers` gives the same result (`tests/embeddings/test_wordpiece.py`), but installs 33 MB for downloading
+models."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ Kind = Literal["letter", "space", "mark"]
 
 
 class Pieces(NamedTuple):
-    """Token i is the vocabulary's `ids[i]`, of word `word_ids[i]` of the text (None for what begins and ends a text),
-    and stands at the characters from `offsets[i][0]` up to `offsets[i][1]`."""
+    """Token i has the vocabulary number `ids[i]`, belongs to word `word_ids[i]` of the text (None for special tokens),
+    and spans the characters `offsets[i][0]` to `offsets[i][1]`."""
 
     ids: list[int]
     word_ids: list[int | None]
@@ -36,8 +36,8 @@ class Pieces(NamedTuple):
 
 
 class WordPiece:
-    """A tokenizer of at most `max_tokens` tokens a text. Raises `ValueError` for a definition that is not BERT's, and
-    `KeyError` or `TypeError` for one that is broken. Safe to call from several threads."""
+    """A tokenizer that truncates texts at `max_tokens`. Raises `ValueError` if the definition is not BERT's, and
+    `KeyError` or `TypeError` if it is broken. Safe to call from several threads."""
 
     def __init__(self, definition: Mapping[str, Any], max_tokens: int) -> None:
         model, normalizer = definition["model"], definition["normalizer"]
@@ -97,8 +97,8 @@ class WordPiece:
         return [self.encode(text) for text in texts]
 
     def _split(self, text: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
-        """Each normalised word with the span in `text` of each of its characters; of a name in `added_tokens`, which
-        is found before anything else, the span of the whole."""
+        """Each normalised word with the span in `text` of each of its characters. Names in `added_tokens` are found
+        first and have one span."""
         start = 0
         for name in self._names.finditer(text) if self._names else ():
             yield from self._split_plain(text, start, name.start())
@@ -125,7 +125,7 @@ class WordPiece:
             yield "".join(word), places
 
     def _looked_up(self, word: str) -> tuple[tuple[int, int], ...]:
-        """Token and number of characters of each piece: the longest that the vocabulary has, from the left."""
+        """The vocabulary number and length of each piece, always the longest match from the left."""
         found = self._longest_pieces(word) if len(word) <= self._longest else None
         pieces = tuple(found) if found is not None else ((self._unknown, len(word)),)
         if len(self._words) < _CACHED_WORDS:
@@ -148,7 +148,7 @@ class WordPiece:
 
 
 def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
-    """The tokens that begin and end a text. Raises `ValueError` for another form."""
+    """The tokens that begin and end a text. Raises `ValueError` for any other form."""
     if processor["type"] == "BertProcessing":
         return processor["cls"][1], processor["sep"][1]
     match processor:
@@ -163,7 +163,7 @@ def _ends(processor: Mapping[str, Any]) -> tuple[int, int]:
 
 
 class _Characters(dict[str, tuple[tuple[str, Kind], ...]]):
-    """What a character becomes, each looked at once: BERT's cleaning, accents and case."""
+    """The normalised form of a character (BERT's cleaning, accents and case), computed once."""
 
     def __init__(self, *, clean: bool, spaced: bool, stripped: bool, lowercase: bool) -> None:
         super().__init__()

@@ -1,5 +1,4 @@
-"""Where work is done that comes in many items: processes of this machine, or a Ray cluster. What is done is not known
-here: papers that are built, candidates of an ablation that run.
+"""Runs many work items: on this machine or on a Ray cluster. An item may be a paper to build or a candidate of an
+ablation; this package does not know which.
 
-May import: settings, errors and files.
-"""
+May import: settings, errors and files."""

@@ -1,4 +1,4 @@
-"""Whom a cluster may be reached by: Ray runs any code that whoever reaches it, and has its token, sends."""
+"""Checks the addresses of a Ray cluster. Anyone who reaches a cluster and has its token can run code on it."""
 
 import socket
 from ipaddress import ip_address
@@ -9,7 +9,7 @@ _SECONDS = 5.0
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """Raises `ConfigError` for anything but HOST:PORT."""
+    """Raises `ConfigError` unless the address is HOST:PORT."""
     host, _, port = address.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if "://" in address or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
@@ -21,8 +21,8 @@ def host_and_port(address: str) -> tuple[str, int]:
 
 
 def require_private(host: str) -> None:
-    """Raises `ConfigError` where a name or a number leads to an address of the public internet, and `UnreachableError`
-    for a name that leads nowhere."""
+    """Raises `ConfigError` if the host has an address on the public internet, and `UnreachableError` if its name does
+    not resolve."""
     try:
         found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)}
     except (OSError, UnicodeError) as error:

@@ -1,4 +1,4 @@
-"""The seam between work that comes in many items and the place where it is done."""
+"""The interface between work items and the engine that runs them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 
 
 class WorkFailed(XkgError):
-    """An item that could not be done; `lasting` where the same inputs will fail again, `held` where another machine
-    does it just now."""
+    """An item failed. `lasting` means that the same inputs will fail again, `held` that another machine is working on
+    it now."""
 
     def __init__(self, message: str, *, lasting: bool = False, held: bool = False) -> None:
         super().__init__(message)
@@ -25,35 +25,35 @@ class WorkFailed(XkgError):
 
 
 class NoWorkerError(XkgError):
-    """No item can be done: a key is missing, a folder cannot be written, a setting cannot be used."""
+    """Every item would fail: a key is missing, a folder is not writable, or a setting is invalid."""
 
 
 class BegunAgain(Value):
-    """An event: an item begins anew, since the machine that had it was lost, or another one has it just now."""
+    """Event: an item starts again because its machine was lost or another machine held it."""
 
     reason: str
 
 
 class Home(Protocol):
-    """The machine that the work was started on, seen from another one."""
+    """The machine that started the work, seen from another machine."""
 
     def call(self, service: str, method: str, *arguments: object) -> Any:
-        """Calls a method of one of `Work.services`. Raises what it raises."""
+        """Calls a method of one of `Work.services`, and raises its errors."""
         ...
 
     def turn(self, place: str) -> AbstractContextManager[None]:
-        """Holds one of the places of that name (`Work.places`) of the whole cluster; waits for it."""
+        """Waits for and holds one slot of the named cluster-wide limit (`Work.places`)."""
         ...
 
     def paced(self, name: str, seconds: float) -> AbstractContextManager[None]:
-        """A turn that no other of that name overlaps, in the whole cluster, with `seconds` between two of them."""
+        """An exclusive turn of this name in the whole cluster, at least `seconds` after the previous one."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where a worker is. `notify` sends an event to who started the work. On another machine `folder` is for what can
-    be made again, shared by the workers there, and `home` leads back; on the same one both are None."""
+    """The place where a worker runs. `notify` sends an event to the machine that started the work. On another machine,
+    `folder` is a cache that its workers share, and `home` calls back; on the same machine both are None."""
 
     notify: Callable[[object], None] = lambda _: None
     folder: Path | None = None
@@ -61,16 +61,16 @@ class Site:
 
 
 class Work(Protocol[Item_contra, Result_co]):
-    """What is done with each item. Work, items, results and events are pickled, and hold no key: a machine reads its
-    own.
+    """The work to do for each item. Work, items, results and events are pickled and contain no keys: each machine reads
+    its own.
 
-    `gpus` is how many GPUs of a cluster an item needs, `imports` the modules that its processes import. `services` are
-    opened once, on the machine that started the work, for workers elsewhere (`Home.call`); `places` are limits of the
-    whole cluster (`Home.turn`)."""
+    `gpus` is the number of cluster GPUs per item, `imports` lists modules that the processes import. `services` are
+    opened once on the machine that started the work, and called from others (`Home.call`). `places` are cluster-wide
+    limits (`Home.turn`)."""
 
     @property
     def name(self) -> str:
-        """A name for the folder that other machines have for it."""
+        """The name of the cache folder on other machines."""
         ...
 
     @property
@@ -86,37 +86,37 @@ class Work(Protocol[Item_contra, Result_co]):
     def places(self) -> Mapping[str, int]: ...
 
     def open(self, site: Site) -> AbstractContextManager[Callable[[Item_contra], Result_co]]:
-        """A function that does one item after another. Raises `XkgError` where this machine can do none."""
+        """A function that runs one item after another. Raises `XkgError` if this machine cannot run any."""
         ...
 
 
 class Worker(Protocol[Item_contra, Result_co]):
-    """Does items, one at a time."""
+    """Runs items, one at a time."""
 
     def run(self, item: Item_contra, notify: Callable[[object], None]) -> Result_co:
-        """Raises `WorkFailed`, and `NoWorkerError` where every other item would fail likewise."""
+        """Raises `WorkFailed`, and `NoWorkerError` if every other item would fail too."""
         ...
 
     def stop(self) -> None:
-        """Ends the item that is being done, from another thread than the one that waits for it, and does no other."""
+        """Cancels the running item and stops the worker. Call it from another thread."""
         ...
 
     def close(self) -> None: ...
 
 
 class Engine(Protocol):
-    """A place where work is done. `jobs` is how many items it does at a time by default."""
+    """Runs work. `jobs` is the default number of parallel items."""
 
     @property
     def jobs(self) -> int: ...
 
     def workers(self, work: Work[Item, Result], count: int) -> Sequence[Worker[Item, Result]]:
-        """`count` workers, each for a thread of its own; they are started by their first item."""
+        """`count` workers, each for one thread. A worker starts with its first item."""
         ...
 
 
 class Failure(NamedTuple):
-    """Why an item, or every item, could not be done, in one line; `held` where another machine does it just now."""
+    """Why an item, or every item, failed, in one line. `held` means that another machine is working on it."""
 
     line: str
     lasting: bool = False
@@ -130,7 +130,7 @@ class Failure(NamedTuple):
 
 
 def failure(error: Exception, *, of_all: bool = False) -> Failure:
-    """What an error means for an item, or for every item."""
+    """Converts an error into a failure of the item or of the whole work."""
     if not isinstance(error, XkgError):
         return Failure(f"a fault of xkg itself ({_where(error)})")
     lasting = isinstance(error, InputError) and not isinstance(error, UnreachableError)
@@ -139,7 +139,7 @@ def failure(error: Exception, *, of_all: bool = False) -> Failure:
 
 @dataclass
 class Opened(Generic[Item, Result]):
-    """Work that is opened by its first item, and the result of each item, or why there is none."""
+    """Work that opens with its first item, and the result or failure of each item."""
 
     work: Work[Item, Result]
     site: Site
@@ -147,7 +147,7 @@ class Opened(Generic[Item, Result]):
     _function: Callable[[Item], Result] | None = field(default=None, init=False)
 
     def open(self) -> Failure | None:
-        """Opens the work now; why it cannot be."""
+        """Opens the work now. Returns the failure, if any."""
         try:
             self._opened()
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Limits that hold in a whole cluster: places of which so many are taken at a time, and turns with a pause between."""
+"""Limits for a whole cluster: a number of slots, and turns with a pause between them."""
 
 import asyncio
 import time
@@ -9,26 +9,26 @@ from xkg.errors import XkgError
 
 
 class OverError(XkgError):
-    """The attempt that asks was given up, and another one does its item."""
+    """The attempt was given up, and another attempt runs its item."""
 
 
 _OVER = "this attempt was given up: another machine does what it did"
 
 
 class Limits:
-    """Places are given in the order in which they are asked for. An attempt that is `over` gives back what it holds,
-    and gets nothing more. For one event loop."""
+    """Grants slots in the order of requests. An attempt that is over returns its slots and gets no more. For one event
+    loop."""
 
     def __init__(self, places: Mapping[str, int]) -> None:
         self._free = dict(places)
         self._waiting: dict[str, deque[tuple[str, asyncio.Future[None]]]] = {}
         self._held: dict[str, Counter[str]] = {}
         self._over: set[str] = set()
-        self._next: dict[str, float] = {}  # of paced names: when the next turn may begin
+        self._next: dict[str, float] = {}  # start of the next turn, by name
 
     async def take(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Waits for a place, and takes it; where `pause` is given there is one, and so many seconds between two turns.
-        Raises `OverError`."""
+        """Waits for a slot and takes it. With `pause` there is one slot, and turns start at least this many seconds
+        apart. Raises `OverError`."""
         if attempt in self._over:
             raise OverError(_OVER)
         self._free.setdefault(name, 1)
@@ -47,13 +47,13 @@ class Limits:
             raise OverError(_OVER)
 
     async def give(self, attempt: str, name: str, pause: float = 0.0) -> None:
-        """Gives a place back."""
+        """Returns a slot."""
         if pause:
             self._next[name] = time.monotonic() + pause
         self._give(attempt, name)
 
     async def over(self, attempt: str) -> None:
-        """Ends an attempt, whatever its process still does."""
+        """Ends an attempt, even if its process still runs."""
         self._over.add(attempt)
         for queue in self._waiting.values():
             for entry in [entry for entry in queue if entry[0] == attempt]:
@@ -67,7 +67,7 @@ class Limits:
     def _give(self, attempt: str, name: str) -> None:
         held = self._held.get(attempt)
         if held is None or held[name] <= 0:
-            return  # given back when the attempt was over
+            return  # the end of the attempt already returned it
         held[name] -= 1
         if not held.total():
             del self._held[attempt]

@@ -1,4 +1,4 @@
-"""The engine of one machine: processes that do items, one at a time each; one that dies takes only its item with it."""
+"""The engine of one machine: each process runs one item at a time. If a process dies, only its item fails."""
 
 import itertools
 import multiprocessing
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 ITEMS_OF_A_PROCESS = 25
-"""After so many items a process ends if it has grown, since it gives back no memory that its largest item took."""
+"""After this many items a process that has grown is replaced, because it does not return memory to the system."""
 MOST_ITEMS_OF_A_PROCESS = 500
-_GROWN = 64_000_000  # bytes since its first item
+_GROWN = 64_000_000  # growth in bytes since its first item
 _END_SECONDS = 20
 _STARTING = threading.Lock()
 
 
 class LocalEngine:
-    """Does as many items at a time as there are `jobs`."""
+    """Runs up to `jobs` items in parallel."""
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
@@ -37,7 +37,7 @@ class LocalEngine:
 
 
 class LocalWorker(Generic[Item, Result]):
-    """A process, which is started for the first item, anew after it died, and anew when it has grown."""
+    """A worker process. It starts with the first item, and is replaced if it dies or grows."""
 
     def __init__(self, work: Work[Item, Result]) -> None:
         self._work = work
@@ -46,7 +46,7 @@ class LocalWorker(Generic[Item, Result]):
         self._leaving: list[BaseProcess] = []
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
-        """As `Worker.run`."""
+        """See `Worker.run`."""
         pipe = self._started()
         try:
             pipe.send(item)
@@ -83,7 +83,7 @@ class LocalWorker(Generic[Item, Result]):
             return self._pipe
         started = _context(self._work.imports)
         self._pipe, other = started.Pipe()
-        # A fork server has the environment of its own start: a process gets that of now, by a pipe.
+        # A fork server keeps the environment of its start, so the present one is sent through a pipe.
         self._process = started.Process(target=_work, args=(self._work, other, dict(os.environ)), name="xkg build")
         with _without_main():
             self._process.start()
@@ -91,7 +91,7 @@ class LocalWorker(Generic[Item, Result]):
         return self._pipe
 
     def _leave(self) -> "BaseProcess | None":
-        """The process, of which nothing more is asked: it ends by itself, beside the next one."""
+        """Lets the process end by itself while the next one runs."""
         process, pipe, self._process, self._pipe = self._process, self._pipe, None, None
         if pipe is not None:
             pipe.close()
@@ -101,7 +101,7 @@ class LocalWorker(Generic[Item, Result]):
 
 
 def _exit_code(process: "BaseProcess") -> int | None:
-    """The exit code of a process that is over, or about to be."""
+    """The exit code of a process that has ended or is about to."""
     process.join(_END_SECONDS)
     if process.is_alive():
         process.kill()
@@ -110,8 +110,8 @@ def _exit_code(process: "BaseProcess") -> int | None:
 
 
 def _context(imports: tuple[str, ...]) -> Any:
-    """How processes are started: as forks of one that has imported these modules, which takes a second once instead of
-    for each, and that has one thread and nothing open. Where systems have no such thing, anew."""
+    """How processes start: forked from a server that imported these modules once, has one thread and no open files. On
+    systems without fork, as new processes."""
     if "forkserver" not in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
@@ -121,12 +121,12 @@ def _context(imports: tuple[str, ...]) -> Any:
 
 @contextmanager
 def _without_main() -> Iterator[None]:
-    """While processes start in it, they do not run the program again that started them, as multiprocessing otherwise
-    does: a script would need an `if __name__ == "__main__"`, and nothing of it is needed here."""
+    """Prevents multiprocessing from running the main program again in each process. Otherwise every script would need
+    an `if __name__ == "__main__"`."""
     main = sys.modules["__main__"]
     with _STARTING:
         before = main.__spec__
-        main.__spec__ = ModuleSpec("__main__", None)  # a package's `__main__` is never imported again
+        main.__spec__ = ModuleSpec("__main__", None)  # multiprocessing does not import `__main__` of a package again
         try:
             yield
         finally:
@@ -136,7 +136,7 @@ def _without_main() -> Iterator[None]:
 def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environment)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears of it, and ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent notices and ends this process
     signal.signal(signal.SIGTERM, _stop)
     opened = Opened(work, Site(lambda event: pipe.send(("event", event))))
     first = 0
@@ -148,7 +148,7 @@ def _work(work: Work[Any, Any], pipe: Connection, environment: Mapping[str, str]
             grown = count >= ITEMS_OF_A_PROCESS and now - first > _GROWN
             pipe.send(("last" if grown or count >= MOST_ITEMS_OF_A_PROCESS else "result", result))
     except (EOFError, OSError, SystemExit):
-        return  # the parent is done, or gone
+        return  # the parent has finished or died
     finally:
         opened.close()
 

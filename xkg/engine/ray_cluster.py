@@ -1,8 +1,8 @@
-"""The engine of a Ray cluster. Items are tasks that take one of the slots which nodes offer for code in a sandbox; the
-services of a work and the limits of the whole cluster are actors on the node that started it, beside the graph.
+"""The engine of a Ray cluster. Each item is a task that takes one sandbox slot of a node. Services and cluster-wide
+limits are actors on the node that started the work, next to the graph.
 
-A task that is lost with its node begins again on another one. What it held is given back, and its old process, should
-it still run, is refused by services and limits."""
+If a node is lost, its task starts again on another one. The lost attempt's slots are released, and services and limits
+refuse its process if it still runs."""
 
 import contextlib
 import logging
@@ -24,18 +24,19 @@ _TRIES = 3
 _CHECK_SECONDS = 120.0
 _POLL_SECONDS = 5.0
 _NO_NODES_SECONDS = 60.0
-# A lease of a lost builder runs out within two minutes (`xkg.store.neo4j.leases`).
+# The lease of a lost builder expires within two minutes (`xkg.store.neo4j.leases`).
 _LEASE_SECONDS = 150.0
 _AUTOMATIC = "auto"
-# A process gives back no memory that its largest item took; a new one takes as long to start as small papers to build.
+# A process does not return memory after a large item, but a new process takes as long to start as a small paper to
+# build.
 _ITEMS_OF_A_PROCESS = 200
 
 
 class RayEngine:
-    """A connection to a Ray cluster of which this machine is a node; `jobs` are the slots that its nodes offer.
+    """A connection to a Ray cluster of which this machine is a node. `jobs` is the number of slots on its nodes.
 
-    The constructor raises `MissingExtraError` without Ray, `ConfigError` for an address or an environment that is not
-    safe, and `UnreachableError`."""
+    The constructor raises `MissingExtraError` without Ray, `ConfigError` for an unsafe address or environment, and
+    `UnreachableError`."""
 
     def __init__(self, address: str | None, *, allow_public: bool = False) -> None:
         ray = _ray()
@@ -67,12 +68,12 @@ class RayEngine:
         self.close()
 
     def close(self) -> None:
-        """Leaves the cluster, which ends what this process had it do."""
+        """Disconnects from the cluster, which ends this process's work there."""
         _ray().shutdown()
 
     def workers(self, work: Work[Item, Result], count: int) -> "Sequence[RayWorker[Item, Result]]":
-        """As `Engine.workers`. Raises `NoWorkerError` where a node can do nothing of it: another version of xkg, no
-        sandbox, no key."""
+        """See `Engine.workers`. Raises `NoWorkerError` if a node cannot run items: other version of xkg, no sandbox, no
+        key."""
         if not count:
             return []
         job = self._job(work)
@@ -85,7 +86,7 @@ class RayEngine:
 
     def _connect(self, ray: Any, address: str) -> None:
         try:
-            # Nothing of the driver's environment goes along: no runtime_env.
+            # Without runtime_env, so nothing of the driver's environment is sent.
             ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         except Exception as error:
             raise UnreachableError(
@@ -148,7 +149,7 @@ class RayEngine:
 
 
 class RayWorker(Generic[Item, Result]):
-    """Waits for one item at a time, wherever in the cluster that is done."""
+    """Runs one item at a time, anywhere in the cluster."""
 
     def __init__(self, job: "Job", shared: Any, gpus: int = 0) -> None:
         from xkg.engine.ray_node import SLOT, run_item
@@ -162,7 +163,7 @@ class RayWorker(Generic[Item, Result]):
         self._running: Any = None
 
     def run(self, item: Item, notify: Callable[[object], None]) -> Result:
-        """As `Worker.run`."""
+        """See `Worker.run`."""
         lost, until = 0, 0.0
         while True:
             attempt = uuid.uuid4().hex
@@ -178,7 +179,7 @@ class RayWorker(Generic[Item, Result]):
                 continue
             if isinstance(value, Failure):
                 if value.held and time.monotonic() < until and not self._stopped.wait(_POLL_SECONDS):
-                    continue  # held by the builder that was lost
+                    continue  # the lost builder still holds it
                 raise value.raised()
             return value
 
@@ -220,7 +221,7 @@ class RayWorker(Generic[Item, Result]):
         return Failure("stopped")
 
     def _alone(self, since: float | None) -> float | None:
-        """Since when no node of the cluster offers a slot. Raises `NoWorkerError` after a minute of that."""
+        """The time since when no node offers a slot. Raises `NoWorkerError` after one minute."""
         from xkg.engine.ray_node import SLOT
 
         if _ray().cluster_resources().get(SLOT, 0):
@@ -238,7 +239,7 @@ class RayWorker(Generic[Item, Result]):
 
 
 class _LostError(Exception):
-    """The node or the process of an attempt is gone."""
+    """The node or process of an attempt has died."""
 
 
 def _ray() -> Any:

@@ -1,4 +1,4 @@
-"""What runs on the nodes of a Ray cluster: items as tasks, and on the driver's node the services and the limits."""
+"""Runs on the nodes of a Ray cluster: items as tasks; services and limits on the driver's node."""
 
 import contextlib
 import hashlib
@@ -24,18 +24,18 @@ from xkg.files import private_folder, user_cache_folder
 from xkg.version import __version__
 
 SLOT = "xkg_sandbox"
-"""The resource of which an item takes one: a node offers as many as items may run code there at a time."""
+"""The Ray resource for sandbox slots. Each item takes one."""
 
 
 Batch = list[tuple[str, object]]
-"""Messages of a task: ("event", …), and at the end ("result", …)."""
+"""Messages of a task: ("event", …), and finally ("result", …)."""
 
 _TOGETHER_SECONDS = 0.25
 
 
 @cache
 def source_version() -> str:
-    """The version of xkg with a digest of its source, so that two working copies differ too."""
+    """The version of xkg with a digest of its source, which distinguishes working copies."""
     digest = hashlib.sha256()
     root = Path(__file__).parents[1]
     for file in sorted(root.rglob("*.py")):
@@ -49,15 +49,15 @@ def token_mode() -> bool:
 
 
 class Service:
-    """An actor that has one of the services of a work. Calls of attempts that are over are refused: a process that was
-    given up, and goes on, changes nothing."""
+    """An actor that holds one of the work's services. It refuses calls from attempts that are over, so an abandoned
+    process cannot change anything."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._object = make()
         self._over: set[str] = set()
 
     def call(self, attempt: str, method: str, arguments: tuple[object, ...]) -> tuple[bool, object]:
-        """Whether the method returned, and what it returned or raised."""
+        """Whether the method returned, and its result or exception."""
         if attempt in self._over:
             return False, OverError("this attempt was given up")
         try:
@@ -70,7 +70,7 @@ class Service:
 
 
 def portable(error: Exception) -> Exception:
-    """The error, or one with its words where it would not survive being sent."""
+    """The error, or one with the same message if it cannot be pickled."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -79,7 +79,7 @@ def portable(error: Exception) -> Exception:
 
 
 class Job(NamedTuple):
-    """A work with the handles of its services and limits; `id` names it in the cluster, `version` is that of xkg."""
+    """A work with handles of its services and limits. `id` is its name in the cluster, `version` the version of xkg."""
 
     id: str
     work: Work[Any, Any]
@@ -90,7 +90,7 @@ class Job(NamedTuple):
 
 @dataclass
 class RayHome:
-    """`Home` for the attempt that is under way in this process."""
+    """The `Home` of the attempt that runs in this process."""
 
     services: Mapping[str, Any]
     limits: Any
@@ -118,7 +118,7 @@ class RayHome:
 
 
 class Process:
-    """What a worker process keeps from item to item: the opened work. Everything is done in one thread of its own."""
+    """The opened work, which a worker process keeps between items. It runs in a separate thread."""
 
     def __init__(self, job: Job) -> None:
         self._events: queue.SimpleQueue[tuple[str, object]] = queue.SimpleQueue()
@@ -128,12 +128,12 @@ class Process:
         self._opened: Opened[Any, Any] = Opened(job.work, site)
 
     def open(self) -> Failure | None:
-        """Opens the work, where that was not done. Why it cannot be."""
+        """Opens the work if necessary. Returns the failure, if any."""
         return self._thread.submit(self._opened.open).result()
 
     def run(self, item: object, attempt: str) -> Iterator[Batch]:
-        """The events of an item, then ("result", its result or a `Failure`); those of a quarter of a second together,
-        since each message costs about a millisecond on both sides."""
+        """The events of an item, then ("result", its result or a `Failure`). Events of a quarter of a second are sent
+        together, because each message costs about a millisecond on both sides."""
         self._home.attempt = attempt
         self._thread.submit(lambda: self._events.put(("result", self._opened.do(item))))
         ended = False
@@ -148,7 +148,7 @@ class Process:
 
 
 def node_folder(job: Job) -> Path:
-    """The folder of a node for what can be made again: papers, repositories, environments, finished stages."""
+    """The cache folder of a node: papers, repositories, environments, finished stages."""
     folder = user_cache_folder()
     for name in ("", "cluster", job.work.name):
         folder /= name
@@ -157,7 +157,7 @@ def node_folder(job: Job) -> Path:
 
 
 def unfit(job: Job) -> str | None:
-    """Why this node can do nothing of a job, in one line."""
+    """Why this node cannot run a job, in one line."""
     where = ray.util.get_node_ip_address()
     if not token_mode():
         return (
@@ -182,7 +182,7 @@ def _process_of(job: Job) -> Process:
 
 
 def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
-    """The task of an item."""
+    """The task that runs an item."""
     problem = unfit(job)
     if problem is not None:
         yield [("result", Failure(problem, of_all=True))]
@@ -195,7 +195,7 @@ def run_item(job: Job, item: object, attempt: str) -> Iterator[Batch]:
 
 
 def check_node(job: Job) -> str | None:
-    """Why a node can do nothing of a job: asked before the first item."""
+    """The task that asks a node, before the first item, why it cannot run a job."""
     problem = unfit(job)
     if problem is not None:
         return problem

@@ -1,4 +1,3 @@
-"""The door to language models: endpoint, cache, ledger, budget, prompts.
+"""Language models: endpoints, answer cache, ledger, budget and prompts.
 
-May import: config, files, errors.
-"""
+May import: config, files, errors."""

@@ -1,4 +1,4 @@
-"""The caller of a job as an endpoint: its questions wait on disk until the caller answers them."""
+"""An endpoint whose model is the caller of a job: questions wait on disk until the caller answers them."""
 
 import os
 import threading
@@ -13,18 +13,18 @@ from xkg.llm.prices import tokens
 CALLER = "caller"
 """The name of this model in settings."""
 JOB_VARIABLE = "XKG_JOB"
-"""The variable of the environment that holds the number of the job for which a process runs."""
+"""The environment variable that holds the number of the current job."""
 SILENT_SECONDS = 1800.0
-"""A job ends if its caller neither takes nor answers a question for so long; asked for again, it goes on."""
+"""A job stops if its caller neither takes nor answers a question for this long. The same request resumes it."""
 
 _TICK_SECONDS = 0.2
 
 
 class CallerEndpoint:
-    """The constructor raises `ModelUnavailableError` in a process that runs for no job."""
+    """The constructor raises `ModelUnavailableError` in a process that does not belong to a job."""
 
     def __init__(self, folder: Path, *, clock: Clock = CLOCK) -> None:
-        """`folder` is that of the graph."""
+        """`folder` is the folder of the graph."""
         job = os.environ.get(JOB_VARIABLE, "")
         if not job.isdecimal():
             raise ModelUnavailableError(
@@ -54,7 +54,7 @@ class CallerEndpoint:
         return Reply("ok", answer, sent, 0, tokens(answer), self._clock.now() - begun, dollars=0.0)
 
     def distrust(self, model: str) -> None:
-        """Nothing changes: an answer that its schema does not allow is never taken."""
+        """Does nothing: answers that violate the schema are never accepted."""
 
     def close(self) -> None:
         self._closing.set()

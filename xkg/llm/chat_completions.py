@@ -30,12 +30,12 @@ _MAX_BYTES = 16 << 20
 _NO_COMPLETIONS = 3
 _CONNECT = 15.0
 _LOW_LIMIT = 8_192
-"""Tokens: an answer that was cut before has met the endpoint's own limit, which a request can raise."""
+"""Tokens. Endpoints often have a lower default, which a request can raise."""
 _FILTERED = re.compile(r"content.?(filter|policy|management)|safety", re.I)
 
 
 class _PassingError(Exception):
-    """A failure that a retry may not meet; `pause` is what the endpoint asks for, in seconds."""
+    """A failure that may succeed on retry. `pause` is the wait that the endpoint asks for, in seconds."""
 
     def __init__(self, line: str, pause: float = 0.0, *, attempts: int | None = None) -> None:
         super().__init__(line)
@@ -44,15 +44,14 @@ class _PassingError(Exception):
 
 
 class ChatCompletions:
-    """An endpoint over HTTP: asks models for chat completions. Safe to call from several threads.
+    """An HTTP endpoint that completes chats. Safe to use from several threads.
 
-    A call takes at most `seconds`, also when its body trickles. Passing failures (408, 409, 429, 5xx, a cut or refused
-    connection) are retried for `patience` seconds, with the pauses that the endpoint asks for; a refused connection not
-    before the endpoint has answered once: until then nothing listens there. `parameters` are added to each request,
-    whose shape follows what a model accepts (`Accepted`).
+    A call takes at most `seconds`, even if its body arrives slowly. Temporary failures (408, 409, 429, 5xx, a dropped
+    or refused connection) are retried for `patience` seconds, with the pauses that the endpoint asks for. A refused
+    connection is retried only if the endpoint has answered before. `parameters` are added to each request; `Accepted`
+    holds the shape that a model accepts.
 
-    Calls run in an event loop of their own thread, so that `close` ends those under way at once.
-    """
+    Calls run in an event loop in a separate thread, so `close` can cancel them at once."""
 
     def __init__(
         self,
@@ -122,7 +121,7 @@ class ChatCompletions:
             except ModuleNotFoundError as error:
                 raise ModelUnavailableError(str(MissingExtraError("llm", "asking a language model"))) from error
 
-            # Tries are counted here, not in the SDK.
+            # This class counts retries, so the SDK must not retry.
             address, _, query = self._where.base_url.partition("?")
             self._client = openai.AsyncOpenAI(
                 api_key=self._where.sent_key,
@@ -155,7 +154,7 @@ class ChatCompletions:
     async def _complete(
         self, model: str, messages: Sequence[Message], schema: Mapping[str, Any], temperature: float | None
     ) -> Reply:
-        """Asks in another shape while the endpoint refuses one, and remembers the shape that was accepted."""
+        """Changes the request's shape until the endpoint accepts it, and remembers the accepted shape."""
         import openai
 
         accepted = self._accepted.get(model, Accepted())
@@ -183,8 +182,8 @@ class ChatCompletions:
             )
 
     async def _attempt(self, model: str, request: Mapping[str, Any]) -> Reply:
-        """One request. The body is read in pieces, so that neither one that trickles nor one without end can hold it up
-        or fill the memory. Raises `APIStatusError` if it is refused."""
+        """Send one request. The body is read in chunks, so a slow or endless body cannot block the call or fill the
+        memory. Raises `APIStatusError` if the endpoint refuses the request."""
         import httpx2
         import openai
 
@@ -210,7 +209,7 @@ class ChatCompletions:
         except (TimeoutError, openai.APITimeoutError, httpx2.TimeoutException) as error:
             if isinstance(error, httpx2.ConnectTimeout) or isinstance(error.__cause__, httpx2.ConnectTimeout):
                 raise self._failed(error, model) from None
-            # The prompt may be billed all the same.
+            # The endpoint may still bill the prompt.
             return Reply("late", f"no answer within {self._seconds:g} s", sum(tokens(m["content"]) for m in sent))
         except openai.APIStatusError:
             self._has_answered = True
@@ -220,12 +219,12 @@ class ChatCompletions:
         return self._read(bytes(body), sent)
 
     def _read(self, body: bytes, sent: Sequence[Message]) -> Reply:
-        """The completion in a body. Raises `_PassingError` where it holds none."""
+        """The completion in a body. Raises `_PassingError` if there is none."""
         try:
             whole = whole_of_stream(body) if body.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(body)
             choice = whole["choices"][0]
             message = choice["message"]
-            # Some servers of open models take a whole answer for a thought.
+            # Some servers of open models return the whole answer as reasoning.
             text = _text(message.get("content")) or _text(message.get("reasoning_content") or message.get("reasoning"))
             refusal = _text(message.get("refusal"))
             finish = choice.get("finish_reason")
@@ -251,7 +250,7 @@ class ChatCompletions:
         )
 
     def _no_completion(self, body: bytes) -> Exception:
-        """Gateways report the errors of the servers behind them in a body of their own, with status 200."""
+        """Gateways may wrap an error of the server behind them in a response with status 200."""
         try:
             error = json.loads(body)["error"]
             words = self._where.words(error if isinstance(error, dict) else {"message": error})
@@ -261,8 +260,8 @@ class ChatCompletions:
         return _PassingError(f"{line}: check llm.base_url (it often ends in /v1)", attempts=_NO_COMPLETIONS)
 
     def _refusal(self, error: openai.APIStatusError, model: str) -> Reply:
-        """A refusal of this one question. Raises `_PassingError` for what a retry may not meet,
-        `ModelUnavailableError` for what affects every question."""
+        """The reply to a question that the endpoint refused. Raises `_PassingError` if a retry may succeed,
+        `ModelUnavailableError` if every question would fail."""
         status, words = error.status_code, self._where.words(error.body)
         because = f" ({words})" if words else ""
         if status in (400, 413, 422) and (status == 413 or TOO_LONG.search(f"{error.code} {words}")):
@@ -281,7 +280,7 @@ class ChatCompletions:
 
 
 def _is_refused(error: BaseException | None) -> bool:
-    """Whether a connection was refused, at each address of the host that was tried."""
+    """Whether every address of the host refused the connection."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(_is_refused, error.exceptions))
     return isinstance(error, ConnectionRefusedError) or (
@@ -290,7 +289,9 @@ def _is_refused(error: BaseException | None) -> bool:
 
 
 def _text(content: Any) -> str:
-    """A message's text; some endpoints give it in parts."""
+    """A message's text. Some endpoints split it into parts, or parse it."""
+    if isinstance(content, dict):
+        return json.dumps(content)
     if isinstance(content, list):
         return "".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
     return content if isinstance(content, str) else ""

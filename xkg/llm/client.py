@@ -1,4 +1,4 @@
-"""The client of language models: a prompt and its inputs in, a validated object out."""
+"""The client of language models: takes a prompt and its inputs, returns a validated object."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from xkg.llm.request import Message
 from xkg.text.unicode import printable_line
 from xkg.value import Value
 
-_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries with what was wrong, and then with the expert model
+_TRIES, _EXPERT_TRIES = 3, 1  # the question, two retries that name the mistake, then the expert model
 _MOST_LATE = 2
 _BARRED = "barred: "
 _MOST_SILENT = 4
@@ -41,27 +41,26 @@ _RETRIES = {
 
 
 class AnswerType(Value):
-    """Base of all answers. Every field is required, as structured output wants it; what may be absent is `None` or
-    empty."""
+    """Base class of all answers. Structured output requires every field; an absent value is `None` or empty."""
 
 
 A = TypeVar("A", bound=AnswerType)
 
 
 def accept(_: AnswerType) -> str | None:
-    """The check that no answer fails."""
+    """A check that accepts every answer."""
     return None
 
 
 class Tier(NamedTuple):
-    """The model of a role is asked so often, in one conversation."""
+    """How often one conversation asks the model of a role."""
 
     role: Role
     tries: int
 
 
 class Answered(NamedTuple, Generic[A]):
-    """An answer, the role that gave it, and how often the expert model was asked."""
+    """An answer, the role that gave it, and the number of calls of the expert model."""
 
     answer: A
     role: Role
@@ -71,12 +70,11 @@ class Answered(NamedTuple, Generic[A]):
 class Ask(Protocol):
     """Asks a language model for one paper.
 
-    `about` is the subject of the question (a technique's name), for the ledger and for messages. `check` returns what
-    is wrong with an answer of the right type, in words for the model, or None; a wrong answer is asked for again.
+    `about` names the subject of the question (such as a technique) in the ledger and in messages. `check` returns what
+    is wrong with an answer of the right type, phrased for the model, or None. A wrong answer is asked for again.
 
-    Raises `AnswerError` where no attempt gave an answer that can be used, `ModelUnavailableError` and `BudgetError`
-    where no further question makes sense. Safe to call from several threads.
-    """
+    Raises `AnswerError` if no attempt gave a usable answer, `ModelUnavailableError` and `BudgetError` if further
+    questions would fail too. Safe to call from several threads."""
 
     def __call__(
         self,
@@ -91,8 +89,8 @@ class Ask(Protocol):
 
 @dataclass(frozen=True)
 class Call:
-    """A call that has ended. `cached`: the answer was stored, and no request was sent. Dollars are None where the
-    model's price is unknown."""
+    """A finished call. If `cached`, the answer was stored and no request was sent. Dollars are None if the price of the
+    model is unknown."""
 
     paper: str
     stage: str
@@ -112,16 +110,14 @@ class Call:
 
 
 class LanguageModel:
-    """The models that the settings name, for one graph; answers and their costs are stored in its folder.
+    """The models that the settings name, for one graph. Answers and costs are stored in the graph's folder.
 
-    An unusable answer is asked for again twice in the same conversation, with what is wrong with it, then once in a new
-    conversation with `expert_model`. Answers are stored by question (`xkg.llm.ledger`): no question is paid for twice,
-    in no later build either, unless none of its answers could be used. `notify` receives each call as it ends, in the
-    thread that asked.
+    After an unusable answer, the client asks twice more in the same conversation and names the mistake, then once in a
+    new conversation with `expert_model`. Answers are cached by question (`xkg.llm.ledger`), so no build pays twice for
+    the same question, unless no answer was usable. `notify` receives each call when it ends, in the thread that asked.
 
-    The constructor raises `ModelUnavailableError` without a key, `ConfigError` for settings that contradict each other,
-    and `StoreError` where answers cannot be stored. Safe to use from several threads.
-    """
+    The constructor raises `ModelUnavailableError` without a key, `ConfigError` if settings contradict each other, and
+    `StoreError` if answers cannot be stored. Safe to use from several threads."""
 
     def __init__(
         self,
@@ -136,9 +132,9 @@ class LanguageModel:
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
-        """`ledger` is by default the one in `folder`; every call is made in a `turn`, by default one of
-        `settings.concurrency` that are this object's own, and those of one key `once` at a time wherever `ledger` is
-        shared. `without_key` says what the caller can do without a key."""
+        """`ledger` defaults to the one in `folder`. Every call takes a `turn`; by default this object has
+        `settings.concurrency` of them. Those of one key take `once`, one at a time wherever the ledger is shared.
+        `without_key` tells the user the options without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -153,13 +149,13 @@ class LanguageModel:
         self._once = once
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
-        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while anyone asks it
-        self._silent = 0  # calls without an answer in time since the last answer
+        self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is open
+        self._silent = 0  # calls that timed out since the last answer
         self._down: tuple[float, str] | None = None
         self._closed = False
 
     def for_paper(self, paper_id: str) -> Ask:
-        """A function that asks within the budget of one paper, and enters its calls under it."""
+        """A function that asks within the budget of one paper and records its calls under that paper."""
 
         def ask(
             prompt: Prompt,
@@ -176,7 +172,7 @@ class LanguageModel:
                     tiers = [tier for tier in tiers if self.searches(tier.role)]
                 return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, None).answer
             except StoreError:
-                self._require_open()  # closed meanwhile, and the ledger with it
+                self._require_open()  # the client and its ledger were closed in the meantime
                 raise
 
         return ask
@@ -193,8 +189,8 @@ class LanguageModel:
         about: str = "",
         check: Callable[[A], str | None] = accept,
     ) -> Answered[A]:
-        """Asks as `Ask` does, but the models of `tiers` one after the other, each in a conversation of its own, at a
-        temperature where the model takes one."""
+        """Asks like `Ask`, but tries the models of `tiers` in order, each in a new conversation, at a temperature if
+        the model accepts one."""
         self._require_open()
         try:
             return self._answer(paper_id, prompt, kind, inputs, about, check, tiers, temperature)
@@ -205,8 +201,7 @@ class LanguageModel:
     def recall(
         self, prompt: Prompt, kind: type[A], inputs: Mapping[str, str], *, check: Callable[[A], str | None] = accept
     ) -> A | None:
-        """The stored answer to the first attempt at this question, if it can be used. Sends nothing and enters nothing
-        in the ledger."""
+        """The stored first answer to this question, if it is usable. Sends no request and records nothing."""
         self._require_open()
         system, user = prompt.render(inputs)
         opening: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -224,15 +219,16 @@ class LanguageModel:
         return self._endpoints[model_of(self._settings, role)].searches
 
     def identity(self, *prompts: Prompt) -> dict[str, str]:
-        """The part of a stage's cache key that prompts decide: the identity of each, and the model that answers it."""
+        """The part of a stage's cache key that depends on prompts: their identities, and the models that answer
+        them."""
         return {prompt.identity: model_of(self._settings, prompt.role) for prompt in prompts}
 
     def spent(self, paper_id: str) -> float | None:
-        """Dollars for a paper, all its builds together; None where a price is unknown."""
+        """Dollars for a paper over all its builds; None if a price is unknown."""
         return self._ledger.spent(paper_id)
 
     def close(self) -> None:
-        """Ends calls under way at once, from any thread: they raise `ModelUnavailableError`."""
+        """Cancels running calls at once, from any thread: they raise `ModelUnavailableError`."""
         with self._changed:
             if self._closed:
                 return
@@ -270,7 +266,7 @@ class LanguageModel:
         for number, (tier, model) in enumerate(zip(tiers, models, strict=True)):
             if complaint.startswith(_BARRED) and model in models[:number]:
                 continue
-            # A new conversation with the same model is the same question, and needs another answer.
+            # A new conversation with the same model repeats the question, so it must not get the cached answer.
             draw = models[:number].count(model)
             messages = opening
             for _ in range(tier.tries):
@@ -284,7 +280,7 @@ class LanguageModel:
                 if reply.ending == "late":
                     timeouts, complaint = timeouts + 1, reply.text
                     continue
-                if reply.ending == "barred":  # asked again it would only be longer
+                if reply.ending == "barred":  # a retry would only be longer
                     complaint = f"{_BARRED}{reply.text}"
                     break
                 if reply.ending == "ok":
@@ -328,7 +324,7 @@ class LanguageModel:
         temperature: float | None,
         search: bool,
     ) -> tuple[Reply, bool]:
-        """The answer, and whether it was asked for now. Who asks the same at the same time waits for it."""
+        """The answer, and whether it is new. Concurrent calls with the same question wait for one request."""
         with self._changed:
             turn = self._asking.setdefault(key, threading.Lock())
         with turn, self._once(key):
@@ -369,7 +365,7 @@ class LanguageModel:
             )
             stored = self._ledger.end(call, question, key, reply)
         except ModelUnavailableError as error:
-            if self._closed:  # it may be billed: it stays open in the ledger
+            if self._closed:  # the call may be billed, so it stays open in the ledger
                 raise
             self._ledger.fail(call, question, time.monotonic() - start)
             line = f"{question.stage}: {error}"
@@ -391,8 +387,8 @@ class LanguageModel:
         return stored
 
     def _begin(self, question: Question, messages: list[Message]) -> int:
-        """The number of a new call in the ledger. Waits while calls under way, which may turn out cheaper than their
-        estimates, are all that exceeds the budget."""
+        """The number of a new call in the ledger. Waits if only the estimates of running calls exceed the budget, since
+        they may turn out cheaper."""
         sent = sum(tokens(message["content"]) for message in messages)
         dollars = self._prices.dollars(question.model, sent, 0, TYPICAL_OUTPUT)
         with self._changed:
@@ -413,7 +409,7 @@ class LanguageModel:
             raise ModelUnavailableError(CLOSED)
 
     def _require_up(self) -> None:
-        """Raises `ModelUnavailableError` for some time after an outage, so that waiting calls do not each try it."""
+        """Raises `ModelUnavailableError` for some time after an outage, so that queued calls fail at once."""
         if self._down is not None and time.monotonic() < self._down[0]:
             raise ModelUnavailableError(self._down[1])
 

@@ -1,4 +1,4 @@
-"""`xkg costs`: what calls of the language model cost, from the ledger of a graph (`xkg.llm.ledger`)."""
+"""`xkg costs`: the cost of language model calls, from the ledger of a graph (`xkg.llm.ledger`)."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -17,10 +17,9 @@ By = Literal["paper", "stage", "model"]
 
 
 class Cost(Value):
-    """The calls of one paper, stage or model. `unusable` of the `calls` gave no usable answer; `reused` answers were
-    stored before and cost nothing. `cached_tokens` of the `input_tokens` were billed at the lower price of what the
-    endpoint had read before. `dollars` leaves out the calls counted in `unpriced`, whose model
-    has no known price."""
+    """The calls of one paper, stage or model. `unusable` counts calls without a usable answer; `reused` counts answers
+    from the cache, which cost nothing. `cached_tokens` is the part of `input_tokens` that the endpoint billed at its
+    lower price for cached input. `dollars` excludes the `unpriced` calls, whose model has no known price."""
 
     name: str
     calls: int = 0
@@ -39,8 +38,8 @@ class Cost(Value):
 
 
 class Costs(Value):
-    """The rows, dearest first, and their sum. `open` calls are under way, or were cut off with their process: they may
-    be billed, at about `open_dollars`, and count nowhere else. `unpriced_models` have no known price."""
+    """The rows, most expensive first, and their sum. `open` calls are running or were interrupted: they may be billed
+    about `open_dollars`, and no other count includes them. `unpriced_models` have no known price."""
 
     by: By
     rows: tuple[Cost, ...]
@@ -54,7 +53,7 @@ class Costs(Value):
         return "\n".join([*(_aligned([columns, *rows]) if rows else []), *notes])
 
     def cells(self) -> tuple[Sequence[str], Sequence[Sequence[str]], Sequence[str]]:
-        """Columns, rows with the sum of several, and notes, a line each."""
+        """Column names, rows (with a sum if there are several), and one note per line."""
         if not self.total.calls and not self.total.reused and not self.open:
             return (), (), ("no language model was asked for this graph yet",)
         rows = self.rows if len(self.rows) == 1 else (*self.rows, self.total)
@@ -71,11 +70,10 @@ class Costs(Value):
 
 
 def costs(kg: Path, settings: LlmSettings, papers: Sequence[str] = (), by: By = "paper") -> Costs:
-    """The ledger of the graph in `kg`, also while a build writes it; only the named papers, if any. Calls whose price
-    was unknown when they were made are priced as the settings have it now.
+    """The costs of the graph in `kg`, for the given papers or for all. Works while a build writes the ledger. Calls
+    without a price at the time are priced by the present settings.
 
-    Raises `UnknownIdError` for a paper of which the ledger has no call, `CorruptStoreError` where it cannot be read.
-    """
+    Raises `UnknownIdError` if the ledger has no call of a paper, `CorruptStoreError` if it cannot be read."""
     path = kg / LEDGER
     prices = Prices(settings.prices)
     rows: dict[str, Cost] = {}
@@ -148,7 +146,7 @@ def _cells(row: Cost) -> tuple[str, ...]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """One line a row, never folded: names to the left, numbers to the right."""
+    """One line per row, without wrapping: names left-aligned, numbers right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join([name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))])

@@ -1,8 +1,7 @@
-"""The address and the key of the language model.
+"""Address and key of the language model.
 
-The key is `XKG_LLM_KEY` of the environment, or `OPENAI_API_KEY` for OpenAI's own service and for the address that the
-environment's `OPENAI_BASE_URL` names.
-"""
+The key is `XKG_LLM_KEY`. For OpenAI's own service, and for the address in `OPENAI_BASE_URL`, `OPENAI_API_KEY` works
+too."""
 
 import os
 
@@ -13,8 +12,8 @@ from xkg.openai_server import Access, is_openai
 
 
 def access(settings: LlmSettings, without_key: str = "") -> Access:
-    """Raises `MissingKeyError` where OpenAI's own service has no key, with what can be done `without_key`, and
-    `ConfigError` where key or address cannot be used."""
+    """Raises `MissingKeyError` if OpenAI's own service has no key, with the remedy in `without_key`, and `ConfigError`
+    if the key or address is invalid."""
     environment_url = _environment_url()
     base_url = settings.base_url or environment_url or OPENAI_URL
     server = openai_server.access("llm", base_url, "XKG_LLM_KEY", [environment_url] if environment_url else ())

@@ -1,4 +1,4 @@
-"""Answers of which a text has lost its end: the same few characters again and again."""
+"""Detects answers in which a text repeats the same few characters without end."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,12 @@ _PROBLEM = "a text goes on without end, repeating itself: answer again, and end 
 
 
 def endless(answer: AnswerType) -> str | None:
-    """What is wrong with an answer of which a text has lost its end, in words for the model; None where none has."""
+    """The complaint about an answer whose text repeats without end, phrased for the model; None if there is none."""
     return _PROBLEM if any(map(runs_on, _texts(answer.model_dump()))) else None
 
 
 def runs_on(text: str) -> bool:
-    """Whether a text ends in the same few characters again and again."""
+    """Whether a text ends with the same few characters repeated many times."""
     end = text[-_REPEATED:]
     return len(end) == _REPEATED and any(end[period:] == end[:-period] for period in range(1, _LONGEST_PERIOD + 1))
 

@@ -1,4 +1,5 @@
-"""What answers questions: a server (`chat_completions`), a program (`program_endpoint`) or the caller (`caller`)."""
+"""The interface of endpoints: a server (`chat_completions`), a program (`program_endpoint`) or the caller
+(`caller`)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,14 +12,14 @@ Ending = Literal["ok", "refused", "cut", "late", "barred"]
 
 CLOSED = "the language model was closed while it was asked: start again"
 TOO_LONG = re.compile(r"context.?(length|window)|too (long|large|many tokens)|maximum.{0,20}tokens", re.I)
-"""What refusals of a question say that is longer than a model reads."""
+"""Phrases in refusals of questions that exceed the model's context."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A question to a model: the conversation so far, and the schema of its answer. `key` is a digest of what decides
-    the answer (`xkg.llm.ledger`); `stage`, `prompt` and `about` say to people what it is. `search`: the question wants
-    a search of the web."""
+    """A question to a model: the conversation so far and the schema of the answer. `key` is a digest of everything that
+    decides the answer (`xkg.llm.ledger`). `stage`, `prompt` and `about` describe the question to people. `search`
+    allows a web search."""
 
     model: str
     messages: Sequence[Message]
@@ -33,10 +34,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late`: no answer within the
-    time limit; `barred` by the endpoint, for its length or by a filter. `text` is the model's answer, or what
-    happened. Tokens are those that the endpoint reports, else estimates; `dollars` are what it reports, None where it
-    reports none; `seconds` covers the pauses too."""
+    """The outcome of a question: `ok`; `refused` by the model; `cut` at the length limit; `late` (timed out); `barred`
+    by the endpoint because of its length or a filter. `text` is the model's answer or the reason. Tokens are reported
+    by the endpoint or estimated. `dollars` is None if the endpoint reports none. `seconds` includes pauses."""
 
     ending: Ending
     text: str
@@ -48,19 +48,19 @@ class Reply:
 
 
 class Endpoint(Protocol):
-    """`at` names it in messages, and `remedy` says what to do if it gives no answers. `searches`: it can search the web
-    by itself. Safe to use from several threads."""
+    """`at` names the endpoint in messages, and `remedy` tells the user what to do if it does not answer. `searches`
+    means that it can search the web. Safe to use from several threads."""
 
     at: str
     remedy: str
     searches: bool
 
     def complete(self, request: Request) -> Reply:
-        """The answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model cannot be had, or
-        after `close`."""
+        """The answer to the last message. Raises `ModelUnavailableError` if the endpoint or the model is unavailable,
+        and after `close`."""
 
     def distrust(self, model: str) -> None:
-        """The model ignores the schema that it gets as a parameter: from now on it gets the schema in the prompt."""
+        """Puts the schema into the prompt from now on, because the model ignores the schema parameter."""
 
     def close(self) -> None:
-        """Ends calls under way: they raise `ModelUnavailableError`."""
+        """Cancels running calls: they raise `ModelUnavailableError`."""

@@ -1,4 +1,4 @@
-"""The endpoint of each model that settings name: a server, a program of this machine, or the caller."""
+"""Chooses the endpoint of each model in the settings: a server, a local program, or the caller."""
 
 from pathlib import Path
 
@@ -14,13 +14,13 @@ from xkg.llm.programs.program_endpoint import ProgramEndpoint
 
 
 def uses_server(settings: LlmSettings) -> bool:
-    """Whether a model of the settings is behind a server, which may want a key."""
+    """Whether any model is behind a server, which may require a key."""
     models = models_of(settings) - {"none", CALLER}
     return any(program_of(model) is None for model in models)
 
 
 def reports_dollars(model: str) -> bool:
-    """Whether answers say what they cost, so that a limit in dollars holds without a price."""
+    """Whether answers report their cost, so that a limit in dollars works without a known price."""
     known = program_of(model)
     return model == CALLER or (known is not None and known[0].reports_dollars)
 
@@ -28,8 +28,9 @@ def reports_dollars(model: str) -> bool:
 def endpoints(
     settings: LlmSettings, folder: Path, without_key: str, patience: float, clock: Clock
 ) -> dict[str, Endpoint]:
-    """By model. `folder` is that of the graph; `without_key` says what can be done without a key. Raises
-    `ModelUnavailableError` for a program that is not installed and a server that wants a key, and `ConfigError`."""
+    """Endpoints by model. `folder` is the folder of the graph; `without_key` tells the user the options without a key.
+    Raises `ModelUnavailableError` for a program that is not installed or a server that needs a key, and
+    `ConfigError`."""
     server: ChatCompletions | None = None
     found: dict[str, Endpoint] = {}
     for model in models_of(settings):

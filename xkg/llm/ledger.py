@@ -1,4 +1,4 @@
-"""Answers that were paid for, and what every call took: one SQLite file, on disk before an answer is used."""
+"""Paid answers and the cost of every call, in one SQLite file. Each answer is on disk before it is used."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LEDGER = "llm.sqlite"
-# `open`: under way, or cut off by the end of its process, so that it may have been billed; `reused`: from the cache.
+# `open`: running, or interrupted with its process, so it may be billed. `reused`: from the cache.
 Outcome = Literal["open", "ok", "invalid", "refused", "cut", "failed", "reused"]
 
-# `dollars` is NULL where the price was unknown, and an estimate while `outcome` is open.
+# `dollars` is NULL if the price was unknown, and an estimate while `outcome` is open.
 _SCHEMA = {
     "answers": """CREATE TABLE IF NOT EXISTS answers (
         key BLOB PRIMARY KEY, model TEXT NOT NULL, ending TEXT NOT NULL, text TEXT NOT NULL, crc32 INTEGER NOT NULL)""",
@@ -43,7 +43,7 @@ _SCHEMA = {
         seconds REAL NOT NULL, dollars REAL, outcome TEXT NOT NULL, answer BLOB NOT NULL)""",
     "calls_of_a_paper": "CREATE INDEX IF NOT EXISTS calls_of_a_paper ON calls (paper)",
     "calls_of_an_answer": "CREATE INDEX IF NOT EXISTS calls_of_an_answer ON calls (answer)",
-    # The sums of all calls, which every process keeps by what it enters, of whatever version it is.
+    # Running totals of all calls. Every process updates them, whatever its version.
     "sums": """CREATE TABLE IF NOT EXISTS sums AS
         SELECT model, dollars IS NULL AS unpriced, TOTAL(input_tokens) AS input_tokens,
             TOTAL(cached_tokens) AS cached_tokens, TOTAL(output_tokens) AS output_tokens, TOTAL(dollars) AS dollars
@@ -67,7 +67,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class Question:
-    """The part of a row of the ledger that is known before the answer."""
+    """The columns of a ledger row that are known before the answer."""
 
     paper: str
     stage: str
@@ -87,15 +87,15 @@ _OUTCOMES: dict[Ending, Outcome] = {
 def answer_key(
     model: str, messages: Sequence[Message], schema: Mapping[str, Any], draw: int, temperature: float | None = None
 ) -> bytes:
-    """A digest of what decides an answer, whatever the endpoint. Equal questions with another `draw` get an answer of
-    their own."""
+    """A digest of everything that decides an answer, except the endpoint. The same question with another `draw` gets a
+    separate answer."""
     decides = [model, [(m["role"], m["content"]) for m in messages], schema, draw]
     content = json.dumps(decides if temperature is None else [*decides, temperature], sort_keys=True)
     return hashlib.sha256(content.encode()).digest()
 
 
 class CallLedger(Protocol):
-    """What a model's calls are entered in: `Ledger`, whose methods these are, here or on another machine."""
+    """The interface of `Ledger`, which may be local or on another machine."""
 
     def close(self) -> None: ...
 
@@ -119,12 +119,11 @@ class CallLedger(Protocol):
 
 
 class Ledger:
-    """The file `llm.sqlite` of a graph. Every method has written to disk when it returns. Safe to call from several
-    threads and processes at once.
+    """The file `llm.sqlite` of a graph. Every method has written to disk when it returns. Safe to use from several
+    threads and processes.
 
-    A corrupt file is set aside (`llm.sqlite.corrupt-<time>`), what can be read of it is taken over, and a warning says
-    so. Raises `StoreError` where the file cannot be written: an answer that cannot be kept is not to be paid for.
-    """
+    A corrupt file is renamed to `llm.sqlite.corrupt-<time>`, its readable rows are copied, and a warning is logged.
+    Raises `StoreError` if the file is not writable, because an answer that cannot be stored must not be paid for."""
 
     def __init__(self, folder: Path, prices: Prices) -> None:
         self._path = folder / LEDGER
@@ -148,9 +147,9 @@ class Ledger:
     def begin(
         self, question: Question, dollars: float | None, limit: float | None, total_limit: float | None = None
     ) -> int:
-        """Enters a call that is about to be made, at its estimated cost, and returns its number. Raises `BudgetError`
-        where that exceeds what is left of the paper's `limit`, or of `total_limit` for all that the ledger holds; calls
-        under way count with their estimates."""
+        """Records the start of a call at its estimated cost and returns its number. Raises `BudgetError` if the
+        estimate exceeds the rest of the paper's `limit`, or of `total_limit` for the whole ledger. Running calls count
+        with their estimates."""
         call = random.getrandbits(62)
 
         def enter(db: sqlite3.Connection) -> None:
@@ -164,8 +163,8 @@ class Ledger:
         return call
 
     def end(self, call: int, question: Question, key: bytes, reply: Reply) -> Reply:
-        """Enters the outcome of a call and stores its answer, in one transaction. Returns the answer stored under the
-        key: that of another process, if it was faster."""
+        """Records the outcome of a call and stores its answer in one transaction. Returns the stored answer, which is
+        another process's if that one was faster."""
         counts = (reply.input_tokens, reply.cached_tokens, reply.output_tokens)
         dollars = self._prices.dollars(question.model, *counts) if reply.dollars is None else reply.dollars
 
@@ -181,27 +180,27 @@ class Ledger:
         return self._transaction(enter)
 
     def fail(self, call: int, question: Question, seconds: float) -> None:
-        """Enters that a call failed and cost nothing."""
+        """Records that a call failed and cost nothing."""
         reply = replace(_NOTHING, seconds=seconds)
         self._transaction(lambda db: _enter(db, call, question, reply, 0.0, "failed", b""))
 
     def reuse(self, question: Question, key: bytes) -> None:
-        """Enters that a stored answer was used."""
+        """Records that a stored answer was used."""
         call = random.getrandbits(62)
         self._transaction(lambda db: _enter(db, call, question, _NOTHING, 0.0, "reused", key))
 
     def reject(self, key: bytes) -> None:
-        """Enters that an answer could not be used."""
+        """Records that an answer was unusable."""
         update = "UPDATE calls SET outcome = 'invalid' WHERE answer = ? AND outcome = 'ok'"
         self._transaction(lambda db: db.execute(update, (key,)))
 
     def forget(self, keys: Iterable[bytes]) -> None:
-        """Drops answers, so that they are asked for anew; what they took stays in the ledger."""
+        """Deletes answers, so that their questions are asked again. Their costs stay in the ledger."""
         rows = [(key,) for key in keys]
         self._transaction(lambda db: db.executemany("DELETE FROM answers WHERE key = ?", rows))
 
     def spent(self, paper: str) -> float | None:
-        """Dollars for a paper, all its builds together; None where a price is unknown."""
+        """Dollars for a paper over all its builds; None if a price is unknown."""
         return self._run(lambda db: self._sum(db, "paper = ? AND outcome != 'open'", encodable(paper)))
 
     def _sum(self, db: sqlite3.Connection, condition: str, *values: str) -> float | None:
@@ -244,7 +243,7 @@ class Ledger:
             )
 
     def _transaction(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """The result of the step, which happens whole or not at all."""
+        """The result of the step, which runs as one transaction."""
 
         def whole(db: sqlite3.Connection) -> T:
             with transaction(db):
@@ -285,8 +284,8 @@ def _enter(
 
 
 def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection | None = None) -> sqlite3.Connection:
-    """A sound file in place of a corrupt one, with what can be read of that. Any other error is raised again."""
-    if type(error) is not sqlite3.DatabaseError:  # its subclasses are a full disk, a lock, a missing right
+    """Replaces a corrupt file with a new one that has its readable rows. Raises any other error again."""
+    if type(error) is not sqlite3.DatabaseError:  # subclasses mean a full disk, a lock or a missing permission
         raise error
     if old is not None:
         old.close()
@@ -303,7 +302,7 @@ def _renewed(path: Path, error: sqlite3.DatabaseError, old: sqlite3.Connection |
 
 
 def _salvage(aside: Path, db: sqlite3.Connection, table: str, columns: int) -> int:
-    """How many rows came over, read until the damage."""
+    """The number of rows copied before the damage."""
     count = 0
     with transaction(db), suppress(sqlite3.Error), closing(sqlite3.connect(aside)) as old:
         for row in old.execute(f"SELECT * FROM {table}"):

@@ -1,8 +1,7 @@
-"""Questions that wait for the caller of a job, and the answers to them: one SQLite file of a graph.
+"""Questions that wait for the caller of a job, and their answers, in one SQLite file of a graph.
 
-A build in a process of its own posts questions; whoever asked for the job takes them and answers, in any process. The
-first answer counts. Both stay on disk, so that a build or a caller that is killed goes on where it was.
-"""
+A build posts questions; the caller takes and answers them, from any process. The first answer counts. Everything is on
+disk, so a build or caller that was killed can continue."""
 
 import json
 import sqlite3
@@ -22,7 +21,7 @@ from xkg.sqlite_files import open_wal, transaction
 FILE = "questions.sqlite"
 _ID_DIGITS = 12
 
-# `taken`: 1 for an answer that the build has used. Times are seconds since 1970.
+# `taken` is 1 if the build has used the answer. Times are Unix timestamps.
 _SCHEMA = {
     "questions": """CREATE TABLE IF NOT EXISTS questions (
         id TEXT PRIMARY KEY, job INTEGER NOT NULL, stage TEXT NOT NULL, prompt TEXT NOT NULL, about TEXT NOT NULL,
@@ -34,7 +33,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A question that waits. `given_ago`: seconds since it was last given to a caller, None for never."""
+    """An open question. `given_ago` is the number of seconds since a caller last received it, or None."""
 
     id: str
     job: int
@@ -47,14 +46,14 @@ class OpenQuestion:
 
 
 class OpenQuestions:
-    """The file `questions.sqlite` in the folder of a graph. Every method has written to disk when it returns, and
-    raises `StoreError` if it cannot. Safe to use from several threads and processes."""
+    """The file `questions.sqlite` of a graph. Every method has written to disk when it returns, and raises `StoreError`
+    if it cannot. Safe to use from several threads and processes."""
 
     def __init__(self, folder: Path, clock: Clock = CLOCK) -> None:
         self._folder, self._clock = folder, clock
 
     def post(self, job: int, request: Request) -> str:
-        """The id of the question, which waits from now on. An answer that was used before does not count again."""
+        """Posts a question and returns its id. An answer that was already used does not count again."""
         id = request.key.hex()[:_ID_DIGITS]
         row = (id, job, request.stage, request.prompt, request.about)
         texts = (json.dumps(request.messages), json.dumps(request.schema), self._clock.now())
@@ -68,7 +67,7 @@ class OpenQuestions:
         return id
 
     def take(self, id: str) -> str | None:
-        """The answer, None while there is none; its question is forgotten."""
+        """The answer, or None if there is none yet. Deletes the answered question."""
         with self._reading() as db:
             row = db.execute("SELECT answer FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] is None:
@@ -78,8 +77,8 @@ class OpenQuestions:
         return str(row[0])
 
     def waiting(self, job: int) -> list[OpenQuestion]:
-        """The questions of a job that wait: those first that were given to nobody, then those given longest ago, so
-        that several callers get different ones."""
+        """The open questions of a job: first those that no caller has received, then the ones received longest ago, so
+        that several callers get different questions."""
         now = self._clock.now()
         with self._reading() as db:
             rows = db.execute(
@@ -95,15 +94,15 @@ class OpenQuestions:
         ]
 
     def give(self, job: int, ids: Sequence[str]) -> None:
-        """Enters that a caller looked for questions of a job, and was given these."""
+        """Records that a caller asked for questions and received these."""
         now = self._clock.now()
         with self._changing() as db:
             _visit(db, job, now)
             db.executemany("UPDATE questions SET given = ? WHERE id = ?", [(now, id) for id in ids])
 
     def schema(self, job: int, id: str) -> Mapping[str, Any]:
-        """The schema of the answer to a question that waits. Raises `UnknownIdError` for any other, and `InputError`
-        for one that is answered."""
+        """The answer schema of an open question. Raises `UnknownIdError` for other ids, and `InputError` if the
+        question is answered."""
         with self._reading() as db:
             row = db.execute("SELECT job, schema, answer IS NOT NULL FROM questions WHERE id = ?", (id,)).fetchone()
         if row is None or row[0] != job:
@@ -113,14 +112,14 @@ class OpenQuestions:
         return cast(Mapping[str, Any], json.loads(row[1]))
 
     def answer(self, job: int, id: str, answer: str) -> bool:
-        """Stores the first answer to a question; False if another came first."""
+        """Stores the first answer to a question. Returns False if there is one already."""
         with self._changing() as db:
             _visit(db, job, self._clock.now())
             update = "UPDATE questions SET answer = ? WHERE id = ? AND job = ? AND answer IS NULL"
             return db.execute(update, (answer, id, job)).rowcount == 1
 
     def last_visit(self, job: int) -> float:
-        """When a caller last asked for questions of a job or answered one; 0 for never."""
+        """When a caller last asked for or answered questions of a job; 0 if never."""
         with self._reading() as db:
             row = db.execute("SELECT at FROM visits WHERE job = ?", (job,)).fetchone()
         return float(row[0]) if row else 0.0

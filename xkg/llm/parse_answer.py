@@ -1,4 +1,4 @@
-"""Parses the text of an answer into an object of its type: leniently read, strictly validated, never evaluated."""
+"""Parses the text of an answer into a typed object. Reading is lenient, validation strict; nothing is evaluated."""
 
 import json
 import re
@@ -17,17 +17,19 @@ _LONGEST_FAULT = 200
 _LONGEST_ANSWER = 400_000
 _MAX_STARTS = 1000
 _THOUGHT = re.compile(r"\A.*?(?:</think(?:ing)?>|<\|channel\|>final(?:[^{<]|<(?!\|message)){0,60}<\|message\|>)", re.S)
-"""What comes before the answer: a thought, whose opening tag may be missing, or the other channels of gpt-oss."""
+"""Text before the answer: a thought, perhaps without its opening tag, or other channels of gpt-oss."""
 _OBJECT_START = re.compile(r'\{(?=\s*["}])')
-# As they are written in JSON: a terminal obeys them, and `\frac` with a single backslash holds one.
+# Escaped control characters: terminals obey them, and an unescaped `\frac` contains one.
 _CONTROL = re.compile(r"(?<!\\)(?:\\\\)*(\\[bf]|\\u00(?:0[0-8bef]|1[0-9a-f]|7f)|[\x7f-\x9f])")
-_FENCE = re.compile(r"^[ \t]*```", re.M)
-# What strict structured output does not take; the validation here still holds answers to it.
+# Where the text before an answer may end: a fence, or the closing tag of a thought, however a model writes it.
+_ENDED = re.compile(r"^[ \t]*```|</[\w:]{1,30}>|◁/\w{1,30}▷|\[/[A-Z]{1,30}\]|<\|\w{1,30}\|>|assistantfinal", re.M)
+# Schema keywords that strict structured output rejects. Validation here still enforces them.
 _NOT_STRICT = {"default", "title", "minLength", "maxLength", "uniqueItems", "examples"}
 
 
 class UnusableError(ValueError):
-    """What is wrong with an answer, in words for the model. `shapeless`: it has not even the fields of its type."""
+    """A complaint about an answer, phrased for the model. `shapeless` means that even the fields of its type are
+    missing."""
 
     def __init__(self, complaint: str, *, shapeless: bool) -> None:
         super().__init__(complaint)
@@ -35,7 +37,7 @@ class UnusableError(ValueError):
 
 
 def read_answer(text: str, kind: type[A]) -> A:
-    """The last JSON object of the text that has the right type. Raises `UnusableError`."""
+    """The last JSON object of the right type in the text. Raises `UnusableError`."""
     objects = _objects(_THOUGHT.sub("", text)) or _objects(text)
     if not objects:
         raise UnusableError("it holds no complete JSON object; give exactly one", shapeless=True)
@@ -57,7 +59,7 @@ def read_answer(text: str, kind: type[A]) -> A:
 
 
 def objection(answer: Mapping[str, Any], schema: Mapping[str, Any]) -> str | None:
-    """What a schema does not allow in an answer, in one line; None if nothing."""
+    """How an answer violates a schema, in one line; None if it does not."""
     from jsonschema import Draft202012Validator
 
     faults = sorted(Draft202012Validator(schema).iter_errors(answer), key=lambda fault: list(map(str, fault.path)))
@@ -81,7 +83,7 @@ def complaint_of(error: ValidationError) -> UnusableError:
 
 @cache
 def answer_schema(kind: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of an answer, as strict structured output takes it: every object closed, every field required."""
+    """The JSON schema of an answer for strict structured output: every object is closed, every field required."""
     schema = kind.model_json_schema()
     definitions = schema.get("$defs", {})
     strict: dict[str, Any] = _strict(schema, definitions)
@@ -93,12 +95,12 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
         return [_strict(each, definitions) for each in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node and len(node) > 1:  # a reference has no room for words beside it
+    if "$ref" in node and len(node) > 1:  # a `$ref` may not have a description next to it
         target = definitions[node["$ref"].rpartition("/")[2]]
         node = {**target, **{key: value for key, value in node.items() if key != "$ref"}}
     strict: dict[str, Any] = {}
     for key, value in node.items():
-        if key in ("properties", "$defs"):  # what they map are names, not keywords
+        if key in ("properties", "$defs"):  # these keywords map names to schemas
             strict[key] = {name: _strict(each, definitions) for name, each in value.items()}
         elif key not in _NOT_STRICT:
             strict[key] = _strict(value, definitions)
@@ -111,7 +113,7 @@ def _strict(node: Any, definitions: dict[str, Any]) -> Any:
 def _objects(text: str) -> list[str]:
     """The outermost JSON objects of the text, in order.
 
-    Objects inside an object that breaks off are not the answer: the search goes on at the next fence."""
+    If an object is truncated, the objects inside it are not the answer: the search continues after it."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_no_number)
     objects = []
     position = 0
@@ -123,10 +125,10 @@ def _objects(text: str) -> list[str]:
             value, position = decoder.raw_decode(text, start.start())
             objects.append(json.dumps(value))
         except (ValueError, RecursionError):
-            fence = _FENCE.search(text, start.end())
-            if fence is None:
+            ended = _ENDED.search(text, start.end())
+            if ended is None:
                 break
-            position = fence.end()
+            position = ended.end()
     return objects
 
 

@@ -1,4 +1,4 @@
-"""Prices of models, and estimates of what calls cost."""
+"""Prices of models, and cost estimates of calls."""
 
 import re
 from collections.abc import Mapping
@@ -10,16 +10,16 @@ from xkg.config import LlmSettings, Price
 from xkg.errors import ConfigError
 from xkg.llm.prompt import Prompt, Role
 
-# Published for this method: 102,950 output tokens in 41.6 calls a paper.
+# From the published method: 102,950 output tokens in 41.6 calls per paper.
 TYPICAL_OUTPUT = 2500
 _ORDINARY = 1000
-"""Tokens of a prompt that no provider charges more for because of its length."""
+"""Up to this many prompt tokens, no provider charges its higher price for long prompts."""
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|20\d{6})$")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """About how many tokens a call takes, and dollars: None where the model's price is unknown."""
+    """The estimated tokens and dollars of a call; dollars are None if the price of the model is unknown."""
 
     input_tokens: int
     output_tokens: int
@@ -33,8 +33,8 @@ class Prices:
         self._own = own
 
     def of(self, model: str) -> Price | None:
-        """None where no price is known. A dated snapshot costs what its model does, and a name that a gateway prefixes
-        (`openai/o4-mini`) what it names, unless they have a price of their own."""
+        """The price, or None if it is unknown. A dated snapshot has its model's price, and a gateway name
+        (`openai/o4-mini`) the price of the model that it names, unless they have their own."""
         for name in (model, model.rpartition("/")[2]):
             for candidate in (name, _SNAPSHOT.sub("", name)):
                 if candidate in self._own:
@@ -53,7 +53,7 @@ class Prices:
         return cost / 1_000_000
 
     def require(self, models: Mapping[str, None] | set[str]) -> None:
-        """Raises `ConfigError` where a model has no price, so that nothing can bound what it costs."""
+        """Raises `ConfigError` if a model has no price, because its cost cannot be limited."""
         unknown = sorted(model for model in models if self.of(model) is None)
         if unknown:
             raise ConfigError(
@@ -63,7 +63,7 @@ class Prices:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text has: four characters each."""
+    """The estimated number of tokens of a text, at four characters each."""
     return -(-len(text) // 4)
 
 
@@ -80,7 +80,7 @@ def models_of(settings: LlmSettings) -> set[str]:
 def estimate(
     settings: LlmSettings, prompt: Prompt, inputs: Mapping[str, str], *, output_tokens: int = TYPICAL_OUTPUT
 ) -> Estimate:
-    """The estimated cost of a question. Needs neither key nor endpoint."""
+    """The estimated cost of a question. Needs no key and no endpoint."""
     input_tokens = sum(map(tokens, prompt.render(inputs)))
     model = model_of(settings, prompt.role)
     return Estimate(input_tokens, output_tokens, Prices(settings.prices).dollars(model, input_tokens, 0, output_tokens))
@@ -88,13 +88,12 @@ def estimate(
 
 @cache
 def _published(model: str) -> Price | None:
-    """The provider's price of today, for prompts of ordinary length, without discounts for batches; from the table that
-    the installed package holds."""
-    if ":" in model:  # a tag names weights that run on one's own machine: `deepseek-r1:14b`
+    """The provider's list price for prompts of ordinary length, without batch discounts, from the installed package."""
+    if ":" in model:  # a tag such as `deepseek-r1:14b` names local weights
         return None
     try:
         from genai_prices import Usage, calc_price
-    except ModuleNotFoundError:  # without the extra `llm`, where no model can be asked either
+    except ModuleNotFoundError:  # the extra `llm` is not installed, so no model can be asked
         return None
 
     def dollars(usage: Usage) -> float:

@@ -48,7 +48,7 @@ _DATA = (
 
 @dataclass(frozen=True)
 class Prompt:
-    """A prompt as its file has it. `name` is that of the file, `output` the name of the answer's type."""
+    """A parsed prompt file. `name` is the file's name, `output` the name of the answer's type."""
 
     name: str
     stage: str
@@ -62,12 +62,13 @@ class Prompt:
 
     @property
     def identity(self) -> str:
-        """`<name>@<version>-<digest>`: what a stage's output depends on."""
+        """`<name>@<version>-<digest>`, on which a stage's output depends."""
         digest = hashlib.sha256(f"{self.role}\0{self.system}\0{self.user}".encode()).hexdigest()
         return f"{self.name}@{self.version}-{digest[:8]}"
 
     def render(self, inputs: Mapping[str, str]) -> tuple[str, str]:
-        """The system and the user message. Raises `XkgError` where inputs and header do not match: a fault of xkg."""
+        """The system and the user message. Raises `XkgError` if inputs and header do not match, which is a bug of
+        xkg."""
         if set(inputs) != set(self.inputs):
             odd = ", ".join(sorted(set(inputs) ^ set(self.inputs)))
             raise XkgError(f"prompt {self.name} and its caller disagree on {odd}: correct one of them")
@@ -81,8 +82,7 @@ class Prompt:
         return "\n\n".join(filter(None, (self.system, _DATA, task.strip()))), _SLOT.sub(data, user.strip())
 
     def _split(self) -> tuple[str, str]:
-        """The user message up to its last input, and the lines that follow it, if these belong to the system
-        message."""
+        """The user message up to its last input, and the following lines if they belong to the system message."""
         if not self.system:
             return self.user, ""
         last = max((slot.end() for slot in _SLOT.finditer(self.user)), default=0)
@@ -92,7 +92,7 @@ class Prompt:
 
 
 def _mark(name: str, inputs: Mapping[str, str]) -> str:
-    """Eight digits that no input holds. They can be forged by trying: then there are others."""
+    """Eight digits that occur in no input. If an input forges them, others are chosen."""
     digest = hashlib.sha256(f"{name}\0{inputs[name]}".encode("utf-8", "surrogatepass"))
     while any((mark := digest.hexdigest()[:8]) in value for value in inputs.values()):
         digest.update(b"again")
@@ -101,7 +101,7 @@ def _mark(name: str, inputs: Mapping[str, str]) -> str:
 
 @cache
 def load_prompt(path: Path) -> Prompt:
-    """The prompt of a file. Raises `XkgError` where the file is no prompt: a fault of whoever wrote it."""
+    """The prompt in a file. Raises `XkgError` if the file is not a valid prompt, which is a bug of xkg."""
     text = path.read_text(encoding="utf-8")
     match = re.fullmatch(r"---\n(.*?)\n---\n(.*?)\n===\n(.*)", text, re.S)
     if match is None:

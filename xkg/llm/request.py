@@ -1,4 +1,4 @@
-"""What a model accepts in a request for a chat completion, learned from the refusals of its endpoint."""
+"""The request parameters that a model accepts, learned from the endpoint's refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Message = Mapping[str, str]
 
 ROOM = 16_384
-"""Tokens of an answer where an endpoint has no limit of its own, or a low one."""
+"""Answer tokens for endpoints without a limit, or with a low one."""
 _FENCED = (
     "Answer with exactly one JSON object, between ```json and ```, and nothing else. It has to be valid against this "
     "JSON schema:\n"
@@ -25,14 +25,18 @@ _SCHEMA_WORDS = re.compile(
     r"response.?format|json.?schema|structured.?output|grammar|guided|requested parameters", re.I
 )
 _LIMIT_WORDS = re.compile(r"max_(?:completion_)?tokens", re.I)
-_SYSTEM_WORDS = re.compile(r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b", re.I | re.S)
-_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)", re.I)
+_SYSTEM_WORDS = re.compile(
+    r"\bsystem\b.{0,60}\brole|\brole.{0,60}\bsystem\b|roles must alternate|developer instruction"
+    r"|messages\W{1,6}0\W{1,6}role",
+    re.I | re.S,
+)
+_STREAM_WORDS = re.compile(r"\bonly supports? stream|stream.{0,20}(?:must be|required)|non-?stream", re.I)
 
 
 @dataclass(frozen=True)
 class Accepted:
-    """What requests to a model have: the schema as a parameter (otherwise it is in the prompt), a temperature, a
-    message of the system's, a stream as the answer, and the parameter `limit` with the tokens of an answer."""
+    """The shape of requests to a model: schema as a parameter or in the prompt, temperature, system message, streaming,
+    and the parameter `limit` for the number of answer tokens."""
 
     schema: bool = True
     temperature: bool = True
@@ -47,7 +51,7 @@ class Accepted:
         temperature: float | None,
         parameters: Mapping[str, Any],
     ) -> dict[str, Any]:
-        """The body of a request, without the model. `parameters` are those of the settings."""
+        """The body of a request, without the model. `parameters` come from the settings."""
         sent = [{"role": m["role"], "content": encodable(m["content"])} for m in messages]
         if not self.system and len(sent) > 1 and sent[0]["role"] == "system":
             first = sent.pop(0)
@@ -67,15 +71,15 @@ class Accepted:
         return body | dict(parameters)
 
     def after(self, error: openai.APIStatusError, temperature: float | None) -> Accepted | None:
-        """What to try next, None if another request would be refused as well. A 4xx costs nothing, so that one more
-        try is cheap."""
-        words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, str)) else ""
+        """The next shape to try, or None if another request would be refused too. A 4xx costs nothing, so one more try
+        is cheap."""
+        words = json.dumps(error.body, default=str) if isinstance(error.body, (dict, list, str)) else ""
         if error.status_code in (401, 402, 403, 413, 429):
             return None
         refused = error.status_code in (400, 422)
         if refused and self.temperature and temperature is not None and re.search("temperature|sampling", words):
             return replace(self, temperature=False)
-        if refused and self.system and _SYSTEM_WORDS.search(words):
+        if (refused or error.status_code == 500) and self.system and _SYSTEM_WORDS.search(words):
             return replace(self, system=False)
         if refused and not self.stream and _STREAM_WORDS.search(words):
             return replace(self, stream=True)
@@ -90,12 +94,12 @@ class Accepted:
 
 
 def with_schema(question: str, schema: Mapping[str, Any]) -> str:
-    """A question for a model that takes no schema as a parameter."""
+    """The prompt for a model that does not accept a schema parameter."""
     return f"{question}\n\n{_FENCED}{json.dumps(schema)}"
 
 
 def whole_of_stream(body: bytes) -> Any:
-    """The completion whose parts are in a body of server-sent events. Raises `ValueError`."""
+    """The completion in a body of server-sent events. Raises `ValueError`."""
     content: list[str] = []
     last: dict[str, Any] = {}
     finish = None

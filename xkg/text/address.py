@@ -19,11 +19,15 @@ _FORGES = {
     place: forge
     for forge, places in {
         _GITHUB: "github.com www.github.com ssh.github.com codeload.github.com raw.githubusercontent.com "
-        "raw.github.com api.github.com/repos uploads.github.com/repos media.githubusercontent.com/media",
+        "raw.github.com api.github.com/repos uploads.github.com/repos media.githubusercontent.com/media "
+        "github.dev github1s.com vscode.dev/github colab.research.google.com/github nbviewer.org/github "
+        "mybinder.org/v2/gh deepwiki.com gitingest.com",
         _GIST: "gist.github.com gist.githubusercontent.com api.github.com/gists",
         _GITLAB: "gitlab.com www.gitlab.com altssh.gitlab.com gitlab.com/api/v4/projects",
         "bitbucket.org": "bitbucket.org www.bitbucket.org altssh.bitbucket.org api.bitbucket.org/2.0/repositories",
         "codeberg.org": "codeberg.org www.codeberg.org codeberg.org/api/v1/repos",
+        "gitee.com": "gitee.com www.gitee.com",
+        "git.sr.ht": "git.sr.ht",
         _HUGGING_FACE: "huggingface.co www.huggingface.co hf.co huggingface.co/api huggingface.co/api/models",
     }.items()
     for place in places.split()
@@ -35,12 +39,15 @@ _WITHIN_GITLAB = frozenset(
 )
 _WITHIN_HUGGING_FACE = frozenset("blob commit commits discussions raw resolve tree".split())
 _SHOWN = re.compile(
-    r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?|zipball|tarball"
-    r"|(?:archive|get)(?=/(?:refs/\w+/)?[^/]+$)|releases(?:/tag|/download)?)/(?:refs/(?:heads|tags)/)?(?P<reference>[^/]+)"
+    r"(?:-/)?(?:tree|blob|blame|edit|raw|resolve|commits?|src/(?:branch|tag|commit)|src|branch|tags?"
+    r"|releases/(?:tag|download)|(?<=-/)releases)/(?:refs/(?:heads|tags)/)?(?P<reference>[^/]+)(?:/item(?=/|$))?"
 )
-_ARCHIVED = re.compile(r"(?:-/)?(?:archive|get)/")
-_ARCHIVE = re.compile(r"\.(?:zip|tar\.gz|tar\.bz2|tgz)$")
-_RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com"))
+# GitLab names the reference in a word of its own, before the file.
+_ARCHIVED = re.compile(
+    r"(?:-/archive/(?P<of_gitlab>.+)/[^/]+|(?:archive|get|zip|tar\.gz|legacy\.(?:zip|tar\.gz)|(?:zip|tar)ball)"
+    r"/(?:refs/(?:heads|tags)/)?(?P<reference>.+?)(?:\.(?:zip|tar(?:\.gz|\.bz2)?|tgz|bundle))?)"
+)
+_RAW = frozenset(("raw.githubusercontent.com", "raw.github.com", "media.githubusercontent.com", "mybinder.org"))
 """Hosts on which a reference follows the repository at once."""
 _GIST_ID = re.compile(r"(?i)[0-9a-f]{20}|[0-9a-f]{32}|\d{1,10}")
 
@@ -160,10 +167,10 @@ def repository_address(text: str) -> RepositoryAddress | None:
         return None
     if place.host in _RAW and within:
         within = ["raw", *within]
-    shown = _SHOWN.match("/".join(within))
-    if shown and not reference:
+    if not reference and (shown := _ARCHIVED.fullmatch("/".join(within))):
+        reference, within = shown["of_gitlab"] or shown["reference"], []
+    elif not reference and (shown := _SHOWN.match("/".join(within))):
         reference, within = shown["reference"], within[shown[0].count("/") + 1 :]
-        reference = _ARCHIVE.sub("", reference) if _ARCHIVED.match(shown[0]) else reference
     server = forge or (place.host if place.scheme == "ssh" else place.server)
     return RepositoryAddress(server, _quoted(repository), _quoted(within), reference) if repository else None
 

@@ -9,10 +9,14 @@ from xkg.text.doi import canonical_doi
 _ID = re.compile(
     r"(?ai)(?P<number>\d{4}\.\d{4,5}|[a-z]+(?:-[a-z]+)?(?:\.[a-z-]+)?/\d{7})(?P<version>v[1-9]\d{0,3})?(?:\.pdf)?/?"
 )
-_HOST = re.compile(r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv)\.org|(?P<papers>huggingface\.co|hf\.co))")
-_PAGES = frozenset("abs pdf html src e-print format overview".split())
-_MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|(?:huggingface|hf)\.co/papers/")
-_PREFIX = re.compile(r"(?i)arxiv:\s*")
+_HOST = re.compile(
+    r"(?:[\w-]+\.)*(?:(?:arxiv|ar5iv|alphaxiv)\.org|(?P<papers>huggingface\.co|hf\.co|emergentmind\.com)"
+    r"|(?P<arxiv>scirate\.com|papers\.cool))"
+)
+_PAGES = frozenset("abs pdf html ps src e-print format overview".split())
+_MAY_NAME = re.compile(r"(?i)[x5]iv|%|[^\x00-\x7f]|\.com?/papers/")
+_PREFIX = re.compile(r"(?i)(?:oai:)?arxiv(?:\.org)?:\s*")
+_CATEGORY = re.compile(r"\s*\[[\w.-]+\](?:\s+\d{1,2} \w{3} \d{4})?$")  # as arXiv prints it on the margin
 _DOI = "10.48550/arxiv."
 
 
@@ -29,7 +33,7 @@ class ArxivId(NamedTuple):
 def arxiv_id(spec: str) -> ArxivId | None:
     """The id in an id with or without `arXiv:`, in the address of a paper's page, or in a DOI that arXiv issued; None
     for anything else."""
-    text = spec.strip()
+    text = _CATEGORY.sub("", spec.strip())
     prefix = _PREFIX.match(text)
     match = _ID.fullmatch(text[prefix.end() :] if prefix else text)
     if match is None and _MAY_NAME.search(text):
@@ -48,6 +52,7 @@ def _named_elsewhere(text: str) -> str:
         place = None
     if place is not None and place.scheme in ("http", "https") and (host := _HOST.fullmatch(place.host)):
         page, *rest = place.words or [""]
-        return "/".join(rest) if page.lower() in (("papers",) if host["papers"] else _PAGES) else ""
+        pages = ("papers",) if host["papers"] else ("arxiv",) if host["arxiv"] else _PAGES
+        return _PREFIX.sub("", "/".join(rest), count=1) if page.lower() in pages else ""
     doi = canonical_doi(text) or ""
     return doi.removeprefix(_DOI) if doi.startswith(_DOI) else ""

@@ -1,4 +1,4 @@
-"""`xkg report`: a graph on one page. Levels and coverage by paper, mutation scores, and what builds cost."""
+"""`xkg explore --save`: a graph on one page (levels and coverage by paper, mutation scores, costs)."""
 
 from collections import Counter
 from collections.abc import Sequence

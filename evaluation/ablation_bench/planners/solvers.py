@@ -75,7 +75,7 @@ def agent_planner(task: TaskName, k: int, graph: str = "") -> Solver:
 
 @solver
 def product_planner(k: int, graph: str) -> Solver:
-    """The planner of `xkg ablations`, its question asked of the model under evaluation: it reads the graph alone."""
+    """The planner of `xkg ablate plan`, its question asked of the model under evaluation: it reads the graph alone."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         problems: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def product_planner(k: int, graph: str) -> Solver:
 
 @solver
 def graph_planner(k: int, graph: str) -> Solver:
-    """The planner of `xkg ablations --llm none`: no model is asked."""
+    """The planner of `xkg ablate plan --llm none`: no model is asked."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:  # noqa: ARG001
         instance = Instance.model_validate(state.metadata)

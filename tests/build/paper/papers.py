@@ -146,15 +146,14 @@ where $w$ is a vector.
 Algorithm 1 Warm Restart
     Input: data $X$, steps $T$
     for $t=1, \ldots, T$ do
-        Update the vari-
-        ables by
+        Update the variables by
 \[
 w=w-\eta \nabla L(w)
 \]
-```
-
 7: Return to the start
 end for
+```
+
 of the loop. More text follows here.
 
 ```

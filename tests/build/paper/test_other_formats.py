@@ -26,6 +26,15 @@ from xkg.errors import InputError
         ("a.org", "#+TITLE: x\n* A\n", "an Org file"),
         ("a.typ", "= Title\n", "a Typst file"),
         ("a.docx", "PK", "a Word document"),
+        ("a.json", '{"title": "x", "body_text": []}', "JSON"),
+        ("a.md", "404: Not Found", "an error page"),
+        ("a.html", "<html><body><h1>Title:Rings</h1><blockquote>We.</blockquote></body></html>", "give its id"),
+        (
+            "a.tex",
+            r"\documentclass{article}\title{Formatting Instructions For NeurIPS}\begin{document}\section{Style}"
+            r"Authors must use the style files.\end{document}",
+            "a template's sample",
+        ),
     ],
 )
 def test_what_is_not_a_paper_is_refused_by_name(tmp_path: Path, name: str, content: str, said: str) -> None:

@@ -16,7 +16,7 @@ from tests.clock import TurnedClock
 from tests.commands.batch.engine_here import EngineHere
 from tests.neo4j_server import Neo4jServer
 from xkg.build.stage_cache import StageReport
-from xkg.cli.display.batch import lines
+from xkg.cli.display.batch import show
 from xkg.cli.main import main
 from xkg.commands.batch.paper_list import PaperList, read_list
 from xkg.commands.batch.records import FILE, Records, Row
@@ -295,14 +295,17 @@ def test_a_paper_that_another_machine_has_waits_for_it(
     assert ("is being built by one that died" in report.rows[0].reason) is (state == "failed")
 
 
-def test_the_report_says_how_many_techniques_are_hidden(tmp_path: Path, corpus: Path) -> None:
+def test_the_report_says_how_many_techniques_are_hidden(
+    tmp_path: Path, corpus: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A repository without code for any would else look like a paper without techniques."""
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "other.py").write_text("def unrelated(n):\n    return n + 1\n")
     corpus.write_text("Sorted.tex\tcode\n")
     report = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert (report.rows[0].techniques, sum(report.rows[0].hidden.values())) == (0, 1)
-    assert "0 techniques, 1 hidden (xkg show says why)" in "\n".join(map(str, lines(report)))
+    show(report)
+    assert "0 techniques, 1 hidden (xkg show says why)" in capsys.readouterr().out
     again = run(settings(tmp_path / "kg"), read_list(corpus), EngineHere())
     assert again.rows[0].hidden == report.rows[0].hidden
 

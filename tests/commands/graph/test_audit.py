@@ -141,6 +141,6 @@ def test_the_command_fails_where_something_is_found(
     published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([f"--kg={published}", "audit", f"--blacklist={listed(tmp_path, '1608.04471')}", "--json"])
+        main([f"--kg={published}", "check-blacklist", str(listed(tmp_path, "1608.04471")), "--json"])
     assert ended.value.code == 1
     assert json.loads(capsys.readouterr().out)["findings"]

@@ -203,7 +203,7 @@ def test_a_damaged_file_of_decisions_is_named_and_repaired(tmp_path: Path) -> No
         store.publish([paper(3)])
     assert [link.how for link in links(store)] == ["model"], "what is published can be read on"
     _, notes = store.rebuild()
-    assert any("xkg link" in note for note in notes)
+    assert any("xkg concepts" in note for note in notes)
     assert links(store) == [waiting]
     assert store.check() == []
     assert file.with_suffix(".damaged").exists()

@@ -39,7 +39,7 @@ from xkg.config import Settings, StoreSettings
 from xkg.errors import InputError, StoreError
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.guard import guard
-from xkg.store.cypher.named_queries import NamedQuery, bind, find, folder, is_name, plain, queries
+from xkg.store.cypher.named_queries import NamedQuery, bind, find, folder, is_name, plain, prepare, queries
 from xkg.store.cypher.tokens import tokenize
 from xkg.store.local.store import EmbeddedStore
 from xkg.store.neo4j.store import Neo4jStore
@@ -394,3 +394,20 @@ def test_a_header_of_another_form_is_refused(tmp_path: Path, before: str, after:
 def test_an_unknown_name_is_refused_with_the_nearest(unknown: str, nearest: str) -> None:
     with pytest.raises(InputError, match=f"nearest: .*{nearest}"):
         find(unknown)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```cypher\n{}\n```",
+        "Here it is:\n~~~\n{}\n~~~\nThat is all.",
+        "```\n{}",
+        "`{}`",
+        '"{}"',
+        "cypher\n{}",
+        "CYPHER: {}",
+    ],
+)
+def test_a_statement_is_found_in_what_models_put_around_it(text: str) -> None:
+    statement = "MATCH (t:`a b`) WHERE t.name = 'x'\nRETURN t"
+    assert prepare(text.format(statement), {}, "embedded")[0].strip() == statement

@@ -263,7 +263,7 @@ def test_what_a_killed_builder_left_unconnected_is_done_by_the_next(
     store.publish([FIRST, SECOND])
     forget(store)
     store.close()
-    assert any("xkg link" in line for line in store.check())
+    assert any("xkg concepts" in line for line in store.check())
     other = open_remote(server, tmp_path / "other")
     other.publish([a_paper(6)])  # whose hash is near that of the first
     assert visible(other)["SAME_CONCEPT"] == []

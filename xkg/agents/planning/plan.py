@@ -1,4 +1,4 @@
-"""A plan of ablations: what is answered by `xkg ablations`, the library and the MCP prompt."""
+"""A plan of ablations: what is answered by `xkg ablate plan`, the library and the MCP prompt."""
 
 from collections.abc import Iterator
 from typing import Literal

@@ -1,4 +1,3 @@
-"""A repository to a `Codebase`: symbols, imports, calls, in each language.
+"""Parses a repository into a `Codebase`: symbols, imports and calls, in each language.
 
-May import: repositories, and what lies below build.
-"""
+May import: repositories, and what lies below build."""

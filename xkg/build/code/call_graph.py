@@ -1,10 +1,9 @@
-"""Imports and calls between the files of a repository in languages other than Python, resolved by name.
+"""Resolves imports and calls between the files of a repository by name, in languages other than Python.
 
-Without types a call is a name. It is resolved where the name has only one candidate: first in the enclosing scopes,
-then in its file, in the imported files, and in all files of the language family (C, C++ and CUDA are one). A member of
-an object of unknown type (`x.f()`) is resolved in its own and imported files alone: `push` of some object is seldom the
-one `push` of a repository.
-"""
+Without types, a call is only a name. It is resolved if the name has a single candidate: first in the enclosing scopes,
+then in its file, in the imported files, and in all files of the language family (C, C++ and CUDA are one family). A
+member of an object of unknown type (`x.f()`) is resolved only in its own and in imported files, because `push` of some
+object is seldom the one `push` of a repository."""
 
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +18,13 @@ _ENDINGS = {
     "julia": ("", ".jl"),
 }
 _OWN = frozenset(("this", "self", "Self"))
-_LONGEST_PATH = 32  # parts of a Rust path that can be a file's
+_LONGEST_PATH = 32  # maximum number of parts of a Rust path that may name a file
 _HERE = frozenset(("crate", "super", "self", "prototype", "exports"))
 
 
 def link(outlines: Mapping[str, Outline]) -> dict[str, Module]:
-    """The modules by path, with `target` of their imports and `calls` of their symbols; a definition without
-    documentation gets that of its declaration (a header's prototype)."""
+    """The modules by path, with the `target` of each import and the `calls` of each symbol. A definition without
+    documentation gets that of its declaration (a prototype in a header)."""
     linked: dict[str, Module] = {}
     for family in dict.fromkeys(o.family for o in outlines.values()):
         linked |= _Family(family, {path: o for path, o in outlines.items() if o.family == family}).linked()
@@ -44,7 +43,7 @@ class _Family:
         overloads: dict[tuple[str, str, str], SourceSymbol] = {}
         for source in self.symbols.values():
             overloads.setdefault((source.symbol.path, source.symbol.qualified_name, source.symbol.kind), source)
-        for source in overloads.values():  # the first alone can be called
+        for source in overloads.values():  # only the first can be called
             if source.symbol.qualified_name:
                 self.by_last.setdefault(source.symbol.qualified_name.rpartition(".")[2], []).append(source)
                 self.by_name.setdefault(source.symbol.qualified_name, []).append(source)
@@ -125,7 +124,7 @@ class _Family:
         return None
 
     def _near(self, items: Iterable[Import]) -> set[str]:
-        """The imported files, and the source files with the name of an included header."""
+        """The imported files, and the source files that belong to an included header."""
         near = {i.target for i in items if i.target}
         if self.family == "c":
             near |= {p for t in list(near) for p in self.by_stem.get(posixpath.basename(t).partition(".")[0], ())}
@@ -138,20 +137,23 @@ class _Family:
         if owners and owners[0] in _OWN:
             owner = self._class_around(source)
             return _only(self._nearest(path, self.by_name.get(f"{owner}.{name}", ()))) if owner else None
-        if (path, reference) not in self.resolved:  # many symbols may refer to a name that many have
+        if (
+            path,
+            reference,
+        ) not in self.resolved:  # limits the work for a name that many symbols have and many refer to
             self.resolved[path, reference] = self._outside(path, reference)
         final, target = self.resolved[path, reference]
         if final:
             return target
         around = source.symbol.qualified_name.split(".")
-        for count in range(len(around) - 1, 0, -1):  # the class and the namespaces around, inside out
+        for count in range(len(around) - 1, 0, -1):  # the enclosing class and namespaces, innermost first
             if here := self.by_name.get(".".join((*around[:count], name))):
                 return _only(self._nearest(path, here))
         return target
 
     def _outside(self, path: str, reference: Reference) -> tuple[bool, str | None]:
-        """What a name means wherever in a file it stands, and whether that holds before what the scopes around it
-        define."""
+        """The symbol that a name means anywhere in a file, and whether it takes precedence over the enclosing
+        scopes."""
         *owners, name = reference.parts
         item = self.bound[path].get(owners[0] if owners else name)
         if item is not None and item.target is not None:
@@ -193,8 +195,8 @@ def _owner(source: SourceSymbol) -> str:
 
 
 def _fits(source: SourceSymbol, owners: Sequence[str]) -> bool:
-    """Whether a name with the prefix `owners` may mean a symbol: the symbol's own owners end with them, or its file is
-    the last of them, as for modules in Rust."""
+    """Whether a name with the prefix `owners` may mean a symbol: the symbol's own owners end with them, or the last of
+    them is its file, as for modules in Rust."""
     own = _owner(source).split(".") if _owner(source) else []
     if not own:
         stem = source.symbol.path.rpartition(".")[0].removesuffix("/mod")
@@ -204,6 +206,6 @@ def _fits(source: SourceSymbol, owners: Sequence[str]) -> bool:
 
 
 def _only(candidates: Sequence[SourceSymbol]) -> str | None:
-    """The only candidate; of overloads (one qualified name in one file) the first."""
+    """The only candidate, or the first of several overloads (one qualified name in one file)."""
     meant = {(s.symbol.path, s.symbol.qualified_name) for s in candidates}
     return candidates[0].symbol.id if len(meant) == 1 else None

@@ -1,4 +1,4 @@
-"""A parsed repository: `Codebase`. `parse_repository` fills it; grounding and slicing read it."""
+"""A parsed repository (`Codebase`). `parse_repository` fills it; grounding and slicing read it."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ CommentMark = Literal["#", "//", "%"]
 
 
 def comment_mark(language: LanguageName) -> CommentMark:
-    """What begins a comment of one line."""
+    """The start of a line comment."""
     if language == "matlab":
         return "%"
     return "#" if language in ("python", "cython", "julia", "r") else "//"
@@ -36,8 +36,8 @@ class Import(Value):
 
 class SourceSymbol(Value):
     """A symbol with data for retrieval and slicing. `calls` are ids of symbols of the same repository that its body
-    refers to by a resolvable name (calls, base classes, decorators, uses), in order of first use. `names` are all
-    free names that its source uses."""
+    refers to (calls, base classes, decorators, uses), in order of first use. `names` are all free names in its
+    source."""
 
     symbol: Symbol
     docstring: str = ""
@@ -48,8 +48,8 @@ class SourceSymbol(Value):
 
 
 class Module(Value):
-    """A parsed source file. `broken` where the grammar met errors (Python 2, truncated files): symbols may be missing.
-    For a notebook `text` is the concatenation of its code cells, and lines count in that."""
+    """A parsed source file. `broken` means that the grammar found errors (Python 2, truncated files), so symbols may be
+    missing. For a notebook, `text` is the concatenation of its code cells, and line numbers refer to it."""
 
     path: str
     text: str
@@ -64,7 +64,7 @@ SkipReason = Literal[
     "binary", "generated", "vendored", "submodule", "lfs-pointer", "too-large", "other-language", "unreadable", "link",
     "broken-notebook", "too-slow", "out-of-memory", "crashed",
 ]  # fmt: skip
-# Reasons for files that ended the process which parsed them.
+# Reasons why the parsing process died on a file.
 DEADLY: frozenset[SkipReason] = frozenset({"too-slow", "out-of-memory", "crashed"})
 
 
@@ -77,9 +77,9 @@ class Skipped(Value):
 
 
 class Codebase(Value):
-    """`files` lists every path of the commit; `requirements` and `declared` are lines as `read_requirements` gives
-    them; `roots` are the folders that a name means by which the repository imports itself, as `root_packages` gives
-    them; `settings` are the values in its configuration files."""
+    """`files` lists every path of the commit. `requirements` and `declared` are the results of `read_requirements`.
+    `roots` are the folders that the repository imports by a name of its own (see `root_packages`). `settings` are the
+    values in its configuration files."""
 
     repository: Repository
     files: tuple[str, ...] = ()
@@ -104,14 +104,14 @@ class Codebase(Value):
         return "\n".join(self.module(symbol).text.split("\n")[symbol.start_line - 1 : symbol.end_line])
 
 
-# How often the symbols of a file may cover its lines: once each by the module, a class, a method, seldom more.
+# How often the symbols of a file may cover its lines: usually once each by module, class and method.
 _MOST_COVERED = 50
 _FREE_CHARACTERS = 100_000
 
 
 def is_tangled(module: Module) -> bool:
-    """Whether symbols are nested, or lie side by side on one line, as in no file that a person wrote: processing each
-    of them with its lines would take quadratic time in the file."""
+    """Whether symbols are nested, or share lines, so often that no person wrote the file. Processing each with its
+    lines would take quadratic time."""
     ends = [0]
     for line in module.text.split("\n"):
         ends.append(ends[-1] + len(line) + 1)

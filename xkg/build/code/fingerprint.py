@@ -1,9 +1,7 @@
-"""Sketches of code bodies: the similarity of two is estimated from 64 hexadecimal digits each, without the bodies.
+"""Sketches of code bodies: 64 hexadecimal digits each, from which the similarity of two bodies is estimated.
 
-MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, with
-four bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout are not
-tokens, so they can change without changing a sketch.
-"""
+MinHash (Broder, "On the resemblance and containment of documents", SEQUENCES 1997) over runs of three tokens, with four
+bits of each minimum (Li and König, "b-Bit minwise hashing", WWW 2010). Comments, docstrings and layout do not count."""
 
 import re
 import zlib
@@ -37,7 +35,7 @@ _SEEDS = np.random.default_rng(1997).integers(1, 2**63, size=(DIGITS, 1), dtype=
 
 
 def fingerprinted(module: Module) -> Module:
-    """The module with the `fingerprint` of every symbol but constants; '' where the body is too short."""
+    """The module with the `fingerprint` of every symbol except constants; '' if the body is too short."""
     runs, lines = _runs(module)
     minima = _Minima(runs)
     symbols = []
@@ -53,8 +51,8 @@ def fingerprinted(module: Module) -> Module:
 
 
 def similarity(one: str, other: str) -> float:
-    """An estimate of the share of token runs that two bodies have in common (Jaccard), 0..1; its standard deviation is
-    at most 0.07."""
+    """An estimate of the Jaccard similarity of the token runs of two bodies, in [0, 1]; its standard deviation is at
+    most 0.07."""
     equal: float = sum(map(eq, one, other)) / DIGITS
     return max(0.0, (equal - 1 / 16) / (15 / 16))
 
@@ -78,8 +76,8 @@ def _runs(module: Module) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
 
 
 class _Minima:
-    """The least hash of any stretch of runs, by each of `DIGITS` hash functions, from those of blocks, pairs of blocks
-    and so on: many symbols on one line, or in one another, share their tokens."""
+    """The minimum hash of any range of runs, for each of `DIGITS` hash functions. It is computed from blocks, pairs of
+    blocks and so on, because symbols on one line, or inside one another, share their tokens."""
 
     def __init__(self, runs: NDArray[np.uint64]) -> None:
         self.runs = runs
@@ -93,7 +91,7 @@ class _Minima:
             self.levels.append(self.levels[-1][:, : 2 * pairs].reshape(DIGITS, pairs, 2).min(axis=2))
 
     def sketch(self, first: int, end: int) -> str:
-        """The digits for the runs from `first` to before `end`; '' where they are too few."""
+        """The digits for the runs from `first` to before `end`; '' if there are too few."""
         if end - first < _FEWEST_RUNS:
             return ""
         left, right = -(-first // _BLOCK), end // _BLOCK

@@ -1,10 +1,9 @@
-"""The file of a repository that an import means.
+"""Finds the file of a repository that an import refers to.
 
-Python uses a search path that the repository does not state. It is replaced here by, in this order: the folder above
-the importer's top package, the importer's own folder and those above it, the usual source roots; then any other folder.
-The less certain a candidate, the more evidence it needs: that it defines the imported names. A name that the repository
-has for itself, or for one of its folders under another name, comes from `root_packages`.
-"""
+Python uses a search path that the repository does not state. This module tries, in order: the folder above the
+importer's top package, the importer's own folder and those above it, the usual source roots, then any other folder.
+Less certain candidates need more evidence, such as defining the imported names. Names that a repository uses for itself
+or its folders come from `root_packages`."""
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -16,9 +15,9 @@ _SOURCE_ROOTS = ("src", "lib", "python", "code", "source")
 
 
 class ModuleIndex:
-    """Built from the top-level names of every Python file by path, and the repository's id. A package is known by its
-    `__init__.py`; a folder of modules without one is a namespace, written with a slash at its end (`pkg/sub/`).
-    `roots` are the folders that a top-level name means, as `root_packages` finds them."""
+    """Built from the repository's id and the top-level names of every Python file, by path. A package has an
+    `__init__.py`; a folder of modules without one is a namespace, whose path ends in a slash (`pkg/sub/`). `roots` are
+    the folders that a top-level name means (see `root_packages`)."""
 
     def __init__(
         self,
@@ -33,7 +32,7 @@ class ModuleIndex:
 
     @cached_property
     def by_last_name(self) -> dict[str, list[str]]:
-        """The paths of modules without ending, by their last part, those nearest to the top first."""
+        """Module paths without suffix, by their last part, those nearest to the top first."""
         stems: dict[str, list[str]] = {}
         for path in sorted(self.names, key=lambda p: (p.count("/"), p)):
             stem = path.removesuffix("/__init__.py").removesuffix(".py")
@@ -41,14 +40,14 @@ class ModuleIndex:
         return stems
 
     def at(self, stem: str) -> str | None:
-        """The module whose path without ending is `stem`: a package before a file, then a namespace."""
+        """The module whose path without suffix is `stem`: a package, otherwise a file, otherwise a namespace."""
         for candidate in (f"{stem}/__init__.py", f"{stem}.py"):
             if candidate in self.names:
                 return candidate
         return f"{stem}/" if stem in self.folders else None
 
     def submodule(self, package: str, name: str) -> str | None:
-        """The module `name` inside a package or namespace, None where `package` is a plain module."""
+        """The module `name` in a package or namespace, or None if `package` is a plain module."""
         if not package.endswith(("/", "/__init__.py")) and package != "__init__.py":
             return None
         folder = package.removesuffix("__init__.py").rstrip("/")
@@ -58,8 +57,8 @@ class ModuleIndex:
         return name in self.names.get(module, ()) or self.submodule(module, name) is not None
 
     def resolve(self, importer: str, module: str, attributes: Collection[str] = ()) -> str | None:
-        """The path that `module` (`a.b`, `..m`) means in `importer`, a namespace's folder with a slash at its end, None
-        for modules outside the repository. `attributes` are the names imported from it, as evidence."""
+        """The path of `module` (`a.b`, `..m`) as imported by `importer`; a namespace's path ends in a slash. None for
+        modules outside the repository. `attributes` are the names imported from it, which serve as evidence."""
         if module.startswith("."):
             return self._relative(importer, module)
         stem = module.replace(".", "/")
@@ -75,7 +74,7 @@ class ModuleIndex:
             if candidate is None or candidate == importer:
                 continue
             share = sum(self.defines(candidate, a) for a in named) / len(named) if named else None
-            if standard:  # a file named like a standard module hides it from scripts in its folder alone
+            if standard:  # a file named like a standard module hides it only from scripts in the same folder
                 accepted = share == 1 and not (in_package and root == folder)
             elif candidate.endswith("/"):
                 accepted = bool(share) or (share is None and "." in module)
@@ -100,7 +99,7 @@ class ModuleIndex:
         return None
 
     def _in_roots(self, importer: str, module: str, named: Collection[str]) -> str | None:
-        """The module in a folder that the top-level name means: one above the importer before others."""
+        """The module that a top-level name means, from a folder; folders above the importer come first."""
         top, _, rest = module.partition(".")
         above = set(_ancestors(_folder(importer)))
         for folder in sorted(self.roots[top], key=lambda f: f not in above):
@@ -111,12 +110,12 @@ class ModuleIndex:
         return None
 
     def inside(self, folder: str, stem: str) -> str | None:
-        """The module whose path below a folder, without ending, is `stem`; with '' the folder itself."""
+        """The module at `stem` (a path without suffix) below a folder; with '' the folder itself."""
         path = f"{folder}/{stem}".strip("/")
         return self.at(path) if path else self.root
 
     def is_own(self, module: str) -> bool:
-        """Whether an import starts with the repository's own name: its folder is used as a package."""
+        """Whether an import starts with the repository's own name, so that its folder is used as a package."""
         top = slug(module.partition(".")[0])
         return self.own_name == top or self.own_name.endswith(f"-{top}")
 
@@ -126,14 +125,14 @@ class ModuleIndex:
         return "__init__.py" if "__init__.py" in self.names else "/"
 
     def package_root(self, path: str) -> str:
-        """The folder that holds the top package of a file: the nearest one above without `__init__.py`."""
+        """The folder that contains the top package of a file: the nearest folder above without `__init__.py`."""
         folder = _folder(path)
         while folder and self._is_package(folder):
             folder = _folder(folder)
         return folder
 
     def dotted(self, path: str) -> str:
-        """A file's own dotted name, counted from its source root."""
+        """The dotted name of a file, relative to its source root."""
         stem = path.removesuffix(".py").removesuffix("/__init__")
         root = self.package_root(path)
         if root.rpartition("/")[2] in _SOURCE_ROOTS:
@@ -159,7 +158,7 @@ def _folder(path: str) -> str:
 
 
 def _ancestors(folder: str) -> list[str]:
-    """The folder itself and all above it, nearest first; the repository's root, '', is last."""
+    """The folder and all folders above it, nearest first; the last one is the repository's root, ''."""
     folders = [folder]
     while folder:
         folder = _folder(folder)

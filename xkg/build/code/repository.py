@@ -1,5 +1,5 @@
-"""A checkout to a `Codebase`: every file in a supported language parsed (notebooks too), imports and calls resolved
-inside the repository: those of Python here, those of other languages in `call_graph`."""
+"""Parses a checkout into a `Codebase`: every file in a supported language, including notebooks. Imports and calls
+inside the repository are resolved here for Python, in `call_graph` for other languages."""
 
 import builtins
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -34,9 +34,9 @@ def parse_repository(
     checkout: Checkout, mark: Callable[[str], None] = lambda _: None, without: Mapping[str, SkipReason] = {}
 ) -> Codebase:
     """Runs in this process; `xkg.build.parsing.parsers` runs it in a confined one. `mark` is called with the path of
-    the current file, '' for work on all of them; files in `without` are skipped for the given reason.
+    the current file, or '' for work on all files. Files in `without` are skipped for the given reason.
 
-    Raises `InputError` where the checkout has no readable source, with the languages that it has."""
+    Raises `InputError` if the checkout has no readable source, and names its languages."""
     skipped = Skips()
     paths = {f.path for f in checkout.files}
     known = [f for f in checkout.files if f.path not in without]
@@ -103,7 +103,7 @@ def _nothing_to_read(checkout: Checkout, skipped: Skips) -> str:
 
 
 def _contents(checkout: Checkout, files: Sequence[File]) -> Iterator[tuple[str, bytes | None]]:
-    """The contents of the files, few of which are in memory at a time."""
+    """The contents of the files, with only a few in memory at a time."""
     chunk: list[str] = []
     size = 0
     for file in files:
@@ -130,7 +130,7 @@ def _notebook(path: str, content: bytes, skipped: Skips) -> str | None:
 
 
 def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
-    """Whether a notebook has a script of the same name beside it, with the same code (jupytext, nbconvert)."""
+    """Whether a script with the same name and code is next to a notebook (jupytext, nbconvert)."""
     stem, dot, ending = path.rpartition(".")
     twin = ending == "ipynb" and f"{stem}{dot}py" in paths
     if twin:
@@ -139,7 +139,7 @@ def _is_twin(path: str, paths: set[str], skipped: Skips) -> bool:
 
 
 class _Parsed:
-    """Files that were parsed one by one, and the resolution of names between them."""
+    """Files that were parsed separately, and the resolution of names between them."""
 
     def __init__(self, identity: str, mark: Callable[[str], None]) -> None:
         self._identity, self._mark = identity, mark
@@ -165,7 +165,7 @@ class _Parsed:
             self._analyses[path] = parsed
 
     def roots(self, declared: Collection[str], requirements: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The `root_packages` of the Python files. `declared` and `requirements` are those of the repository."""
+        """The `root_packages` of the Python files. `declared` and `requirements` belong to the repository."""
         index = self._index({})
         required = version_hints(requirements)
         unresolved: list[UnresolvedImport] = []
@@ -224,7 +224,7 @@ def _top_names(analysis: Analysis) -> frozenset[str]:
 
 
 def _uses(analysis: Analysis) -> dict[str, set[str]]:
-    """What a file reads from each of its free names: `b.c` and '' from a, for `a.b.c` and `a`."""
+    """The attributes that a file reads from each of its free names: `b.c` and '' from a, for `a.b.c` and `a`."""
     used: dict[str, set[str]] = {}
     for references in analysis.references.values():
         for chain in references:
@@ -234,7 +234,7 @@ def _uses(analysis: Analysis) -> dict[str, set[str]]:
 
 
 def _names_used(item: Import, used: Mapping[str, Collection[str]]) -> set[str]:
-    """The names that an import shows its module to have."""
+    """Names that must exist in the module, according to the import."""
     if item.attribute is not None:
         return {item.attribute}
     # After `import a.b`, uses follow `a.b.`, or the alias.
@@ -259,7 +259,7 @@ def _resolve_imports(path: str, analysis: Analysis, index: ModuleIndex) -> tuple
 
 
 def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]]) -> dict[str, set[str]]:
-    """Assigned names that are not constants yet but are used by another file, by the file that assigns them."""
+    """Assigned names that are not constants yet but are used by other files, by the file that assigns them."""
     used: dict[str, set[str]] = {}
     symbols = {p: {s.symbol.qualified_name for s in a.module.symbols} for p, a in analyses.items()}
     for path, items in imports.items():
@@ -279,8 +279,8 @@ def _used_elsewhere(analyses: dict[str, Analysis], imports: dict[str, tuple[Impo
 
 
 class Resolver:
-    """Finds the symbol that a dotted name means in a file: through imports, re-exports, star imports, packages,
-    classes and their bases."""
+    """Finds the symbol that a dotted name means in a file, through imports, re-exports, star imports, packages, classes
+    and their bases."""
 
     def __init__(
         self, analyses: dict[str, Analysis], imports: dict[str, tuple[Import, ...]], index: ModuleIndex
@@ -299,7 +299,7 @@ class Resolver:
         self.stars = {p: [i.target for i in items if i.name == "*" and i.target] for p, items in imports.items()}
 
     def calls(self, path: str, source: SourceSymbol) -> tuple[str, ...]:
-        """Ids of the symbols of this repository that `source` refers to, except itself, in order of first use."""
+        """Ids of the repository's symbols that `source` refers to, except itself, in order of first use."""
         calls: dict[str, None] = {}
         for chain in self.references[source.symbol.id]:
             parts = chain.split(".")
@@ -313,7 +313,7 @@ class Resolver:
         return tuple(calls)
 
     def chain(self, path: str, parts: Iterable[str]) -> str | None:
-        """The symbol id that `a.b.c` means in a file: the longest part that resolves inside the repository."""
+        """The id of the symbol that `a.b.c` means in a file: the longest part that resolves inside the repository."""
         first, *rest = parts
         place = self._name(path, first, set())
         for part in rest:
@@ -328,7 +328,7 @@ class Resolver:
         return place if place in self.symbols else self.modules.get(place or "")
 
     def _name(self, path: str, name: str, seen: set[tuple[str, str]]) -> str | None:
-        """A symbol id, or the path of a module (a namespace's ends with a slash)."""
+        """A symbol id, or the path of a module (a namespace's path ends in a slash)."""
         if (path, name) in seen:
             return None
         seen.add((path, name))
@@ -352,7 +352,7 @@ class Resolver:
             return item.target or self.index.resolve(path, item.module)
         if item.target is None:
             return None
-        depth = item.module.count(".")  # `import a.b.c` binds `a`, which lies as many folders above
+        depth = item.module.count(".")  # `import a.b.c` binds `a`, which is that many folders above
         folder = item.target.removesuffix("/__init__.py").removesuffix(".py")
         return self.index.at("/".join(folder.split("/")[:-depth])) or self.index.root
 

@@ -76,10 +76,11 @@ class FolderReader:
             return None
         finally:
             os.close(folder)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            return None
         with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                return None
             if status.st_size > LARGEST_TEXT:
                 raise UnsafeInputError(too_large(path, status.st_size))
             return file.read(LARGEST_TEXT)
@@ -176,7 +177,8 @@ class PaperFiles:
             name = (declared[1] or declared[2]).decode()
             self._encoding = _NAMED.get(name, name)
         try:
-            text = data.decode("utf-16") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else data.decode("utf-8-sig")
+            wide = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+            text = data.decode("utf-16" if wide else "iso-2022-jp" if b"\x1b$" in data else "utf-8-sig")
         except UnicodeDecodeError:
             text, encoding = _decoded(data, self._encoding)
             self._warn(f"{path} is not UTF-8; it was read as {encoding}")

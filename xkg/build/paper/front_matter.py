@@ -61,10 +61,13 @@ def is_person(text: str) -> bool:
 
 TEMPLATE_AUTHOR = "Hippocampus"
 """Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
-NOBODY = re.compile(r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search")
+NOBODY = re.compile(
+    r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
+    r"|(?:paper|submission) id"
+)
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
 # A name has no digit: digits and signs, raised or not, point to affiliations and notes.
-_POINTERS = re.compile(r"(?:[\d*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
+_POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
     r"(?i)(?:(?:graduate|student|senior|life|associate|affiliate)\s)*(?:member|fellow)|ieee|acm|osa|siam"

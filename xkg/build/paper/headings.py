@@ -61,13 +61,14 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
         number, title = (heading.number, heading.title) if heading.number else split_number(heading.title)
         level = heading.level
         if level < 4:
+            lettered = number is not None and len(number) == 1 and number.isalpha() and _follows_roman(number, out)
             if number is not None:
-                depth = number.count(".") + 1
+                depth = number.count(".") + 1 + lettered
                 shift = level - depth
                 level = depth
             else:
                 level = level - shift if shift > 0 else level
-            letter = number is not None and number[0].isalpha() and not _is_roman(number, out)
+            letter = number is not None and number[0].isalpha() and not lettered and not _is_roman(number, out)
             named = _APPENDIX.match(title) is not None
             in_appendix = in_appendix or heading.appendix or letter or named
             if any(is_references(h.title) for h in out[-1:]):
@@ -82,6 +83,16 @@ def numbered(headings: Iterable[Heading]) -> list[Heading]:
             )
         )
     return out
+
+
+def _follows_roman(letter: str, before: Sequence[Heading]) -> bool:
+    """Whether a letter numbers a part of a section with a Roman number, as IEEE prints it."""
+    last = next((h for h in reversed(before) if h.level < 4 and h.number), None)
+    if last is None or last.appendix:
+        return False
+    if last.level == 1:
+        return letter == "A" and re.fullmatch(r"[IVX]+", last.number or "") is not None
+    return last.number is not None and len(last.number) == 1 and ord(letter) == ord(last.number) + 1
 
 
 def _is_roman(number: str, before: Sequence[Heading]) -> bool:

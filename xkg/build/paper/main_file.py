@@ -25,12 +25,21 @@ _ASIDE_TITLE = re.compile(
     r"|(?:a )?(?:sample|template|demonstration)\b|(?:responses?|reply) to\b|cover letter|support(?:ing)? information"
     r"|supplement(?:ary|al)?\b|(?:online )?appendix\b|reproducibility checklist)"
 )
+_TELLS_AUTHORS = re.compile(
+    r"(?i)style files?\b|hippocampus|firstname1|lorem ipsum|basic paper template|(?:formatting|submission) instructions"
+    r"|camera[- ]ready (?:copy|copies|papers?|version)|\bauthors (?:must|should|are required)\b"
+)
 _TITLE = re.compile(r"\\(?:icml|paper)?title\*?\s*+(?:\[[^\]]{0,300}\]\s*+)?\{([^}]{0,300})")
 _INPUT = re.compile(r"^[^%\n]{0,200}\\(?:input|include|subfile)\s*+\{?\s*+([^{}\s%]{1,200})", re.MULTILINE)
 _MOST = 2000
 _LONGEST_STATEMENT = 100_000
 
 Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
+
+
+def is_sample(title: str, text: str) -> bool:
+    """Whether a document is the sample of a template, by its title and what it tells authors."""
+    return _ASIDE_TITLE.search(title) is not None and _TELLS_AUTHORS.search(text[:20_000]) is not None
 
 
 def looks_like_latex(text: str) -> bool:

@@ -6,6 +6,7 @@ from pathlib import PurePath
 _ASK = "give the paper as LaTeX, Markdown, HTML or PDF"
 _BY_START = (
     (rb"version https://git-lfs\.github\.com/", "a Git LFS pointer, not the file itself: run `git lfs pull`"),
+    (rb"404: Not Found\s*$", "an error page: fetch the paper again"),
     (rb"\{\\rtf", f"RTF: {_ASK}"),
     (rb"%!PS|\xc5\xd0\xd3\xc6", "PostScript: convert it with ps2pdf"),
     (rb"\xd0\xcf\x11\xe0", f"a document of Microsoft Office: {_ASK}"),
@@ -18,7 +19,8 @@ _BY_NAME = {
     ".docx": "a Word document", ".doc": "a Word document", ".odt": "an OpenDocument text", ".epub": "an EPUB",
     ".pptx": "a presentation", ".bib": "a bibliography", ".bbl": "a bibliography", ".org": "an Org file",
     ".typ": "a Typst file", ".rst": "a reStructuredText file", ".ipynb": "a Jupyter notebook", ".rtf": "RTF",
-    ".djvu": "DjVu", ".ps": "PostScript",
+    ".djvu": "DjVu", ".ps": "PostScript", ".lyx": "a LyX file", ".adoc": "an AsciiDoc file", ".json": "JSON",
+    ".asciidoc": "an AsciiDoc file", ".mhtml": "a web archive", ".mht": "a web archive", ".tm": "a TeXmacs file",
 }  # fmt: skip
 _WITHDRAWN = re.compile(
     r"(?i)\b(?:paper|article|submission|manuscript)\s+(?:has|have)\s+been\s+(?:temporarily\s+)?withdrawn\b"
@@ -41,6 +43,8 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 def notice(title: str, text: str) -> str | None:
     """What a short text says instead of being a paper: that it was withdrawn, or that a page was not found."""
+    if title.startswith("Title:"):
+        return "arXiv's page about the paper, not the paper: give its id, or the PDF or HTML"
     if len(text) > _LONGEST_NOTICE:
         return None
     if _WITHDRAWN.search(text):

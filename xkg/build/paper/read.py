@@ -11,7 +11,7 @@ from xkg.build.paper.archive import LARGEST_ARCHIVE, is_archive, require_small_a
 from xkg.build.paper.document import Document
 from xkg.build.paper.files import LARGEST_TEXT, FolderReader, MemoryReader, PaperFiles, Reader, too_large
 from xkg.build.paper.latex.document import parse_latex
-from xkg.build.paper.main_file import LATEX, MainFiles, favoured, looks_like_latex
+from xkg.build.paper.main_file import LATEX, MainFiles, favoured, is_sample, looks_like_latex
 from xkg.build.paper.markdown.document import parse_markdown
 from xkg.build.paper.other_formats import not_a_paper, notice
 from xkg.errors import InputError, UnsafeInputError
@@ -78,6 +78,8 @@ def parse_opened(paper: PaperOnDisk) -> Document:
     document = None if meaning else _parsed(paper)
     if document is not None and document.format in ("html", "latex"):
         meaning = notice(document.title, document.text)
+        if document.format == "latex" and is_sample(document.title, document.text):
+            meaning = "a template's sample: name the main file of your paper"
     if document is None or meaning:
         raise InputError(f"{paper.path} is {meaning}")
     return _named(paper.path, document)
@@ -140,7 +142,9 @@ def _parse_folder(reader: Reader, path: Path) -> Document:
         raise InputError(f"{path} holds no paper (no .tex or .md file with text); name the paper's main file")
     folder, _, name = main.rpartition("/")
     files = PaperFiles(reader, folder)
-    _main_text(files, name, path / main)
+    text = _main_text(files, name, path / main)
+    if meaning := not_a_paper(name, text[:1024].encode()):
+        raise InputError(f"{path} is {meaning}")
     if not name.lower().endswith(LATEX):
         return parse_markdown(files, name)
     document = parse_latex(files, name)

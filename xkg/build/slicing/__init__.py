@@ -1,4 +1,3 @@
-"""Slices a symbol with its dependencies out of a repository, as one module that runs.
+"""Extracts a symbol and its dependencies from a repository as one module that runs.
 
-May import: code, and what lies below build.
-"""
+May import: code, and what lies below build."""

@@ -1,5 +1,5 @@
-"""The parts of a class or function that a slice needs: methods that are asked for or reached, what constructors assign
-of the attributes that these use, and the signatures of the rest as comments."""
+"""The parts of a class or function that a slice needs: the requested and reached methods, the constructor statements
+that set attributes they use, and the signatures of the other methods as comments."""
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -24,21 +24,20 @@ from xkg.build.slicing.outlines import signature
 from xkg.build.slicing.scoping.bindings import Function
 
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "__post_init__", "setup"})
-# Methods of frameworks that reach every attribute.
+# Framework methods that reach every attribute.
 _ALL_ATTRIBUTES = frozenset("__dict__ parameters named_parameters state_dict children modules named_modules".split())
 _LONGEST = 160
 _LONG_TEXT = 3  # lines
 _MADE_REACHABLE = "not in the repository: it makes this function reachable here"
-# Attributes that need one another in a longer chain are retained with the whole class.
+# If attributes depend on one another in a longer chain, the whole class is kept.
 _MOST_ROUNDS = 40
-# Methods that a constructor calls to be set up; more are no person's code.
+# The maximum number of methods that a constructor calls for set-up; no hand-written class has more.
 _MOST_CALLS = 50
 
 
 class Parts:
-    """The retained part of a top-level class or function: `whole`, or the `roots`, statements inside that are needed,
-    with what they reach, but for methods that are `ready` elsewhere. `gaps` are the lines that are left out, in
-    order."""
+    """The kept part of a top-level class or function: `whole`, or the needed inner statements (`roots`) and everything
+    that they reach, except methods that are `ready` elsewhere. `gaps` are the omitted lines, in order."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class Parts:
         self.node = node
         self.roots = set(roots)
         self._ready = set(ready) - self.roots
-        # Statements that set what others read, of which nothing is followed.
+        # Statements that set values for others; their own dependencies are not followed.
         self._context: set[ast.stmt] = set()
         self.whole = False
         self.gaps: tuple[Gap, ...] = (Gap(first_line(node), last_line(node), ""),)
@@ -69,8 +68,8 @@ class Parts:
                 self._methods.setdefault(member.name, []).append(member)
 
     def refresh(self, own: Collection[str], other: Collection[str]) -> bool:
-        """Retains what is reached by the attributes that the slice mentions, of objects of its classes (`own`) or of
-        any (`other`). Returns whether more is retained than before."""
+        """Keeps whatever the mentioned attributes reach, of objects of the slice's classes (`own`) or of any object
+        (`other`). Returns whether more is kept than before."""
         before = self.retained_lines
         self.gaps = () if self.whole else tuple(self._gaps(set(own), set(other)))
         if self.whole:
@@ -83,11 +82,11 @@ class Parts:
 
     @property
     def missing_lines(self) -> int:
-        """The number of lines that are left out."""
+        """The number of omitted lines."""
         return sum(gap.last - gap.first + 1 for gap in self.gaps)
 
     def sets_up(self, line: int) -> bool:
-        """Whether a line is in a constructor that is no root: it makes what the retained methods use."""
+        """Whether a line is in a constructor that is not a root: it only sets up the kept methods."""
         body: list[ast.stmt] = getattr(self.node, "body", [])
         constructors = [m for m in body if isinstance(m, Function) and m.name in _CONSTRUCTORS and m not in self.roots]
         return any(first_line(m) <= line <= last_line(m) for m in constructors)
@@ -99,11 +98,11 @@ class Parts:
         return frozenset(id(name) for base in bases for name in ast.walk(base) if isinstance(name, ast.Name))
 
     def holds(self, line: int) -> bool:
-        """Whether a line of the file is retained."""
+        """Whether a line of the file is kept."""
         return not any(gap.first <= line <= gap.last for gap in self.gaps)
 
     def is_context(self, line: int) -> bool:
-        """Whether a line is retained only because it sets what others read: what it uses is not needed."""
+        """Whether a line is kept only because it sets a value for others. Its own dependencies are not needed."""
         around = [s for s in self._context if first_line(s) <= line <= heading_end(s)]
         wanted = [s for s in self.roots if not isinstance(s, Scoped) and first_line(s) <= line <= heading_end(s)]
         return bool(around) and not wanted
@@ -133,7 +132,7 @@ class Parts:
         self.whole = True
 
     def _follow_calls(self, own: set[str], other: set[str], found: Mentions) -> None:
-        """Adds what the methods mention that are reached from one another, in time linear in the class."""
+        """Adds everything that the reached methods mention, in time linear in the class."""
         pending = list(own | other if found.escapes else own)
         seen = set(pending)
         while pending:
@@ -149,7 +148,7 @@ class Parts:
                 pending += new
 
     def _members(self, needed: set[str]) -> set[ast.stmt]:
-        """The retained members of the class, and the retained statements of those that are not retained whole."""
+        """The kept members of the class, and the kept statements of members that are kept in part."""
         assert isinstance(self.node, ast.ClassDef)
         functions = [m for m in self.node.body if isinstance(m, Function) and m not in self._ready]
         kept: set[ast.stmt] = set()
@@ -183,7 +182,7 @@ class Parts:
         return kept
 
     def _assigning(self, function: Function, needed: set[str]) -> set[ast.stmt]:
-        """The statements of a method that assign or change the needed attributes, with what these depend on."""
+        """The statements of a method that assign or change the needed attributes, and their dependencies."""
         selves = self._selves(function)
         if needed & _ALL_ATTRIBUTES:
             return set(self._function(function).statements)
@@ -213,7 +212,7 @@ class Parts:
         return self._function(function).needed((), assigns)
 
     def _used_in_body(self, kept: Collection[ast.stmt]) -> set[ast.stmt]:
-        """Members that the class body itself needs when it runs: a decorator, a default, an alias."""
+        """Members that the class body needs when it runs: a decorator, a default, an alias."""
         body: list[ast.stmt] = getattr(self.node, "body", [])
         found: set[ast.stmt] = set()
         for _ in range(_MOST_ROUNDS):
@@ -251,7 +250,7 @@ class Parts:
         return {n.id for n in ast.walk(member) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     def _stored(self, function: Function) -> set[str]:
-        """The attributes that a method assigns, itself or through methods that it calls as statements."""
+        """The attributes that a method assigns, directly or through methods that it calls as statements."""
         if function in self._stored_by:
             return self._stored_by[function]
         stored: set[str] = set()
@@ -283,7 +282,7 @@ class Parts:
         return self._functions[node]
 
     def _selves(self, function: ast.stmt) -> frozenset[str]:
-        """The names of the object in a method: its first parameter, and the class."""
+        """The names of the object in a method: its first parameter and the class."""
         if not isinstance(self.node, ast.ClassDef):
             return frozenset()
         own = {self.node.name}
@@ -294,7 +293,8 @@ class Parts:
         return frozenset(own)
 
     def _mentions(self, kept: Iterable[ast.AST]) -> Mentions:
-        """What retained statements mention. A method that is retained in part counts with the statements that are."""
+        """Everything that the kept statements mention. Of a method that is kept in part, only the kept statements
+        count."""
         found = Mentions()
         chosen = {node for node in kept if isinstance(node, ast.stmt)}
         for member in getattr(self.node, "body", ()) if isinstance(self.node, ast.ClassDef) else [self.node]:
@@ -327,7 +327,7 @@ class Parts:
         assert isinstance(self.node, ast.ClassDef)
         body = self.node.body
         remaining = [m for m in body if m in kept or not has_own_lines(m, self._lines) or _is_text(m)]
-        if not any(isinstance(m, Function) for m in remaining):  # its name alone is used
+        if not any(isinstance(m, Function) for m in remaining):  # only its name is used
             remaining = [m for m in remaining if not _is_long_text(m) or not has_own_lines(m, self._lines)]
         before, follows = first_line(self.node), False
         for member in body:
@@ -346,8 +346,8 @@ class Parts:
             before, follows = last_line(member), member not in remaining
 
     def _in_function(self, function: ast.stmt, kept: Collection[ast.stmt]) -> Iterator[Gap]:
-        """The gaps of a function of which only `kept` is retained. Of a function inside that is a root the function
-        returns it, so that callers reach it."""
+        """The gaps of a function that keeps only `kept`. If an inner function is a root, the function returns it, so
+        that callers can reach it."""
         found = list(gaps(function, kept, self._lines))
         returned = {_returned(statement) for statement in function_body(function)}
         for root in self._roots_in(function):
@@ -367,7 +367,7 @@ def function_body(function: ast.stmt) -> list[ast.stmt]:
 
 
 def _stored_attributes(nodes: Iterable[ast.AST], selves: Collection[str]) -> set[str]:
-    """The attributes of the object that code assigns, or assigns into; `register_buffer("a", …)` assigns `a`."""
+    """The object's attributes that code assigns or stores into; `register_buffer("a", …)` assigns `a`."""
     stored: set[str] = set()
     for node in (inner for each in nodes for inner in ast.walk(each)):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -386,7 +386,7 @@ def _stored_attributes(nodes: Iterable[ast.AST], selves: Collection[str]) -> set
 
 
 def _at_once(member: ast.stmt) -> list[ast.AST]:
-    """What of a member runs with the class body."""
+    """The parts of a member that run with the class body."""
     if isinstance(member, Function):
         return [*member.decorator_list, *member.args.defaults, *(d for d in member.args.kw_defaults if d is not None)]
     if isinstance(member, ast.ClassDef):
@@ -403,6 +403,6 @@ def _is_long_text(member: ast.stmt) -> bool:
 
 
 def _returned(statement: ast.stmt) -> str:
-    """The name that a statement returns, '' for anything else."""
+    """The name that a statement returns, '' for any other statement."""
     value = statement.value if isinstance(statement, ast.Return) else None
     return value.id if isinstance(value, ast.Name) else ""

@@ -10,11 +10,11 @@ from xkg.sandbox.evidence.python_ast import syntax_tree
 
 
 def code_node(technique: str, symbol_id: str, codebase: Codebase) -> tuple[Code, tuple[str, ...]]:
-    """The candidate for a technique and the ids of the symbols it was made from.
+    """The candidate for a technique, and the ids of the symbols in it.
 
-    For a symbol that cannot be sliced (another language, Python 2, a file that does not parse) it is the symbol's own
-    lines, unchanged; its level shows that it was not tried or does not parse. Raises `UnknownIdError` for a symbol that
-    the codebase does not have."""
+    If a symbol cannot be sliced (another language, Python 2, a file that does not parse), the candidate has the
+    symbol's own lines, and its level shows that it was not tried or does not parse. Raises `UnknownIdError` for a
+    symbol that is not in the codebase."""
     cut = slice_symbols(codebase, [symbol_id])
     source = codebase.symbols()[symbol_id]
     language = codebase.module(source.symbol).language
@@ -55,7 +55,7 @@ def _documentation(source: SourceSymbol, cut: Slice, codebase: Codebase) -> str:
 
 
 def _placeholders(source: str) -> dict[str, str]:
-    """The variables of a module that are read in it and that it sets to None or 0 alone."""
+    """Variables of a module that it reads, but only ever sets to None or 0."""
     tree = syntax_tree(source)
     values: dict[str, set[str]] = {}
     for statement in tree.body:

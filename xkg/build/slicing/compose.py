@@ -1,9 +1,8 @@
-"""Combines the code of components with the code that calls them into one complete module.
+"""Combines components and the code that calls them into one complete module.
 
-The components and the new code become modules of a temporary package, in which the new code imports the names it uses.
-The slice of the new code is the result: it has only the reachable definitions, in an order that runs, with merged
-imports and distinct names. Definitions that two components share occur once.
-"""
+Components and new code become modules of a temporary package, in which the new code imports the names that it uses. The
+result is the slice of the new code: only reachable definitions, in an order that runs, with merged imports and distinct
+names. Definitions that two components share occur once."""
 
 import ast
 import hashlib
@@ -27,14 +26,14 @@ _REPOSITORY = "local:composed@0"
 _NEW = "new_code.py"
 _MAX_LINES = 100_000
 _HEADING = re.compile(r"^# --- (?:component: .*|new)\n", re.MULTILINE)
-# Characters of components, beyond which signatures are shown in place of their code.
+# Characters of components beyond which prompts show signatures instead of code.
 LISTED = 6_000
 _DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """The code of a component, a self-contained module, and its display name."""
+    """A component's code, which is a self-contained module, and its display name."""
 
     name: str
     source: str
@@ -42,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Composed:
-    """`used` are the positions of the parts that contribute to it. With a `problem`, `source` is empty."""
+    """A composed module. `used` are the indices of the parts in it. If there is a `problem`, `source` is empty."""
 
     source: str
     used: tuple[int, ...] = ()
@@ -51,8 +50,8 @@ class Composed:
 
 @dataclass
 class _Module:
-    """A part with its statements. `duplicates` maps names to the earlier part that defines them identically; `names`
-    maps the part's own names to those that new code can use. `helpers` are private names that it can use, too."""
+    """A part with its statements. `duplicates` maps names to an earlier part with the same definition; `names` maps the
+    part's names to those that new code uses. `helpers` are private names that new code may use too."""
 
     part: Part
     path: str
@@ -71,9 +70,8 @@ class _Module:
 
 
 def compose(new: str, parts: Sequence[Part]) -> Composed:
-    """New code preceded by the definitions of the parts that it reaches. An undefined name refers to the parts' (see
-    `interfaces`). A comment line before each section names its origin. New code that uses no part is returned
-    unchanged."""
+    """The new code after the definitions of parts that it reaches. Undefined names refer to the parts (see
+    `interfaces`). A comment before each section names its origin. New code that uses no part is returned unchanged."""
     try:
         return _compose(new, parts)
     except RecursionError:
@@ -107,8 +105,8 @@ def _compose(new: str, parts: Sequence[Part]) -> Composed:
 
 
 def interfaces(parts: Sequence[Part]) -> str:
-    """The names of each part for new code: signatures with the first sentence of their docstrings, the fields of
-    classes, constants with their values. Where two parts define a name differently, the later one is renamed."""
+    """The names of each part for new code: signatures with the first sentence of the docstring, fields of classes,
+    constants with values. If two parts define a name differently, the later one is renamed."""
     blocks = []
     for module in _modules(parts).values():
         lines = [line for name in module.offers for line in outline(name, _statement(module.scope, name))]
@@ -119,14 +117,14 @@ def interfaces(parts: Sequence[Part]) -> str:
 
 
 def combined(parts: Sequence[Part]) -> str:
-    """Everything that new code can use, with its dependencies, as `compose` writes it; empty where that fails."""
+    """Everything that new code can use, with dependencies, in the form of `compose`; empty if that fails."""
     names = ", ".join(sorted(callable_names(parts)))
     whole = compose(f"_all = ({names},)\n", parts) if names else Composed("")
     return whole.source.rpartition("# --- new\n")[0].strip("\n")
 
 
 def rendered(parts: Sequence[Part]) -> str:
-    """The code of the parts, if it is short; else `interfaces`."""
+    """The code of the parts if it is short, otherwise `interfaces`."""
     code = combined(parts)
     return code if 0 < len(code) <= LISTED else interfaces(parts)
 
@@ -140,7 +138,7 @@ def callable_names(parts: Sequence[Part]) -> frozenset[str]:
 
 
 def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
-    """Parts that parse, by position."""
+    """The parts that parse, by index."""
     modules: dict[int, _Module] = {}
     claimed: set[str] = set()
     for i, part in enumerate(parts):
@@ -159,7 +157,7 @@ def _modules(parts: Sequence[Part]) -> dict[int, _Module]:
 
 def _find_duplicates(modules: Mapping[int, _Module]) -> None:
     first_owner: dict[str, int] = {}
-    # No chain of calls is longer than there are names.
+    # No chain of calls is longer than the number of names.
     depth = min(_DEEPEST, sum(len(module.scope.bindings) for module in modules.values()))
     for i, module in modules.items():
         for name, meaning in _meanings(module.scope, f"part {i}", depth).items():
@@ -168,7 +166,7 @@ def _find_duplicates(modules: Mapping[int, _Module]) -> None:
 
 
 def _find_callable(modules: Mapping[int, _Module]) -> None:
-    """Sets the names that each part offers; a name that an earlier part already offers is changed."""
+    """Sets the names that each part offers. A name that an earlier part offers is changed."""
     claimed: set[str] = set()
     for module in modules.values():
         changed: dict[str, str] = {}
@@ -192,8 +190,8 @@ def _find_callable(modules: Mapping[int, _Module]) -> None:
 
 
 def _meanings(scope: ModuleScope, owner: str, depth: int) -> dict[str, str]:
-    """A canonical text for each function, class and constant of a module, equal for identical definitions: its syntax
-    tree without docstrings and annotations of functions, and the meanings of the names in it, `depth` calls deep."""
+    """A canonical text for each function, class and constant of a module, equal for identical definitions: the syntax
+    tree without docstrings and annotations, with names resolved `depth` calls deep."""
     own = {name: _defining_statement(scope, name) for name in scope.bindings}
     imports = {name: _imported(s.node, name) for name, s in own.items() if s is not None and s.is_import}
     shapes: dict[str, str] = {}
@@ -218,7 +216,7 @@ def _digest(text: str) -> str:
 
 
 def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
-    """The only statement that binds a name, if nothing changes its value later; None where that is uncertain."""
+    """The only statement that binds a name, if nothing changes its value later; None if that is uncertain."""
     places = scope.bindings[name]
     statement = scope.statements[places[0]]
     if len(places) > 1 or name in scope.globals_written:
@@ -237,7 +235,7 @@ def _defining_statement(scope: ModuleScope, name: str) -> Statement | None:
 
 
 def _bare(node: ast.stmt) -> ast.Module:
-    """A statement without docstrings and the annotations of functions."""
+    """A statement without docstrings and function annotations."""
     tree = syntax_tree(ast.unparse(node))
     for inner in ast.walk(tree):
         if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -264,14 +262,14 @@ def _statement(scope: ModuleScope, name: str) -> ast.stmt:
 
 
 def _with_imported_duplicates(module: _Module, modules: Mapping[int, _Module]) -> str:
-    """The part's source, with definitions that an earlier part duplicates imported from there."""
+    """The part's source. It imports definitions that an earlier part duplicates."""
     lines = module.part.source.split("\n")
     imports = []
     for name, first in module.duplicates.items():
         statement = module.scope.statements[module.scope.bindings[name][0]]
         others = [s for s in module.scope.statements if s is not statement]
         if any(s.first_line <= statement.last_line and statement.first_line <= s.last_line for s in others):
-            continue  # on one line with another
+            continue  # shares a line with another statement
         for number in range(statement.first_line, statement.last_line + 1):
             lines[number - 1] = ""
         own = modules[first].names.get(name, name)
@@ -295,7 +293,7 @@ def _renamed(text: str, scope: ModuleScope, names: Mapping[str, str]) -> str:
 
 
 def _with_imports(source: str, imports: Sequence[str]) -> str:
-    """Import lines at the top, after docstring and `from __future__`."""
+    """Import lines at the top, after the docstring and `from __future__`."""
     lines = source.split("\n")
     at = 0
     for node in syntax_tree(source).body:
@@ -324,7 +322,7 @@ def _docstring(source: str) -> str:
 
 
 def _with_headings(source: str, names: Mapping[str, str]) -> str:
-    """Replaces the headings of the slice by those of the composed module, without repetitions."""
+    """Replaces the headings of the slice with those of the composed module, without repetitions."""
     lines: list[str] = []
     last = ""
     for line in source.split("\n"):

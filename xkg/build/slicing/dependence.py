@@ -1,4 +1,4 @@
-"""The statements of a repository that some of its statements depend on, in the order of importing."""
+"""The statements of a repository that given statements depend on, in import order."""
 
 import ast
 import heapq
@@ -36,7 +36,7 @@ from xkg.build.slicing.scoping.statement_effects import (
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A statement: the module's path and its number there."""
+    """A statement, identified by its module's path and its index there."""
 
     path: str
     index: int
@@ -46,25 +46,25 @@ Plan = ast.alias | tuple[tuple[str, Target], ...]
 
 
 class NestedImport(NamedTuple):
-    """An import inside an included statement. For each of its names: the alias if it stays, else the assignments that
-    replace it as (bound name, target), empty if it is removed."""
+    """An import inside an included statement. For each of its names: the alias if it stays, otherwise the assignments
+    that replace it as (bound name, target); empty if it is removed."""
 
     node: ImportNode
     scope: Scope
     names: tuple[Plan, ...]
 
 
-# What only an annotation or a constructor names is further away than what a method calls.
+# Names in annotations or constructors count as further away than names that a method calls.
 _FAR = 3
 
 
 class Dependence:
-    """Grows from the seeds, what is nearest to them first, until nothing more is needed or `max_lines` are reached.
+    """Grows from the seeds, nearest dependencies first, until nothing is missing or `max_lines` is reached.
 
     `included` maps each statement to its references; `cut` are the definitions beyond the limit. `parts` are the
-    classes, and the functions around seeds, with what is retained of them; with `whole_classes` all of them is. `ready`
-    are definitions, `ready_members` definitions inside statements, that are not included though they are used; those in
-    files that are `outlined` count as beyond the limit."""
+    classes, and the functions around seeds, with their kept lines; with `whole_classes` classes are kept whole. `ready`
+    are definitions, and `ready_members` inner definitions, that are used but not included. Definitions in `outlined`
+    files count as beyond the limit."""
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class Dependence:
         self.cut: dict[Definition, None] = {}
         self.ready: set[Definition] = set()
         self.ready_members: dict[Place, set[ast.stmt]] = {}
-        # Of blocks of imports, the names that are needed of each.
+        # For blocks of imports, the needed names of each.
         self._needed_names: dict[Place, set[str]] = {}
         self._queue: list[tuple[int, int, Definition, int | None]] = []
         self._count = itertools.count()
         self._distance: dict[Place, int] = {}
         self._seen: set[tuple[Definition, int | None]] = set()
         self._followed: set[tuple[Place, int | None]] = set()
-        # Definitions that are used for more than annotations and as bases of classes of which only methods are needed.
+        # Definitions with uses other than annotations, and other than bases of classes that need only methods.
         self._strong: set[Definition] = set()
         self._own_attributes: set[str] = set()
         self._attributes: set[str] = set()
@@ -113,8 +113,8 @@ class Dependence:
         return self.scope(place.path).statements[place.index]
 
     def grow(self, seeds: Mapping[Place, Collection[ast.stmt]]) -> None:
-        """`seeds` maps statements, the most important first, to the statements inside that are needed; none where all
-        of a statement is. What the first needs comes before what the others do."""
+        """`seeds` maps statements, most important first, to the needed statements inside; an empty value means the
+        whole statement. Dependencies of earlier seeds come first."""
         for rank, (seed, roots) in enumerate(seeds.items()):
             self._distance[seed] = _FAR if rank else 0
             if roots:
@@ -141,7 +141,7 @@ class Dependence:
     # --- statements ---
 
     def _need_name(self, place: Place, position: int | None, name: str) -> None:
-        """Enters a name that is needed of a statement; a block of imports is followed anew for it."""
+        """Records that a name of a statement is needed. A block of imports is visited again for it."""
         names = self._needed_names.setdefault(place, set())
         if name not in names:
             names.add(name)
@@ -150,18 +150,18 @@ class Dependence:
                 self._followed.discard((place, position))
 
     def _is_import_block(self, place: Place) -> bool:
-        """Whether a statement is a condition or attempt around imports, most often of another version of a package."""
+        """Whether a statement is an `if` or `try` around imports, usually for different versions of a package."""
         statement = self.statement(place)
         return isinstance(statement.node, ast.Try | ast.If) and bool(statement.imports) and not statement.guarded
 
     def _is_needed(self, place: Place, bound: str) -> bool:
-        """Whether a name that a statement binds is needed: of a block of imports, only what is used."""
+        """Whether a name that a statement binds is needed. In a block of imports, only used names are."""
         if not self._is_import_block(place) or bound in self._needed_names.get(place, ()):
             return True
         return any(use.name == bound for use in self.statement(place).uses)
 
     def _include(self, place: Place, position: int | None, *, seed: bool = False, strong: bool = True) -> bool:
-        """Includes a statement; returns False where the limit excludes it."""
+        """Includes a statement. Returns False if the limit excludes it."""
         if place not in self.included:
             statement = self.statement(place)
             lines = statement.last_line - statement.first_line + 2
@@ -202,7 +202,7 @@ class Dependence:
         return self._foreign[path]
 
     def _retain_reached(self) -> bool:
-        """Retains more of the included classes, by what the slice mentions."""
+        """Keeps more of the included classes, according to names in the slice."""
         grown = False
         for place, parts in list(self.parts.items()):
             before = parts.retained_lines
@@ -215,7 +215,7 @@ class Dependence:
         return grown
 
     def _retain(self, place: Place) -> None:
-        """Enters what the retained part of a statement refers to."""
+        """Records the references of the kept part of a statement."""
         statement, parts = self.statement(place), self.parts.get(place)
         self.nested[place] = [n for n in self._nested_imports(place, statement) if self.holds(place, n.node.lineno)]
         self.included[place] = [r for r in self._references(place, statement) if self.holds(place, r.use.line)]
@@ -225,7 +225,7 @@ class Dependence:
         self._attributes |= found.other
 
     def holds(self, place: Place, line: int) -> bool:
-        """Whether a line of an included statement is retained on its own account."""
+        """Whether a line of an included statement is kept for its own sake."""
         parts = self.parts.get(place)
         return parts is None or (parts.holds(line) and not parts.is_context(line))
 
@@ -279,7 +279,7 @@ class Dependence:
             self.missing.setdefault(target.name, target.reason)
 
     def _need_module(self, path: str) -> None:
-        """Includes a module that is used as a value as a namespace of all that it defines or re-exports."""
+        """Includes a module that is used as a value, as a namespace of everything that it defines or re-exports."""
         if path in self.namespaces:
             return
         members = self.namespaces[path] = {}
@@ -303,7 +303,7 @@ class Dependence:
         return self._repeats[path]
 
     def _bindings(self, definition: Definition, position: int | None) -> list[Place]:
-        """The statements that may have bound a name's value when statement `position` runs (None: at the end), with
+        """The statements that may have bound a name's value when statement `position` runs (None: at the end), and
         those that changed the value since."""
         scope = self.scope(definition.path)
         every = self.program.bindings(definition.path, definition.name)
@@ -326,7 +326,7 @@ class Dependence:
         return [Place(definition.path, i) for i in sorted({*reaching, *set_ups})]
 
     def _include_set_ups(self) -> bool:
-        """Includes statements that configure an imported package (`jax.config.update(…)`) in modules that use it."""
+        """Includes statements that configure an imported package (`jax.config.update(…)`), in modules that use it."""
         grown = False
         used = {(p.path, r.target) for p, references in self.included.items() for r in references}
         for path in {p.path for p in self.included}:
@@ -341,8 +341,8 @@ class Dependence:
         return grown
 
     def _include_registrations(self, seeds: Sequence[Place]) -> bool:
-        """Includes statements that fill a registry that is read: those that importing would run, and that call (or are
-        decorated by) a function that writes into it."""
+        """Includes statements that fill a registry that the slice reads: those that importing would run, and that call
+        (or are decorated by) a function that writes into it."""
         read: set[Definition] = set()
         for place, references in self.included.items():
             statement = self.statement(place)
@@ -386,7 +386,7 @@ class Dependence:
         return list(modules)
 
     def _canonical(self, target: Target) -> Target:
-        """One definition for identical conditional imports of several modules."""
+        """Merges identical conditional imports of several modules into one definition."""
         if not isinstance(target, Definition):
             return target
         scope = self.scope(target.path)
@@ -438,7 +438,7 @@ class Dependence:
     # --- order ---
 
     def order(self, seeds: Sequence[Place]) -> list[Place | str]:
-        """The included statements in the order in which importing the seeds' modules would run them; a namespace (its
+        """The included statements in the order in which importing the seeds' modules would run them. A namespace (its
         module's path) follows its module."""
         out: list[Place | str] = []
         started: set[str] = set()
@@ -473,7 +473,7 @@ class Dependence:
         return out
 
     def _run_at_once(self, place: Place) -> list[str]:
-        """Modules of the definitions that a statement may reach while it runs, through the functions it calls."""
+        """Modules whose definitions a statement may reach while it runs, through the functions that it calls."""
         stack = [r.target for r in self.included[place] if r.use.immediate]
         seen: set[Target] = set()
         paths: dict[str, None] = {}

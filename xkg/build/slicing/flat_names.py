@@ -1,4 +1,4 @@
-"""The names that definitions of several modules have in one, and those that a module leaves undefined."""
+"""Names for definitions of several modules in one module, and names that a module leaves undefined."""
 
 import re
 from collections.abc import Sequence
@@ -15,13 +15,13 @@ from xkg.build.slicing.scoping.name_resolution import (
 )
 from xkg.build.slicing.scoping.scopes import ModuleScope
 
-# The standard module that namespaces are made with.
+# The standard module that creates namespaces.
 NAMESPACE_TYPES = External("types", None, "types\0")
 
 
 def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
-    """The name of each included definition: its own where it is unique, else a package's own instead of its
-    alias, or with its module's name appended."""
+    """The name of each included definition: its own if unique, otherwise a package's full name instead of its alias, or
+    the name with its module's name appended."""
     enclosing: dict[Target, set[str]] = {}
     identifiers: set[str] = set()
     for place, references in need.included.items():
@@ -58,7 +58,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
     claim_all(seeds)
     aliases = {external.alias for external in need.externals}
     for external, path in need.externals.items():
-        # Of two packages with one alias (`numpy` and `jax.numpy`), the second has its own name.
+        # If two packages share an alias (`numpy` and `jax.numpy`), the second gets its own name.
         own = external.module.replace(".", "_")
         claim(external, external.alias, path, [own] if external.attribute is None and own not in aliases else [])
     claim_all(list(need.included))
@@ -73,7 +73,7 @@ def flat_names(need: Dependence, seeds: Sequence[Place]) -> dict[Target, str]:
 
 
 def undefined_names(scope: ModuleScope) -> list[str]:
-    """Global names that a module uses, does not bind, and that are no builtins, in order of first use."""
+    """Global names that a module uses but does not bind, except builtins, in order of first use."""
     if any(s.star_imports for s in scope.statements):
         return []
     known = set(scope.bindings) | scope.globals_written | BUILTINS | MODULE_NAMES

@@ -1,5 +1,5 @@
-"""The statements of a function on which some of its statements depend, by names alone (Weiser, "Program Slicing", IEEE
-TSE 1984): what binds or changes a name that they use, with the conditions and loops around it."""
+"""The statements of a function that given statements depend on through names (Weiser, "Program Slicing", IEEE TSE
+1984): those that bind or change a name that they use, with the conditions and loops around them."""
 
 import ast
 import itertools
@@ -10,21 +10,21 @@ from xkg.build.slicing.scoping.bindings import Function
 
 _LOGS = frozenset("debug error info log print warn warning".split())
 _SUITES = ("body", "orelse", "finalbody")
-# What is left out is named by what it sets and calls, up to this many names each.
+# A gap's comment names what it sets and calls, up to this many names each.
 _MOST_NAMED = 6
-# Leaving out less than this saves no more than the words that stand for it.
+# Omitting fewer lines saves no more than the comment that replaces them.
 _SHORT_GAP = 2  # lines
-# What is shown around chosen lines of a function goes on from step to step up to this.
+# The context around chosen lines grows step by step up to this limit.
 _MOST_NEAR = 60  # lines
 _MOST_TAKING_UP = 4
-# What has names of its own: its statements are retained together.
+# Statements with their own scope, which are kept together.
 Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Lines `first` to `last` of a file, which are left out, and the text that stands in their place; where `last` is
-    less than `first`, a text that follows line `last`."""
+    """Omitted lines `first` to `last` of a file, and the text that replaces them. If `last` is less than `first`, the
+    text is inserted after line `last`."""
 
     first: int
     last: int
@@ -33,8 +33,8 @@ class Gap:
 
 @dataclass
 class Mentions:
-    """The attributes that code reads or changes: `own` of its own object (`self.a`), `other` of anything else.
-    `escapes`: the object itself is passed on. `dynamic`: an attribute's name is computed."""
+    """The attributes that code reads or changes: `own` of its own object (`self.a`), `other` of any other. `escapes`:
+    the object itself is passed on. `dynamic`: an attribute's name is computed."""
 
     own: set[str] = field(default_factory=set)
     other: set[str] = field(default_factory=set)
@@ -49,7 +49,7 @@ class Mentions:
 
 
 def first_line(node: ast.stmt) -> int:
-    """The first line of a statement, its decorators included."""
+    """The first line of a statement, including decorators."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(d.lineno for d in decorators)])
 
@@ -59,13 +59,13 @@ def last_line(node: ast.stmt) -> int:
 
 
 def heading_end(node: ast.stmt) -> int:
-    """The last line of a statement, of a compound one that of its heading."""
+    """The last line of a statement; for a compound statement, of its heading."""
     inner = [statement for block in blocks(node) for statement in block] if _is_compound(node) else []
     return max(first_line(inner[0]) - 1, node.lineno) if inner else last_line(node)
 
 
 def mentions(nodes: Sequence[ast.AST], selves: Collection[str], foreign: Collection[str]) -> Mentions:
-    """`selves` are the names of the object itself; attributes of `foreign` names (imported packages) do not count."""
+    """`selves` are the names of the object itself. Attributes of `foreign` names (imported packages) do not count."""
     found = Mentions()
     bases: set[int] = set()
     for node in (inner for each in nodes for inner in ast.walk(each)):
@@ -96,15 +96,15 @@ def mentions(nodes: Sequence[ast.AST], selves: Collection[str], foreign: Collect
 
 
 def chain_root(node: ast.expr) -> ast.expr:
-    """What `a.b[i].c(x)` begins with: `a`."""
+    """The first name of `a.b[i].c(x)`: `a`."""
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call | ast.Starred):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node
 
 
 def statements_on(function: Function, lines: Sequence[range]) -> list[ast.stmt]:
-    """The statements of a function, and the headings of compound ones, that have lines in one of these ranges. With
-    them come those that update an attribute (`self.bound *= 2`) which these set: the other half of the same step."""
+    """The statements of a function, and headings of compound statements, with lines in one of these ranges. Includes
+    statements that update an attribute (`self.bound *= 2`) that these set: the other half of the same step."""
 
     def is_on(node: ast.stmt) -> bool:
         return any(first_line(node) < each.stop and each.start <= heading_end(node) for each in lines)
@@ -135,8 +135,8 @@ def blocks(node: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 class FunctionParts:
-    """A function whose statements are retained where they are needed. `selves` are the names of a method's own object:
-    who assigns one attribute of it does not change the others."""
+    """A function of which only the needed statements are kept. `selves` are the names of a method's own object:
+    assigning one of its attributes does not change the others."""
 
     def __init__(self, function: Function, selves: Collection[str] = ()) -> None:
         self.function = function
@@ -157,8 +157,8 @@ class FunctionParts:
     def needed(
         self, roots: Collection[ast.stmt], is_root: Callable[[ast.stmt], bool] = lambda _: False
     ) -> set[ast.stmt]:
-        """`roots`, the simple statements for which `is_root` holds, and all that these depend on. Of what changes a
-        name, only that before the last of `roots` counts, unless all of it follows them."""
+        """The simple statements for which `is_root` holds, and everything that they depend on. Changes of a name after
+        the last root do not count, unless all of them come later."""
         end = max((last_line(root) for root in roots), default=None)
         kept: set[ast.stmt] = set()
         pending = [*roots, *(s for s in self.statements if not _is_compound(s) and is_root(s))]
@@ -180,9 +180,9 @@ class FunctionParts:
         return kept
 
     def near(self, roots: Collection[ast.stmt]) -> set[ast.stmt]:
-        """`roots` and what fills the values that they make (`a[i] = …`, `a = -a`), the statements before these that set
-        what they read, the assignments and returns that take up what they make, and what sets what all of these read,
-        step by step while the whole is short; with the headings around them."""
+        """The context of `roots`: statements that fill the values they make (`a[i] = …`, `a = -a`), earlier statements
+        that set what they read, assignments and returns that use their values, and the definitions that all of these
+        read. It grows step by step while the whole is short, and includes the headings around it."""
         made = self._with_filling(roots)
         kept = self._with_headings(made)
         end = max(last_line(self._outermost_loop(each)) for each in made)
@@ -199,12 +199,12 @@ class FunctionParts:
         return self._with_short_gaps(kept)
 
     def _setting(self, statements: Collection[ast.stmt], end: int) -> set[ast.stmt]:
-        """The statements up to line `end` that set what others read."""
+        """The statements up to line `end` that set values for others."""
         names = {name for statement in statements for name in _names_read(statement)}
         return {s for name in names for s in self._changing.get(name, ()) if s.lineno <= end}
 
     def _taking_up(self, made: Collection[ast.stmt]) -> list[ast.stmt]:
-        """The first short assignments and returns after statements that read what these make."""
+        """The first short assignments and returns after given statements that read their values."""
         names = {name for statement in made for name in _made_by(statement)}
         start = max(last_line(statement) for statement in made)
         found: list[ast.stmt] = [
@@ -221,8 +221,8 @@ class FunctionParts:
         return [*statements, *(each for statement in statements for each in self._filling(statement))]
 
     def _outermost_loop(self, statement: ast.stmt) -> ast.stmt:
-        """The loop that holds all loops around a statement, since what follows it there runs before it, too; without
-        one, the statement itself."""
+        """The outermost loop around a statement, because later statements in the loop run before it too; without a
+        loop, the statement itself."""
         found, above = statement, self._above.get(statement)
         while above is not None:
             found = above if isinstance(above, ast.For | ast.AsyncFor | ast.While) else found
@@ -230,7 +230,7 @@ class FunctionParts:
         return found
 
     def _with_short_gaps(self, kept: set[ast.stmt]) -> set[ast.stmt]:
-        """`kept`, with runs of other statements in the same blocks that are too short to be left out."""
+        """`kept`, with runs of other statements in the same blocks that are too short to omit."""
         found = set(kept)
         holders = [self.function, *(each for each in kept if _is_compound(each))]
         for block in (b for holder in holders for b in blocks(holder)):
@@ -241,7 +241,7 @@ class FunctionParts:
         return found
 
     def _filling(self, root: ast.stmt) -> Iterator[ast.stmt]:
-        """The statements after `a = …` or `a[i] += …` that go on making `a`, until it is bound to something else."""
+        """The statements after `a = …` or `a[i] += …` that continue to compute `a`, until it is bound again."""
         for name in _made_by(root):
             for later in self._changing.get(name, ()):
                 if later.lineno > last_line(root) and not isinstance(later, Scoped):
@@ -261,7 +261,7 @@ class FunctionParts:
 
 
 def _lines_of(statements: Iterable[ast.stmt]) -> int:
-    """The number of lines of statements, of compound ones of their headings."""
+    """The number of lines of statements; of compound statements only the headings count."""
     return sum(heading_end(each) - first_line(each) + 1 for each in statements)
 
 
@@ -272,7 +272,7 @@ def _made_by(statement: ast.stmt) -> set[str]:
 
 
 def gaps(node: ast.stmt, kept: Collection[ast.stmt], lines: Sequence[str]) -> Iterator[Gap]:
-    """What to leave out of a definition so that `kept` and its headings remain. `lines` are those of its file."""
+    """The gaps of a definition that keeps `kept` and its headings. `lines` are the lines of its file."""
     for block in blocks(node):
         run: list[ast.stmt] = []
         before = first_line(node)
@@ -311,7 +311,8 @@ def _listed(verb: str, names: Iterable[str]) -> str:
 
 
 def _assigned(run: Iterable[ast.stmt]) -> Iterator[str]:
-    """What statements assign, change in place or define: `a` for `a = …` and `a[i] = …`, `x.a` for `x.a += …`."""
+    """The names that statements assign, change in place or define: `a` for `a = …` and `a[i] = …`, `x.a` for `x.a +=
+    …`."""
     for node in (inner for each in run for inner in ast.walk(each)):
         if isinstance(node, Function | ast.ClassDef):
             yield node.name
@@ -341,7 +342,7 @@ def _targets(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _called(run: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names of the functions that statements call, but for those that log."""
+    """The names of the functions that statements call, except logging."""
     for node in (inner for each in run for inner in ast.walk(each)):
         if isinstance(node, ast.Call) and not _is_log(node):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -350,14 +351,14 @@ def _called(run: Iterable[ast.stmt]) -> Iterator[str]:
 
 
 def above_comments(first: int, before: int, lines: Sequence[str]) -> int:
-    """The first of the comment lines right above line `first` that follow line `before`."""
+    """The first of the comment lines directly above line `first` and after line `before`."""
     while first - 1 > before and lines[first - 2].lstrip().startswith("#"):
         first -= 1
     return first
 
 
 def above_blanks(first: int, before: int, lines: Sequence[str]) -> int:
-    """The first of the empty lines right above line `first` that follow line `before`."""
+    """The first of the empty lines directly above line `first` and after line `before`."""
     while first - 1 > before and not lines[first - 2].strip():
         first -= 1
     return first
@@ -369,7 +370,7 @@ def indent_of(node: ast.stmt, lines: Sequence[str]) -> str:
 
 
 def has_own_lines(node: ast.stmt, lines: Sequence[str]) -> bool:
-    """Whether nothing but a comment shares a line with a statement."""
+    """Whether a statement shares its lines with nothing but comments."""
     head = lines[first_line(node) - 1].encode("utf-8", "surrogatepass")
     tail = lines[last_line(node) - 1].encode("utf-8", "surrogatepass")
     decorated = first_line(node) < node.lineno
@@ -392,7 +393,7 @@ def _is_compound(node: ast.stmt) -> bool:
 
 
 def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
-    """All nodes of a simple statement or a definition; of a compound statement those of its heading."""
+    """All nodes of a simple statement or definition; of a compound statement, those of its heading."""
     compound = _is_compound(statement)
     for child in ast.iter_child_nodes(statement):
         if compound and isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
@@ -405,7 +406,7 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _names_read(statement: ast.stmt) -> set[str]:
-    """Names that a statement reads and does not bind itself, if it is a definition."""
+    """Names that a statement reads; for a definition, those that it does not bind itself."""
     nodes = list(_own_nodes(statement))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load | ast.Del)}
     if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -419,8 +420,8 @@ def _names_read(statement: ast.stmt) -> set[str]:
 
 
 def _changed_names(statement: ast.stmt, selves: Collection[str]) -> set[str]:
-    """Names that a statement binds, or whose values it may change: `x.a = …`, `x[i] = …`, `x.append(…)`, `f(x)`; for
-    `selves` only what binds them."""
+    """Names that a statement binds or whose values it may change: `x.a = …`, `x[i] = …`, `x.append(…)`, `f(x)`. For
+    `selves` only bindings count."""
     if isinstance(statement, Function | ast.ClassDef):
         return {statement.name}
     bound: set[str] = set()
@@ -459,7 +460,7 @@ def _is_log(call: ast.Call) -> bool:
 
 
 def _jumps(loop: ast.stmt) -> Iterator[ast.stmt]:
-    """The `break` and `continue` of a loop, which decide what it runs."""
+    """The `break` and `continue` statements of a loop, which decide how often it runs."""
     stack = [s for block in blocks(loop) for s in block]
     while stack:
         statement = stack.pop()

@@ -1,4 +1,4 @@
-"""Definitions without their bodies: signatures with defaults, fields of classes, the first sentence of docstrings."""
+"""Definitions without bodies: signatures with defaults, fields of classes, the first sentence of docstrings."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ _FIELD = ast.Assign | ast.AnnAssign
 
 
 def outline(name: str, node: ast.stmt) -> Iterator[str]:
-    """The lines of a function, a class with its fields and its public methods, or a constant."""
+    """The outline of a function, a constant, or a class with its fields and public methods."""
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield f"{signature(node)}{_first_sentence(node)}"

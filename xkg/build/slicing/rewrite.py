@@ -17,7 +17,7 @@ class Edit(NamedTuple):
 
 
 class Source:
-    """A module's text, addressed as the syntax tree does: 1-based lines, columns in UTF-8 bytes."""
+    """A module's text, indexed as in the syntax tree: 1-based lines, columns in UTF-8 bytes."""
 
     def __init__(self, text: str) -> None:
         self.data = text.encode("utf-8", "surrogatepass")
@@ -34,8 +34,8 @@ class Source:
         return self.data[self.line_starts[number - 1] : self.line_starts[number] - 1]
 
     def exchange(self, node: ast.expr, path: tuple[str, ...], text: str, inside: ast.expr | None) -> Iterator[Edit]:
-        """Edits that replace the dotted name `path` at `node` by `text`; in a string or an f-string, where Python's
-        positions are unreliable, all its occurrences."""
+        """Edits that replace the dotted name `path` at `node` by `text`. In strings and f-strings, where Python's
+        positions are unreliable, all its occurrences are replaced."""
         if inside is None:
             yield Edit(*self.span(node), text)
             return
@@ -64,7 +64,7 @@ class Source:
             yield Edit(match.start(1), match.end(1), text)
 
     def cut(self, start: int, end: int, edits: Iterable[Edit]) -> str:
-        """The text from `start` to `end` with the edits inside applied."""
+        """The text from `start` to `end` with these edits applied."""
         parts = []
         at = start
         for edit in sorted(set(edits)):

@@ -1,10 +1,9 @@
-"""Static slices: symbols of a repository with all their dependencies in it, flattened into one self-contained module.
+"""Static slices: symbols of a repository and all their dependencies in it, flattened into one self-contained module.
 
-The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements: a statement is needed if it binds
-or changes a name that a needed statement uses. The statements are written in the order in which importing the
-repository would run them, so that import cycles still work. Names change only where two modules define the same one;
-imports from the repository disappear, the others are merged at the top. Nothing is run.
-"""
+The slice (Weiser, "Program Slicing", IEEE TSE 1984) consists of top-level statements. A statement is needed if it binds
+or changes a name that a needed statement uses. Statements are written in the order in which importing the repository
+would run them, so import cycles still work. A name changes only if two modules define it; imports from the repository
+disappear, and the others are merged at the top. Nothing is run."""
 
 import ast
 import sys

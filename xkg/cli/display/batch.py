@@ -12,10 +12,12 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.live import Live
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from xkg.build.stage_cache import Progress, StageReport
+from xkg.cli.display.layout import width
 from xkg.commands.batch.paper_list import ListedPaper
 from xkg.commands.batch.records import Row
 from xkg.commands.batch.run import BatchReport
@@ -26,6 +28,7 @@ from xkg.llm.client import Call
 from xkg.text.plural import plural
 from xkg.text.unicode import printable_line
 
+_INDENT = 7
 _STYLES = {"built": "green", "unchanged": "dim", "partial": "yellow", "failed": "red"}
 
 
@@ -106,9 +109,9 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{whole % 60:02}"
 
 
-def lines(report: BatchReport) -> Iterator[Text]:
-    """The rows of a report and its sum, a line each, with the reason of a failure and notes below; a note of several
-    papers stands at the end, once."""
+def lines(report: BatchReport) -> Iterator[Text | Padding]:
+    """The rows of a report and its sum, with the reason of a failure and notes below each row; a note of several papers
+    is at the end, once."""
     counts = Counter(note for row in report.rows for note in dict.fromkeys(row.notes))
     for row in report.rows:
         code = ", ".join(f"{n} {level}" for level, n in row.levels.items())
@@ -124,7 +127,7 @@ def lines(report: BatchReport) -> Iterator[Text]:
         alone = [note for note in dict.fromkeys(row.notes) if counts[note] == 1 and note not in row.reason]
         for more in (*about, *(f"note: {note}" for note in alone)):
             if more:
-                yield Text(f"{'':27}{printable_line(more)}", style="dim")
+                yield Padding(Text(printable_line(more), style="dim"), (0, 0, 0, _INDENT), expand=False)
     for note, count in counts.items():
         if count > 1:
             yield Text(f"note of {count} papers: {printable_line(note)}", style="dim")
@@ -135,7 +138,7 @@ def lines(report: BatchReport) -> Iterator[Text]:
 
 def show(report: BatchReport) -> None:
     """Prints a report on stdout."""
-    _print(Console(file=sys.stdout, highlight=False, emoji=False, soft_wrap=True), report)
+    _print(Console(file=sys.stdout, width=width(), highlight=False, emoji=False), report)
 
 
 def require_place(path: Path) -> None:

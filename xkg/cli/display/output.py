@@ -1,7 +1,7 @@
 """Prints the results of commands, for a person or as JSON."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -25,6 +25,14 @@ def print_text(text: str, *, err: bool = False, nl: bool = True) -> None:
     typer.echo(visible(text), err=err, nl=nl)
 
 
+def print_notes(notes: Iterable[str]) -> None:
+    """Prints notes on stderr, folded to the terminal's width."""
+    from xkg.cli.display.layout import width, wrapped
+
+    for note in notes:
+        print_text(wrapped(f"note: {note}", width()), err=True)
+
+
 def print_each(results: "Sequence[BaseModel]", as_json: bool, *, several: bool = False) -> None:
     """One by one; as JSON one object, or a list of several."""
     if as_json and (several or len(results) != 1):
@@ -39,20 +47,18 @@ def print_result(result: "BaseModel", as_json: bool) -> None:
 
 
 def print_answer(answer: "AnyAnswer", as_json: bool, service: "Service | None" = None) -> None:
-    """For a person with short ids, which `service` knows, and folded to the terminal's width; as JSON with whole
-    ids."""
+    """For a person, folded to the terminal's width, with short ids if `service` is given; as JSON with whole ids."""
     from xkg.cli.display.layout import width, wrapped
     from xkg.serve.answer_text import text
     from xkg.serve.answers.concise import readable
-    from xkg.serve.context.context import ContextAnswer
 
     shown = in_commands(answer)
     if as_json:
         print_text(json_of(shown.model_dump()))
-    elif isinstance(answer, ContextAnswer) or service is None:
-        print_text(text(shown))
-    else:
-        print_text(wrapped(text(readable(shown, service.short_ids, service.short_papers)), width()))
+        return
+    if service is not None:
+        shown = readable(shown, service.short_ids, service.short_papers)
+    print_text(wrapped(text(shown), width()))
 
 
 def in_commands(answer: A) -> A:
@@ -71,35 +77,33 @@ def json_of(value: dict[str, Any]) -> str:
 if TYPE_CHECKING:  # a command imports what it needs, so that `xkg serve` answers at once
     from xkg.config import Settings
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON; docs/reference/json.md lists the fields.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON (docs/reference/json.md lists the fields).")]
 Blacklisted = Annotated[
     Path | None,
-    typer.Option("--blacklist", help="File of repositories and papers to keep out, with their forks and copies."),
+    typer.Option("--blacklist", help="File of repositories and papers to exclude, with their forks and copies."),
 ]
 PaperJobs = Annotated[
     int | None,
     typer.Option(
         min=1,
         max=1024,
-        help="Papers that are built at the same time: 1, or with --engine ray as many as nodes offer.",
+        help="Papers to build in parallel: 1, or with --engine ray as many as the nodes offer.",
     ),
 ]
 Engine = Annotated[
-    Literal["local", "ray"], typer.Option(help="Where work is done: processes of this machine, or a Ray cluster.")
+    Literal["local", "ray"], typer.Option(help="Where to work: in processes of this machine, or on a Ray cluster.")
 ]
 Address = Annotated[
     str | None, typer.Option(help="HOST:PORT of the Ray cluster's head, or auto; by default RAY_ADDRESS.")
 ]
 AllowPublic = Annotated[
-    bool, typer.Option("--allow-public", help="Let the Ray cluster have addresses of the public internet.")
+    bool, typer.Option("--allow-public", help="Allow a Ray cluster with public internet addresses.")
 ]
 With = Annotated[
     list[str] | None,
-    typer.Option(
-        "--with", help="Package to install beside those that the code asks for: h5py, 'numpy<2' (repeatable)."
-    ),
+    typer.Option("--with", help="Package to install in addition: h5py, 'numpy<2' (repeatable)."),
 ]
-Cpu = Annotated[bool | None, typer.Option("--cpu", help="Run code for CUDA on the CPU in place of CUDA.")]
+Cpu = Annotated[bool | None, typer.Option("--cpu", help="Run CUDA code on the CPU.")]
 Paper = Annotated[str, typer.Argument(help="Id, title or method of a paper.", autocompletion=completion.papers)]
 Papers = Annotated[
     list[str] | None,

@@ -12,14 +12,14 @@ from xkg.errors import InputError
 if TYPE_CHECKING:
     from xkg.config import Settings
 
-mcp_app = typer.Typer(help="Configure agents and editors for this server.")
+mcp_app = typer.Typer(help="Configure agents and editors to use this graph.")
 
 ClientName = Literal["claude-code", "cursor", "vscode", "codex"]
 
 
 @mcp_app.callback()
 def _group() -> None:
-    """Configure agents and editors for this server."""  # a group of one command stays a group
+    """Configure agents and editors to use this graph."""  # a group of one command stays a group
 
 
 @mcp_app.command("install")

@@ -1,4 +1,4 @@
-"""`xkg audit`: whether a graph, or a log of answers, holds anything that a blacklist names."""
+"""`xkg check-blacklist`: whether a graph, or a log of answers, holds anything that a blacklist names."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

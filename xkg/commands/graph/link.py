@@ -1,4 +1,4 @@
-"""`xkg link`: links the papers of a graph; a language model decides the pairs that names and vectors leave open."""
+"""`xkg concepts`: links the papers of a graph; a language model decides the pairs that names and vectors leave open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

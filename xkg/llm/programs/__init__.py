@@ -1,4 +1,3 @@
-"""Agent programs of this machine as language models: how each is started, and how its answer is read.
+"""Agent programs on this machine as language models: how to start each one and read its answer.
 
-May import: `xkg.llm.endpoint`, `xkg.llm.request` and `xkg.llm.prices`, and what lies below `llm`.
-"""
+May import: `xkg.llm.endpoint`, `xkg.llm.request` and `xkg.llm.prices`, and what lies below `llm`."""

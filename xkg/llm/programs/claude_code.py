@@ -12,15 +12,15 @@ class ClaudeCode(Program):
     name = "claude-code"
     title = "Claude Code"
     executable = "claude"
-    # Those of the session that xkg may itself be started in are left out.
+    # Leaves out the variables of a session in which xkg itself may run.
     inherits = ("ANTHROPIC_", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_", "AWS_", "GOOGLE_")
     log_in = "claude, then /login"
     reports_dollars = True
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """Without other tools than a search, without MCP servers, hooks, plugins, skills and memories (`--safe-mode`),
-        and without a record."""
+        """Without tools other than search, without MCP servers, hooks, plugins, skills and memories (`--safe-mode`),
+        and without saving the session."""
         return Start(
             [
                 "--print",

@@ -18,7 +18,7 @@ _OWN_MODEL = (
     "openai_base_url",
     "chatgpt_base_url",
 )
-"""The settings of a user that decide which model answers. Others, such as MCP servers and hooks, are left out."""
+"""The user's settings that decide which model answers. Others, such as MCP servers and hooks, are left out."""
 _WITHOUT = {
     "project_doc_max_bytes": 0,
     "include_permissions_instructions": False,
@@ -30,7 +30,7 @@ _NO_FEATURES = (
     "apps", "goals", "hooks", "image_generation", "memories", "multi_agent", "plugins", "shell_tool", "skill_search",
     "sleep_tool", "tool_suggest", "unified_exec", "view_image",
 )  # fmt: skip
-"""What gives it tools or memories (`codex features list`)."""
+"""Features that give it tools or memories (`codex features list`)."""
 
 
 class Codex(Program):
@@ -43,11 +43,11 @@ class Codex(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """In a home folder of its own, which has the user's login and choice of a model, and no AGENTS.md."""
+        """Runs in a separate home folder that has the user's login and model, and no AGENTS.md."""
         home, schema, system = asked.folder / "codex", asked.folder / "schema.json", asked.folder / "system.md"
         home.mkdir()
         own = login_file(asked.variables, *_HOME)
-        # A login that is renewed is written through the link.
+        # The link lets the program store a renewed login.
         (home / "auth.json").symlink_to(own / "auth.json")
         try:
             settings = tomllib.loads((own / "config.toml").read_text("utf-8"))

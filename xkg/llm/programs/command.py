@@ -18,7 +18,7 @@ class Command(Program):
     searches = False
 
     def __init__(self, line: str) -> None:
-        """`line` as a shell splits it; words that name a file of the working folder may be relative. Raises
+        """`line` is split as by a shell. Words that name files may be relative to the working folder. Raises
         `ConfigError`."""
         try:
             words = shlex.split(line)
@@ -28,7 +28,7 @@ class Command(Program):
             ) from None
         if not words:
             raise ConfigError("--llm command: names no command: write command:'python answer.py'")
-        # It runs in another folder.
+        # The command runs in another folder, so its paths must be absolute.
         self.executable, *self._arguments = (str(Path(w).absolute()) if Path(w).is_file() else w for w in words)
         self.title = Path(self.executable).name
 

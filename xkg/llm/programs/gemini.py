@@ -33,7 +33,7 @@ class Gemini(Program):
     searches = True
 
     def start(self, asked: Asked) -> Start:
-        """In a home folder of its own, which has the user's login and the way of logging in, and no GEMINI.md."""
+        """Runs in a separate home folder that has the user's login method, and no GEMINI.md."""
         home, own = asked.folder / "home", login_file(asked.variables, *_HOME) / ".gemini"
         policy, system = asked.folder / "policy.toml", asked.folder / "system.md"
         (home / ".gemini").mkdir(parents=True)
@@ -74,7 +74,7 @@ _COUNTS = ("prompt", "cached", "candidates")
 
 
 def _way_in(own: Any) -> Mapping[str, Any]:
-    """How the user logs in, as the user's own settings have it."""
+    """The login method in the user's settings."""
     try:
         auth = json.loads((own / "settings.json").read_text("utf-8"))["security"]["auth"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""The programs that settings can name, and whether they are here."""
+"""The programs that settings can name, and whether they are installed."""
 
 import os
 import shutil
@@ -20,16 +20,16 @@ PLAIN_VARIABLES = frozenset(
     "HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE GIT_SSL_CAINFO".split()
 )
-"""Variables of the environment that hold no key of xkg's. `LC_` and `XDG_` begin others."""
+"""Environment variables without secrets. Names that begin with `LC_` and `XDG_` are passed too."""
 _PLAIN_BEGINNINGS = ("LC_", "XDG_", "NODE_EXTRA_CA_CERTS")
-# Windows starts no program without these.
+# Windows cannot start a program without these.
 _WINDOWS = frozenset("SYSTEMROOT PATHEXT COMSPEC APPDATA LOCALAPPDATA USERPROFILE TEMP TMP".split())
 _LOGIN_SECONDS = 20.0
 
 
 def program_of(model: str) -> tuple[Program, str] | None:
-    """The program that a model's name means, and the model that it is to take, empty for its own choice; None for the
-    name of a model behind an endpoint. Raises `ConfigError` for a command that cannot be split."""
+    """The program and the model that a setting names (an empty model means the program's default), or None if the
+    setting names a model behind a server. Raises `ConfigError` for a command that cannot be split."""
     name, _, rest = model.partition(":")
     if name == Command.name:
         return Command(rest), ""
@@ -38,13 +38,13 @@ def program_of(model: str) -> tuple[Program, str] | None:
 
 
 def path_of(program: Program) -> str | None:
-    """The path of its executable; None if it is not installed. What lies in the working folder does not count."""
+    """The path of the executable, or None if it is not installed. Files in the working folder do not count."""
     found = shutil.which(program.executable)
     return found if found is not None and Path(found).is_absolute() else None
 
 
 def inherited(program: Program) -> dict[str, str]:
-    """The variables of this process that the program gets: its own, and those that hold no key."""
+    """The environment for the program: its own variables, and those without secrets."""
     beginnings = (*_PLAIN_BEGINNINGS, *program.inherits)
     return {
         name: value
@@ -54,7 +54,7 @@ def inherited(program: Program) -> dict[str, str]:
 
 
 def installed() -> Iterator[tuple[Program, str]]:
-    """The known programs that are installed, and their paths."""
+    """The installed programs and their paths."""
     for program in PROGRAMS.values():
         path = path_of(program)
         if path is not None:
@@ -62,7 +62,7 @@ def installed() -> Iterator[tuple[Program, str]]:
 
 
 def is_logged_in(program: Program, path: str) -> bool:
-    """Whether the program says, or its files show, that it has a login. Asks no model."""
+    """Whether the user is logged in, by the program's own command or its files. Asks no model."""
     variables = inherited(program)
     known = program.logged_in(variables)
     if isinstance(known, bool):
@@ -78,5 +78,5 @@ def is_logged_in(program: Program, path: str) -> bool:
 
 
 def suggestion() -> str:
-    """What a user without a key can do with the first program that is installed; empty if none is."""
+    """A suggestion for users without a key: the first installed program; empty if there is none."""
     return next((f"{each.title} is installed: try --llm {each.name}" for each, _ in installed()), "")

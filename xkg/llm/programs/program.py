@@ -1,4 +1,4 @@
-"""What a program is asked, how it is started, and what it answered."""
+"""The interface of an agent program: its question, its start and its answer."""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,9 +14,9 @@ from xkg.llm.request import Message, with_schema
 
 @dataclass(frozen=True)
 class Asked:
-    """A question. `system` is xkg's own text, `prompt` has all turns of the conversation; `model` is empty for the
-    program's own choice. `folder` takes files for this one question, and `variables` are those that the program
-    inherits. `search`: it may search the web, which is its only tool."""
+    """A question. `system` is xkg's own text, `prompt` the turns of the conversation. An empty `model` means the
+    program's default. `folder` holds files for this question, `variables` is the inherited environment. `search` allows
+    a web search, the only tool."""
 
     model: str
     system: str
@@ -28,13 +28,13 @@ class Asked:
 
     @property
     def prompt_with_schema(self) -> str:
-        """For a program that takes no schema."""
+        """The prompt for a program that does not accept a schema."""
         return with_schema(self.prompt, self.schema)
 
 
 @dataclass(frozen=True)
 class Start:
-    """The arguments of a program, its standard input, and variables beside those that it inherits."""
+    """The arguments and standard input of a program, and variables to add to its environment."""
 
     arguments: Sequence[str]
     stdin: str
@@ -43,7 +43,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Ran:
-    """A run that ended: what the program printed, and its exit status."""
+    """A finished run: the output and the exit code."""
 
     output: str
     errors: str
@@ -51,20 +51,19 @@ class Ran:
 
     @property
     def complaint(self) -> str:
-        """The last line that it printed."""
+        """The last line of the output."""
         lines = [line for line in (self.errors.strip() or self.output.strip()).splitlines() if line.strip()]
         return lines[-1].strip() if lines else "nothing was printed"
 
 
 class ProgramError(Exception):
-    """The program gave no answer; the message is its own."""
+    """The program gave no answer. The message is the program's own."""
 
 
 class Program(ABC):
-    """A program of this machine. `name` is how settings name it, `title` how people do, `executable` its command.
-    `inherits` are the beginnings of names of variables that hold its own login and configuration, and `log_in` what a
-    user types to log in. `reports_dollars`: its answers say what they cost. `searches`: it has a search of the web that
-    it can be started with."""
+    """An agent program. `name` is its name in settings, `title` its product name, `executable` its command. `inherits`
+    lists prefixes of variables that hold its login and configuration, and `log_in` is the login command.
+    `reports_dollars` means that answers include their cost, `searches` that it can search the web."""
 
     name: ClassVar[str]
     title: str
@@ -76,19 +75,19 @@ class Program(ABC):
 
     @abstractmethod
     def start(self, asked: Asked) -> Start:
-        """Raises `OSError` if the folder cannot be written."""
+        """Raises `OSError` if the folder is not writable."""
 
     @abstractmethod
     def read(self, ran: Ran, asked: Asked) -> Reply:
-        """The answer in what it printed. Raises `ProgramError` if it holds none, also for a failure that it reports."""
+        """The answer in the output. Raises `ProgramError` if there is none or the program reports a failure."""
 
     @abstractmethod
     def logged_in(self, variables: Mapping[str, str], /) -> Sequence[str] | bool:
-        """Whether it has a login, or the arguments with which it exits 0 if it has one."""
+        """Whether it has a login, or the arguments of a command that exits with 0 if it has one."""
 
 
 def conversation(messages: Sequence[Message]) -> tuple[str, str]:
-    """The system message, and the turns after it as one text for programs that take one."""
+    """The system message, and the later turns as one text for programs that accept only one."""
     system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     first, *later = [message for message in messages if message["role"] != "system"]
     turns = [first["content"]]
@@ -99,7 +98,7 @@ def conversation(messages: Sequence[Message]) -> tuple[str, str]:
 
 
 def events(output: str) -> list[dict[str, Any]]:
-    """The JSON objects of an output that has one a line; other lines are left out."""
+    """The JSON objects of an output in JSON lines; other lines are skipped."""
     found = []
     for line in output.splitlines():
         try:
@@ -112,7 +111,7 @@ def events(output: str) -> list[dict[str, Any]]:
 
 
 def failed(message: str, asked: Asked) -> Reply:
-    """The reply to a failure of this one question. Raises `ProgramError` for any other."""
+    """The reply to a question that failed alone. Raises `ProgramError` for any other failure."""
     if TOO_LONG.search(message):
         return Reply("barred", f"the question is too long: {message}", tokens(asked.system + asked.prompt))
     raise ProgramError(message)
@@ -123,5 +122,5 @@ def count(value: Any) -> int:
 
 
 def login_file(variables: Mapping[str, str], name: str, folder: str) -> Path:
-    """A folder of the program's own: that of the variable `name`, or `folder` in the user's home."""
+    """The program's configuration folder: the variable `name`, or `folder` in the user's home."""
     return Path(variables[name]) if variables.get(name) else Path(variables.get("HOME") or Path.home()) / folder

@@ -1,4 +1,4 @@
-"""A program of this machine as an endpoint: one process a question, in an empty folder, under bounds."""
+"""A local program as an endpoint: one process per question, in an empty folder, with limits."""
 
 import shutil
 import subprocess
@@ -25,12 +25,11 @@ _LAST_WORDS_SECONDS = 2.0
 
 
 class ProgramEndpoint:
-    """Starts a program once for each question; it takes at most `seconds` and prints at most 16 MB. Its process group
-    is killed at the end of either, and by `close`. The constructor raises `ModelUnavailableError` if the program is not
-    installed."""
+    """Starts a program once per question. It may take `seconds` and print 16 MB; beyond that, and on `close`, its
+    process group is killed. The constructor raises `ModelUnavailableError` if the program is not installed."""
 
     def __init__(self, program: Program, model: str, *, seconds: float) -> None:
-        """`model` is the one that the program is to take, empty for its own choice."""
+        """`model` is the model for the program, empty for its default."""
         path = path_of(program)
         if path is None:
             raise ModelUnavailableError(
@@ -67,7 +66,7 @@ class ProgramEndpoint:
             shutil.rmtree(folder, ignore_errors=True)
 
     def distrust(self, model: str) -> None:
-        """Nothing changes: a program holds its answers to the schema, or has it in the prompt."""
+        """Does nothing: a program enforces the schema itself or has it in the prompt."""
 
     def close(self) -> None:
         with self._lock:
@@ -95,7 +94,7 @@ class ProgramEndpoint:
     def _run(
         self, command: Sequence[str], stdin: str, variables: Mapping[str, str], folder: Path, empty: Path
     ) -> Ran | Reply:
-        """The run, or the reply in its place if it exceeded a bound. Raises `ModelUnavailableError` after `close`."""
+        """The run, or a reply that says which limit it exceeded. Raises `ModelUnavailableError` after `close`."""
         question = folder / "question"
         question.write_text(stdin, "utf-8")
         with question.open("rb") as given, self._lock:
@@ -120,7 +119,7 @@ class ProgramEndpoint:
             return Reply("late", f"no answer within {self._seconds:g} s")
         finally:
             with self._lock:
-                signal_group(process.pid, KILL)  # also what it left running
+                signal_group(process.pid, KILL)  # including processes that it left running
                 self._running.discard(process.pid)
             process.wait()
             output.end()
@@ -133,7 +132,7 @@ class ProgramEndpoint:
 
 
 class _Kept:
-    """Reads a stream in a thread, and ends the process that writes more than fits."""
+    """Reads a stream in a thread, and kills the process if it prints too much."""
 
     def __init__(self, stream: IO[bytes], process: int) -> None:
         self._stream, self._process = stream, process
@@ -147,7 +146,7 @@ class _Kept:
         return self._bytes.decode("utf-8", "replace")
 
     def end(self) -> None:
-        """Waits until the stream ends: not for long, since what left the process group may hold it open."""
+        """Waits briefly for the end of the stream: a process that left the group may keep it open."""
         self._thread.join(_LAST_WORDS_SECONDS)
         if not self._thread.is_alive():
             self._stream.close()

@@ -11,7 +11,7 @@ from xkg.model import Technique
 from xkg.store.graph_store import Decision
 from xkg.store.hashed_files import HashedFiles
 
-_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg link` decides again what it held")
+_FILES = HashedFiles("links", Decision, lambda decision: decision.key, "`xkg concepts` decides again what it held")
 FOLDER = _FILES.folder
 write, read, readable = _FILES.write, _FILES.read, _FILES.readable
 

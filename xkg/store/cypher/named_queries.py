@@ -41,6 +41,12 @@ _FORM = re.compile(
     r"(?P<statement>[^/\s](?:.|\n)*)"
 )
 _PARAMETER = re.compile(rf"//   (\w+): ({'|'.join(get_args(Type))})(?: = ((?:(?! -- ).)++))? -- (.+)")
+_FENCED = re.compile(r"^[ \t]*(```|~~~)[^\n`]*\n(.*?)(?:^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
+_AROUND = re.compile(
+    r"(?P<mark>`|[\"'])?\s*(?:cypher\b\s*:?\s*)?"
+    r"(?P<statement>(?:MATCH|OPTIONAL|UNWIND|WITH|RETURN|CALL)\b.*?)(?(mark)(?P=mark)|)",
+    re.IGNORECASE | re.DOTALL,
+)
 _NAME = re.compile(r"\w[\w.-]*")
 
 
@@ -102,11 +108,12 @@ def is_name(text: str) -> bool:
 
 
 def prepare(text: str, values: Mapping[str, Any], engine: Engine) -> tuple[str, Mapping[str, Any]]:
-    """Statement and parameters for a statement, without the code fence that models put around it, or for the name of a
-    query. Raises `InputError`."""
-    lines = text.strip().splitlines()
-    if len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```":
-        text = "\n".join(lines[1:-1])
+    """Statement and parameters for a statement, without what models put around it (a code fence, quotes, its language),
+    or for the name of a query. Raises `InputError`."""
+    fenced = _FENCED.search(text)
+    text = fenced[2] if fenced else text
+    if around := _AROUND.fullmatch(text.strip()):
+        text = around["statement"]
     if not is_name(text):
         return text, values
     query = find(text.strip())

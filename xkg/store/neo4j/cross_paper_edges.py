@@ -71,8 +71,8 @@ def connect(connection: Connection, snapshot: Callable[[], AbstractContextManage
             if connection.write(lambda transaction, g=generation: transaction.run(_REACHED, generation=g).single()):  # type: ignore[misc]
                 return generation
     raise StoreBusyError(
-        f"others go on writing to {connection.address}: papers are stored, and who cites whom is drawn by `xkg link` "
-        "or the next build"
+        f"others keep writing to {connection.address}: the papers are stored; `xkg concepts` or the next build adds "
+        "citations between them"
     )
 
 

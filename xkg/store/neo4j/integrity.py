@@ -50,7 +50,7 @@ def problems(connection: Connection, model: str) -> list[str]:
     counts["Paper"] = len(known)
     found += _count_problems(connection, counts) + _orphans(connection)
     if state.connected < state.generation:
-        found.append("who cites whom, and which techniques are one concept, is not drawn yet: run `xkg link`")
+        found.append("who cites whom, and which techniques are one concept, is not drawn yet: run `xkg concepts`")
     if state.model not in ("", model):
         found.append(
             f"the graph is linked with embedding model {state.model!r}, and {model!r} is set: set it again, or run "

@@ -219,12 +219,33 @@ def test_unclosed_things_are_told_and_lose_little(tmp_path: Path) -> None:
         (r"\author{Ada Lind \\ ETH Z{\"u}rich \And Bo Berg \\ UC Berkeley}", ("Ada Lind", "Bo Berg")),
         (r"\author{David S.~Hippocampus\thanks{Use it.} \\ Somewhere \And Natalia Cerebro}", ()),
         (r"\author{Anonymous Author \and First Author \and Ada Lind}", ("Ada Lind",)),
+        (
+            r"\author{\IEEEauthorblockN{1\textsuperscript{st} Ada Lind}\and\IEEEauthorblockN{Bo Berg}}",
+            ("Ada Lind", "Bo Berg"),
+        ),
+        (r"\name[affiliation={1}]{Ada}{Lind} \name[affiliation={1,2}]{Bo}{Berg}", ("Ada Lind", "Bo Berg")),
+        (r"\author{\begin{tabular}{c@{\quad}c}Ada Lind & Bo Berg\\ MIT & ETH\end{tabular}}", ("Ada Lind", "Bo Berg")),
+        (r"\author{Ada Lind\hspace{1em} Bo Berg~\orcidlink{0000-0001}\\ MIT}", ("Ada Lind", "Bo Berg")),
+        (r"\author{Paper ID 1234}", ()),
         (r"\author{Ada Lind\corref{cor}\fnref{fn}} \author{Bo Berg\thanksref{a}}", ("Ada Lind", "Bo Berg")),
         (r"\author{Ada Lind\inst{1} \and Bo {\O}st\inst{2}}", ("Ada Lind", "Bo Øst")),
     ],
 )
 def test_authors(tmp_path: Path, source: str, expected: tuple[str, ...]) -> None:
     assert paper(tmp_path, "x", source).authors == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "\\section*{Abstract}We propose it.",
+        "\\noindent\\textbf{Abstract.} We propose it.",
+        "\\begin{center}\\textbf{Abstract}\\end{center}We propose it.",
+        "\\Abstract{We propose it.}",
+    ],
+)
+def test_an_abstract_without_its_environment(tmp_path: Path, source: str) -> None:
+    assert paper(tmp_path, f"{source}\n\\section{{One}}\nRivers.").abstract == "We propose it."
 
 
 def test_citations_that_are_words_of_a_sentence_stay(tmp_path: Path) -> None:
@@ -298,12 +319,12 @@ def test_formulas_are_valid_without_their_environment(tmp_path: Path) -> None:
     )
 
 
-def test_a_page_without_number_and_a_citation_by_its_alias_leave_whole_sentences(tmp_path: Path) -> None:
+def test_a_page_without_number_leaves_a_whole_sentence(tmp_path: Path) -> None:
     path = tmp_path / "paper.tex"
     path.write_text(
-        "\\documentclass{article}\\defcitealias{liu}{Paper I}\\begin{document}\\section{Method}\\label{m}\n"
-        "As \\citetalias{liu} shows, the rule on page~\\pageref{m} is the same.\n\\end{document}\n"
+        "\\documentclass{article}\\begin{document}\\section{Method}\\label{m}\n"
+        "As it shows, the rule on page~\\pageref{m} is the same.\n\\end{document}\n"
     )
     document = parse_paper(path)
     (section,) = document.sections
-    assert "As Paper I shows, the rule is the same." in plain(document, section.body_start, section.end)
+    assert "As it shows, the rule is the same." in plain(document, section.body_start, section.end)

@@ -91,6 +91,48 @@ url: a: b
 
 Rivers ripple.
 """
+PLAIN = """\
+Gated Ripple Sampling
+
+Ann Lee^1, Bo Ray^2
+
+^1University of Nowhere
+
+Abstract
+
+We propose it.
+
+1 Introduction
+
+Rivers ripple. They do so for long.
+
+"""
+TOML = """\
++++
+title = "Gated Ripple Sampling"
+authors = ["Ann Lee", {name = {given = "Bo", family = "Ray"}}]
+abstract = "We propose it."
++++
+
+# Introduction
+
+Rivers ripple.
+"""
+RUNNING = """\
+# Published as a conference paper at ICLR 2024
+
+# Gated Ripple Sampling
+
+Ann Lee ${ }^{1}$, Bo Ray ${ }^{2}$<br>${ }^{1}$ Some Institute
+
+# Abstract
+
+We propose it.
+
+# 1 Introduction
+
+Rivers ripple.
+"""
 HTML = """\
 <h1 align="center">
   Gated Ripple Sampling
@@ -108,7 +150,9 @@ Rivers ripple.
 """
 
 
-@pytest.mark.parametrize("text", [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, NOT_YAML, HTML])
+@pytest.mark.parametrize(
+    "text", [DOCLING, PYMUPDF4LLM, BOLD, MARKER, VENUE, PANDOC, PANDOC_PEOPLE, NOT_YAML, PLAIN, TOML, RUNNING, HTML]
+)
 def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
     document = paper(tmp_path, text)
     assert (document.title, document.authors, document.abstract) == (TITLE, AUTHORS, "We propose it.")
@@ -131,6 +175,13 @@ def test_the_front_of_converted_papers(tmp_path: Path, text: str) -> None:
 def test_authors_as_converters_write_them(tmp_path: Path, authors: str) -> None:
     text = f"# {TITLE}\n\n{authors}\n\n## Abstract\n\nWe propose it.\n\n## 1 Introduction\n\nRivers ripple.\n"
     assert paper(tmp_path, text).authors == AUTHORS
+
+
+def test_letters_below_roman_numbers_are_subsections(tmp_path: Path) -> None:
+    heads = ("I. Introduction", "III. Method", "*A. Gate*", "*B. Refresh*")
+    text = f"# {TITLE}\n\n" + "".join(f"## {head}\n\nRivers.\n\n" for head in heads)
+    read = outline(paper(tmp_path, text))
+    assert [(level, title) for level, _, title in read[1:]] == [(1, "Method"), (2, "Gate"), (2, "Refresh")]
 
 
 @pytest.mark.parametrize(

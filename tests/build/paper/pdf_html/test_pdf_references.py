@@ -68,19 +68,6 @@ def test_a_number_that_goes_on_in_the_next_line_begins_no_entry() -> None:
                                                          "Merging of weighted samples"]  # fmt: skip
 
 
-def test_a_bibliography_without_a_heading_goes_on_after_acknowledgments() -> None:
-    left = [Put(55, 60, "1 Introduction", 12, "bold"), *(Put(55, 84 + 12 * n, BODY) for n in range(6))]
-    cited = [[f"[{number}] {line}" if index == 0 else line for index, line in enumerate(entry(title))]
-             for number, title in enumerate(TITLES, 1)]  # fmt: skip
-    first = [line for lines in cited[:5] for line in lines]
-    last = [line for lines in cited[5:] for line in lines]
-    between = [Put(55, 455, "Acknowledgments", 12, "bold"), Put(55, 475, BODY)]
-    page = [*left, *(Put(55, 200 + 12 * n, line) for n, line in enumerate(first)), *between,
-            *(Put(55, 500 + 12 * n, line) for n, line in enumerate(last))]  # fmt: skip
-    document = parse_pdf(pdf([page]), Path("p.pdf"))
-    assert [reference.title for reference in document.references] == TITLES
-
-
 def test_a_bibliography_in_two_columns_after_a_text_in_one() -> None:
     text = [[Put(55, 60 + 12 * n, f"{BODY} {BODY}") for n in range(40)] for _ in range(8)]
     text[0][0] = Put(55, 60, "1 Introduction", 12, "bold")

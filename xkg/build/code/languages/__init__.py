@@ -1,4 +1,3 @@
-"""One file of code to its `Module`, language by language: tables over tree-sitter grammars, and Python.
+"""Parses a file of code into a `Module`: Python, and other languages by tables over tree-sitter grammars.
 
-May import: codebase, and what lies below build.
-"""
+May import: codebase, and what lies below build."""

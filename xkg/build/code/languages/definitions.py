@@ -15,7 +15,8 @@ Kind = Literal["module", "class", "function", "method", "constant"]
 
 @dataclass
 class Definition:
-    """A symbol under construction; `start` and `end` are bytes, `parent` is an index into the list of definitions."""
+    """A symbol under construction. `start` and `end` are byte offsets; `parent` is an index into the list of
+    definitions."""
 
     name: str
     kind: Kind

@@ -1,8 +1,7 @@
-"""Definitions, calls and imports in each language but Python: tables over tree-sitter grammars.
+"""Tables over tree-sitter grammars: definitions, calls and imports in each language except Python.
 
-`outline` reads a file by its table. Node kinds and fields are those of each grammar's `node-types.json`. A *path* leads
-from a node down to another one: fields, kinds or numbers of named children, joined by `/`; "" is the node itself.
-"""
+`outline` reads a file by its table. Node kinds and fields come from each grammar's `node-types.json`. A *path* leads
+from a node down to another: fields, kinds or indices of named children, joined by `/`; "" is the node itself."""
 
 import re
 from collections.abc import Mapping
@@ -15,17 +14,17 @@ from tree_sitter import Language
 
 from xkg.build.code.codebase import LanguageName
 
-# `scope` and `type-scope` are not symbols: they prefix the names of definitions inside, which are methods in the
-# latter. A `prototype` only declares: its documentation goes to the definition.
+# `scope` and `type-scope` are not symbols: they prefix the names of inner definitions, which are methods in a
+# `type-scope`. A `prototype` only declares; its documentation goes to the definition.
 Role = Literal["class", "function", "constant", "scope", "type-scope", "prototype"]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of node that defines a symbol. `name` is the path to its name; its signature ends before the node at
-    `body`, or with the node at `head` where that is set. It defines only where the node at `where[0]` is of a kind in
-    `where[1]` (any, if that is None), the parent is none of `not_in`, the path to the name passes a node of kind
-    `through`, and the name matches `only`."""
+    """A kind of node that defines a symbol. `name` is the path to its name. Its signature ends before the node at
+    `body`, or with the node at `head` if set. The node defines a symbol only if the node at `where[0]` has a kind in
+    `where[1]` (None: any), its parent is not in `not_in`, the path to the name passes a node of kind `through`, and the
+    name matches `only`."""
 
     role: Role
     name: str = "name"
@@ -40,7 +39,7 @@ class Shape:
 @dataclass(frozen=True)
 class Grammar:
     """A language's table. Calls are resolved within a `family`. `names` maps composed names to the paths of their
-    parts; `leaves` are names of one part. `calls` and `imports` map nodes to the path of the called or imported name;
+    parts; `leaves` are names with one part. `calls` and `imports` map nodes to the path of the called or imported name;
     `uses` are nodes that name a type. A definition begins at its `wrappers`, and `attributes` precede it. A part
     reached through `members` belongs to an object of unknown type; `own` names the object itself. `dropped` parts of
     names are ignored. The group `blank` of `blanked` is read as spaces."""
@@ -68,7 +67,7 @@ class Grammar:
 
 @cache
 def load(module: str, function: str) -> Language:
-    """The compiled grammar that `module.function()` gives."""
+    """The compiled grammar that `module.function()` returns."""
     return Language(getattr(import_module(module), function)())
 
 
@@ -117,7 +116,7 @@ _C = Grammar(
     wrappers=_of("attributed_statement"),
 )
 
-# `class EXPORT Name … {`: EXPORT is a macro, which the grammar would take for the name.
+# `class EXPORT Name … {`: EXPORT is a macro, but the grammar would read it as the name.
 _EXPORT_MACRO = re.compile(
     rb"\b(?:class|struct)\s+(?P<blank>[A-Z][A-Z0-9_]{2,}(?:\([^()\n]{0,80}\))?)(?=\s+[A-Za-z_]\w*(?:\s+final)?\s*[:{<])"
 )
@@ -463,7 +462,7 @@ SUFFIXES = frozenset(_BY_SUFFIX)
 
 
 def load_all() -> None:
-    """Loads the grammar of every language, for a process that cannot load them later."""
+    """Loads the grammars of all languages, for a process that cannot load them later."""
     for grammar in _BY_SUFFIX.values():
         load(grammar.module, grammar.function)
 
@@ -477,8 +476,8 @@ _CPP_SIGN = re.compile(
 
 
 def grammars_of(suffix: str, text: str) -> tuple[Grammar, ...]:
-    """The tables for a file, by its suffix and, for ambiguous headers, by its text; later tables are for files that the
-    first cannot read: types in JavaScript, C++ in what looked like C. None for an unknown suffix."""
+    """The tables for a file, by its suffix and, for ambiguous headers, by its text. Later tables are for files that the
+    first cannot read: types in JavaScript, C++ in apparent C. Empty for an unknown suffix."""
     grammar = _BY_SUFFIX.get(suffix)
     if grammar is None:
         return ()

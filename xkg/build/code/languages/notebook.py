@@ -1,11 +1,9 @@
-"""A Jupyter notebook as a Python module.
+"""Reads a Jupyter notebook as a Python module.
 
-Its code cells are concatenated, each with a line end: **a line number of a notebook counts the lines of these cells**,
-not the lines of the JSON file. Magics, shell lines and help queries ("obj?") become comments, so that the number of
-lines does not change.
+The module is the concatenation of the code cells: **line numbers of a notebook count the lines of these cells**, not of
+the JSON file. Magics, shell lines and help queries ("obj?") become comments, so the number of lines does not change.
 
-Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets).
-"""
+Format: https://nbformat.readthedocs.io/en/latest/format_description.html (4, and 3 with its worksheets)."""
 
 import json
 import re
@@ -24,7 +22,7 @@ _TOKEN = re.compile(
 
 
 def notebook_source(content: bytes) -> str | None:
-    """The code cells of a notebook as one Python text; None where its language is another.
+    """The code cells of a notebook as one Python text, or None if its language is not Python.
 
     Raises `ValueError` for a file that is not a notebook: not JSON, or without cells."""
     try:
@@ -35,7 +33,7 @@ def notebook_source(content: bytes) -> str | None:
     except (UnicodeDecodeError, RecursionError, TypeError, AttributeError) as error:
         raise ValueError("no notebook") from error
     source = "".join(f"{python_cell(text)}\n" for text in code if text.strip())
-    return source.encode("utf-8", "replace").decode()  # JSON can carry halves of characters
+    return source.encode("utf-8", "replace").decode()  # JSON may contain lone surrogates
 
 
 def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
@@ -47,7 +45,7 @@ def _cells(notebook: Any) -> Iterator[dict[str, Any]]:
 
 
 def _is_python(metadata: dict[str, Any]) -> bool:
-    """A notebook's metadata state its language, in format 3 those of each cell; the default is Python."""
+    """The language is in the notebook's metadata, in format 3 in each cell's. The default is Python."""
     language = (
         metadata.get("language_info", {}).get("name")
         or metadata.get("kernelspec", {}).get("language")
@@ -64,9 +62,9 @@ def _text(cell: dict[str, Any]) -> str:
 
 
 def python_cell(cell: str) -> str:
-    """The cell with the same number of lines, and IPython's own syntax in comments. A cell for another program
-    (`%%bash`), or with unclosed brackets or strings, becomes a comment as a whole, so that later cells are still read.
-    A name that is assigned a magic's result is assigned None."""
+    """The cell with the same number of lines, and IPython's syntax commented out. A cell for another program
+    (`%%bash`), or with unclosed brackets or strings, becomes a comment, so that later cells can be read. A name
+    assigned from a magic is assigned None."""
     magic = _CELL_MAGIC.match(cell)
     if magic is not None and magic["name"] not in _PYTHON_BELOW:
         return _as_comment(cell)
@@ -92,7 +90,7 @@ def _commented(line: str, special: re.Match[str]) -> str:
 
 
 class _State:
-    """Whether the next line begins a statement; inside brackets and strings `%` and `!` are no magics."""
+    """Whether the next line begins a statement. Inside brackets and strings, `%` and `!` are not magics."""
 
     def __init__(self) -> None:
         self._depth, self._quote, self._continued = 0, "", False

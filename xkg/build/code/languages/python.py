@@ -1,9 +1,9 @@
-"""Python source to `Module`, with tree-sitter: Python 2 and truncated files are read as far as possible.
+"""Parses Python source into a `Module` with tree-sitter, which also reads Python 2 and truncated files as far as
+possible.
 
-Structure comes from a walk over statements that contain definitions, names from one walk over the whole tree; neither
+Structure comes from a walk over statements that contain definitions, names from one walk over the whole tree. Neither
 recurses, and both are linear (queries and `Node.parent` are not, on deep trees). The grammar counts bytes: offsets
-below are bytes, lines are 1-based.
-"""
+below are in bytes, lines are 1-based."""
 
 import ast
 import inspect
@@ -23,7 +23,7 @@ from xkg.build.code.languages.definitions import Definition, Kind, line_breaks, 
 from xkg.build.code.languages.syntax_nodes import node_text, syntax_root
 from xkg.sandbox.evidence.python_ast import syntax_tree
 
-# Positions of an identifier that is not a use, as (type of the parent node, its field there).
+# Positions where an identifier is not a use, as (type of the parent node, field in it).
 _BINDS = {
     ("parameters", None), ("lambda_parameters", None), ("default_parameter", "name"), ("typed_parameter", None),
     ("typed_default_parameter", "name"), ("list_splat_pattern", None), ("dictionary_splat_pattern", None),
@@ -42,11 +42,11 @@ _HOLDS_STATEMENTS = {
     "except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement", "ERROR",
 }  # fmt: skip
 _LONGEST_CONSTANT = 200
-# Each target of an assignment refers to all names in it. A file's assignments have that many targets a name, and names
-# beyond; those that exceed this (`a = b = …` ten thousand times) are symbols without references.
+# Each target of an assignment refers to all names in it. This bounds targets times names per file; beyond it (`a = b
+# = …` ten thousand times), symbols have no references.
 _MOST_TARGETS = 10
 _MOST_NAMES = 10_000
-_LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is no name
+_LONGEST_CHAIN = 200  # bytes; a line of a hundred thousand dots is not a name
 _DOTTED = re.compile(rb"[\w.\x80-\xff]+")
 _BOUND = {"self", "cls"}
 _COMMENT_MARKS = re.compile(r"^(?:#+|[rRuUbBfF]{0,2}(?:\"{3}|'{3}|[\"']))|(?:\"{3}|'{3}|[\"'])$")
@@ -58,7 +58,7 @@ _NOT_COMMENTS = re.compile(r"^(!|-\*-|\s*(type:\s*ignore|noqa|pragma:|pylint:|fm
 @dataclass
 class _Definition(Definition):
     """`references` are dotted names (`a.b.c`) whose first part is free here, in order of first use; `own` excludes
-    those of symbols inside."""
+    those of inner symbols."""
 
     bases: tuple[str, ...] = ()
     names_at: tuple[int, ...] = ()
@@ -70,8 +70,8 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class Analysis:
-    """A file's `Module` with data for name resolution: dotted references and base classes by symbol id, and `assigned`:
-    every name that is assigned at the top, whether it is a symbol or not."""
+    """A file's `Module` with data for name resolution: dotted references and base classes by symbol id, and `assigned`,
+    all names that are assigned at the top level, whether or not they are symbols."""
 
     module: Module
     references: dict[str, tuple[str, ...]]
@@ -80,9 +80,9 @@ class Analysis:
 
 
 def analyse(path: str, text: str, repository: str = "", wanted: frozenset[str] = frozenset()) -> Analysis:
-    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` where the
-    grammar met errors or this Python cannot parse it. `wanted`: module-level assignments that other files use; they
-    become constants too. Never raises for what the text contains."""
+    """The module with its symbols in line order; imports are not resolved and `calls` are empty. `broken` means that
+    the grammar found errors or this Python cannot parse the text. `wanted` are module-level assignments that other
+    files use; they become constants too. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     root = syntax_root(language(), as_python(source) if _is_cython(path) else source)
     complete = root is not None
@@ -114,7 +114,7 @@ def _nothing() -> Node:
 
 
 def parse_ast(text: str) -> ast.Module | None:
-    """The text as this Python parses it, None where it cannot."""
+    """The syntax tree of this Python, or None if it cannot parse the text."""
     try:
         return syntax_tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -125,8 +125,8 @@ def parse_ast(text: str) -> ast.Module | None:
 
 
 def _definitions(root: Node, source: bytes) -> list[_Definition]:
-    """The module, its classes, functions and methods, those inside functions too, and its assigned names, in the order
-    of their start."""
+    """The module, its classes, functions and methods (inner functions too), and its assigned names, in order of their
+    start."""
     module = _Definition("", "module", 0, len(source), docstring=_docstring(root, source))
     definitions = [module]
     stack: list[tuple[Node, int, bool]] = [(root, 0, False)]
@@ -231,8 +231,8 @@ def _docstring(body: Node, source: bytes) -> str:
 
 
 def _leaves(root: Node) -> dict[str, list[Node]]:
-    """Nodes by role: identifiers as `use`, `bound`, `name` (of a definition) or `global` (others are ignored); `chain`
-    (attribute accesses), `comment` and `import` statements. In source order."""
+    """Nodes by role, in source order: identifiers as `use`, `bound`, `name` (of a definition) or `global` (others are
+    ignored); `chain` (attribute accesses), `comment` and `import` statements."""
     leaves: dict[str, list[Node]] = {
         kind: [] for kind in ("use", "bound", "name", "global", "chain", "comment", "import")
     }
@@ -269,7 +269,7 @@ def _leaves(root: Node) -> dict[str, list[Node]]:
 
 
 def _remarks(string: Node) -> bool:
-    """Whether a string that is a statement is a comment: short, and not the docstring."""
+    """Whether a string statement is a comment: short, and not the docstring."""
     statement = string.parent
     before = statement.prev_named_sibling if statement is not None else None
     while before is not None and before.type == "comment":
@@ -278,7 +278,7 @@ def _remarks(string: Node) -> bool:
 
 
 def identifier_paths(expression: bytes) -> list[tuple[int, int, tuple[str, ...]]]:
-    """Names used in the f-strings of an expression with their attributes: start, end, path."""
+    """Names with their attributes in the f-strings of an expression: start, end, path."""
     prefix, paths = b"(", []
     source = prefix + expression + b")"
     leaves = _leaves(syntax_root(language(), source) or _nothing())
@@ -338,7 +338,7 @@ def _imports(node: Node, source: bytes) -> Iterator[Import]:
 
 
 class _Owners:
-    """Finds the innermost module, class, function or method around a byte."""
+    """Finds the innermost module, class, function or method that contains a byte."""
 
     def __init__(self, definitions: list[_Definition]) -> None:
         self.definitions = definitions
@@ -353,8 +353,8 @@ class _Owners:
 
 
 def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]], source: bytes) -> None:
-    """Fills `own` and `bound`: the names that each symbol refers to and those that it binds. A name bound anywhere in a
-    function (its inner functions and comprehensions too) counts as bound in all of it."""
+    """Fills `own` and `bound`: the names that each symbol refers to and binds. A name bound anywhere in a function
+    (also in its inner functions and comprehensions) counts as bound in all of it."""
     owner = _Owners(definitions)
     chains = _chain_ends(leaves["chain"], source)
     for node in leaves["import"]:
@@ -389,7 +389,7 @@ def _attach_names(definitions: list[_Definition], leaves: dict[str, list[Node]],
 
 
 def _attach_comments(definitions: list[_Definition], comments: list[Node], source: bytes) -> None:
-    """Adds each comment to the enclosing symbol; lines of comment right above a symbol go to that symbol."""
+    """Adds each comment to the enclosing symbol. Comment lines directly above a symbol belong to that symbol."""
     owner = _Owners(definitions)
     first_lines: dict[int, int] = {}
     breaks = line_breaks(source)
@@ -416,8 +416,8 @@ def _attach_comments(definitions: list[_Definition], comments: list[Node], sourc
 
 
 def _close(definitions: list[_Definition]) -> None:
-    """Fills `references`: free dotted names, for a class or function with those of the definitions inside it, for the
-    module its own alone. A name that a function binds is not free in the functions inside it."""
+    """Fills `references`: free dotted names, including those of inner definitions for a class or function, and only its
+    own for the module. A name that a function binds is not free in its inner functions."""
     visible_inside: list[set[str]] = []
     gathered: list[dict[str, None]] = []
     for definition in definitions:
@@ -434,8 +434,8 @@ def _close(definitions: list[_Definition]) -> None:
 
 
 def _worth_keeping(definitions: list[_Definition], wanted: frozenset[str]) -> list[_Definition]:
-    """All definitions except assigned names that are neither UPPER nor used by another symbol, and repeated
-    assignments of a name."""
+    """All definitions, except repeated assignments of a name, and assigned names that are neither UPPER nor used by
+    another symbol."""
     used = {c.split(".")[0] for d in definitions if d.kind not in ("constant", "module") for c in d.references} | wanted
     seen: set[str] = set()
     dropped: set[int] = set()

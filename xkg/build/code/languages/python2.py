@@ -1,4 +1,4 @@
-"""Python 2 source in Python 3's syntax, line by line, so that it can be sliced and compared."""
+"""Rewrites Python 2 in Python 3's syntax, line by line, so that it can be sliced and compared."""
 
 import re
 from collections.abc import Iterator
@@ -13,21 +13,21 @@ _MARGIN = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 _OCTAL = re.compile(rb"0[0-7]+[lL]?")
 _LONG = re.compile(rb"(?:0[xX][0-9a-fA-F]+|[0-9]+)[lL]")
 _PREFIX = re.compile(rb"[uU][rR]")
-# Functions of Python 2 that have another name in Python 3, where they are called.
+# Functions that Python 3 renamed, in calls.
 _RENAMED = {b"xrange": b"range", b"raw_input": b"input", b"unicode": b"str", b"unichr": b"chr"}
 _METHODS = {b"iteritems": b"items", b"itervalues": b"values", b"iterkeys": b"keys"}
 
 _OTHER_XRANGE = re.compile(r"\bxrange\b(?!\s*+\()")
 
-_Change = tuple[int, int, bytes]  # first byte, end, and what stands there instead
+_Change = tuple[int, int, bytes]  # start, end, and the replacement
 
 
 @lru_cache(maxsize=256)
 def as_python3(text: str) -> str:
-    """The text as it is where this Python can parse it and it calls no `xrange`; else the same lines with prints,
-    handlers, raised errors, numbers, operators and renamed built-in functions of Python 2 in Python 3's form, and tabs
-    before statements as blanks. What still cannot be parsed is returned unchanged. `/` is left as it is: of two
-    integers it floors in Python 2, and nothing tells their types. Never raises for what the text contains."""
+    """The text unchanged if this Python can parse it and it does not call `xrange`. Otherwise the same lines with
+    prints, handlers, raises, numbers, operators and renamed builtins in Python 3's form, and tabs before statements as
+    spaces. Text that still does not parse is returned unchanged. `/` stays: between integers it floors in Python 2, but
+    types are unknown. Never raises because of the text."""
     if parse_ast(text) is not None and not uses_xrange(text):
         return text
     spaced = _MARGIN.sub(lambda margin: margin[0].expandtabs(8), text)
@@ -47,7 +47,7 @@ def as_python3(text: str) -> str:
 
 
 def uses_xrange(text: str) -> bool:
-    """Whether `xrange` is called and nowhere imported or set, as some do who write for both."""
+    """Whether `xrange` is called but neither imported nor set, as in code for both versions."""
     return "xrange" in text and _OTHER_XRANGE.search(text) is None
 
 
@@ -99,7 +99,7 @@ def _of_node(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _print(node: Node, source: bytes) -> Iterator[_Change]:
-    """`print >>file, a, b,` as a call."""
+    """Rewrites `print >>file, a, b,` as a call."""
     after = [child for child in node.children[1:] if child.type not in ("comment", "line_continuation")]
     arguments = [child for child in after if child.type not in (",", "chevron")]
     named = b""
@@ -119,7 +119,7 @@ def _print(node: Node, source: bytes) -> Iterator[_Change]:
 
 
 def _raise(node: Node) -> Iterator[_Change]:
-    """`raise Error, "what"` with the argument in brackets."""
+    """Rewrites `raise Error, "what"` with the argument in brackets."""
     listed = next((child for child in node.named_children if child.type == "expression_list"), None)
     if listed is None or len(listed.named_children) < 2:
         return

@@ -1,7 +1,7 @@
-"""R source to an `Outline`: there is no wheel of a grammar for it, so brackets, strings and comments are counted here.
+"""Parses R source. No wheel has a grammar for it, so this module counts brackets, strings and comments itself.
 
-Functions are `name <- function(…)`; those inside functions are part of the outer one. Classes of S4, of Reference
-Classes and of R6 hold the functions that they list, and `setMethod("name", …)` is a function of that name."""
+Functions are `name <- function(…)`; inner functions are part of the outer one. S4, Reference and R6 classes contain the
+functions that they list, and `setMethod("name", …)` is a function of that name."""
 
 import re
 from bisect import bisect_left
@@ -38,16 +38,16 @@ class _Token:
 
 
 def outline_r(path: str, text: str, repository: str = "") -> Outline:
-    """The module with its symbols in line order. Never raises for what the text contains; linear in it."""
+    """The module with its symbols in line order, in linear time. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
-    plain = source.decode("latin-1")  # a character a byte: offsets are bytes, as for other languages
+    plain = source.decode("latin-1")  # one character per byte, so that offsets are bytes as for other languages
     found = [_Token(match) for match in _TOKEN.finditer(plain)]
     tokens = [token for token in found if token.kind != "comment"]
     broken = _pair(tokens)
     definitions = [Definition("", "module", 0, len(source))]
     references: list[dict[Reference, None]] = [{}]
     imports: list[Import] = []
-    around: list[tuple[int, int]] = []  # the last token of each class or function around, and its definition
+    around: list[tuple[int, int]] = []  # the last token of each enclosing class or function, and its definition
     breaks = line_breaks(source)
     for at, token in enumerate(tokens):
         while around and at > around[-1][0]:
@@ -97,7 +97,7 @@ def _text(piece: str) -> str:
 
 
 def _pair(tokens: Sequence[_Token]) -> bool:
-    """Sets the place of the bracket that belongs to each; whether some belongs to none."""
+    """Sets the position of each bracket's partner. Returns whether a bracket has none."""
     waiting: list[int] = []
     broken = False
     pairs = {"(": ")", "[": "]", "{": "}"}
@@ -114,7 +114,7 @@ def _pair(tokens: Sequence[_Token]) -> bool:
 
 
 class _Defined(NamedTuple):
-    """`last` is the last token, `head` the offset at which the signature ends."""
+    """`last` is the last token, `head` the offset of the signature's end."""
 
     name: str
     kind: Literal["function", "class"]
@@ -123,7 +123,7 @@ class _Defined(NamedTuple):
 
 
 def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """What a definition that begins with this token defines."""
+    """The definition that begins with this token."""
     token = tokens[at]
     following = tokens[at + 1] if at + 1 < len(tokens) else None
     if token.kind not in ("name", "string") or following is None:
@@ -143,7 +143,7 @@ def _defined(tokens: Sequence[_Token], at: int) -> _Defined | None:
 
 
 def _function(name: str, tokens: Sequence[_Token], at: int) -> _Defined | None:
-    """A function whose `function` is here: to the end of its block, or of the expression that is its body."""
+    """The function whose `function` keyword is here, up to the end of its block or expression."""
     opening = at + 1
     if opening >= len(tokens) or tokens[opening].text != "(" or tokens[opening].match < 0:
         return None
@@ -177,7 +177,7 @@ def _bare(name: str) -> str:
 
 
 def _document(plain: str, comments: Sequence[_Token], definitions: Sequence[Definition], breaks: Sequence[int]) -> None:
-    """Gives each definition the comments right above it."""
+    """Gives each definition the comments directly above it."""
     starts = [0, *(offset + 1 for offset in breaks)]
     alone = {
         row: token

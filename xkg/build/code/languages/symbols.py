@@ -1,9 +1,8 @@
-"""A file in a language other than Python to its `Module`, by the language's table in `grammars`.
+"""Parses a file in a language other than Python into a `Module`, by the language's table in `grammars`.
 
-One walk over the syntax tree, which neither recurses nor queries, so that its time is linear in the file however deep
-the tree (as in `python`). Code around a syntax error is still read. Offsets are bytes, rows count from 0. Functions
-inside functions are part of the outer one, as for Python.
-"""
+One walk over the syntax tree, without recursion or queries, so its time is linear in the file for any depth (as in
+`python`). Code around a syntax error is still read. Offsets are bytes, rows are 0-based. Inner functions are part of
+the outer one, as for Python."""
 
 import re
 from bisect import bisect_left
@@ -20,7 +19,7 @@ from xkg.build.code.languages.syntax_nodes import bound_names, name_parts, node_
 
 _LONGEST_SIGNATURE = 400
 _LONGEST_IMPORT = 400  # bytes of a call that imports
-_DEEPEST_SCOPE = 32  # what is defined further inside is part of that around it, as is what has a longer name
+_DEEPEST_SCOPE = 32  # definitions nested deeper, or with longer names, are part of the enclosing one
 _LONGEST_NAME = 1_000
 _LICENSE = re.compile(r"(?i)copyright|licen[sc]e|spdx|all rights reserved")
 _MARK = re.compile(rb"\S")
@@ -31,8 +30,8 @@ _COMMENT_MARKS = re.compile(r"^\s*(?:///?[!<]?|/\*[*!]?|\*/|\*|#=|=#|#+|%+)?|(?:
 
 @dataclass(frozen=True)
 class Reference:
-    """A name that a body calls or uses, in parts. `member` where the last part is a member of an object of unknown
-    type: `x.f`, or `().f`, whose first part is then empty."""
+    """The parts of a name that a body calls or uses. `member` means that the last part is a member of an object of
+    unknown type: `x.f`, or `().f`, whose first part is then empty."""
 
     parts: tuple[str, ...]
     member: bool = False
@@ -59,7 +58,7 @@ class _Definition(Definition):
 
 @dataclass(frozen=True)
 class _Scope:
-    """An enclosing scope of the walk: `depth` of its node, the prefix of names inside, and its symbol."""
+    """An enclosing scope of the walk: the `depth` of its node, the prefix of names inside, and its symbol."""
 
     depth: int
     prefix: str
@@ -69,7 +68,7 @@ class _Scope:
 
 @dataclass(frozen=True)
 class _Remark:
-    """A comment, an attribute or a documentation string with its rows, and the enclosing symbol."""
+    """A comment, attribute or documentation string with its rows, and the enclosing symbol."""
 
     kind: Literal["comment", "attribute", "documentation"]
     start: int
@@ -81,8 +80,8 @@ class _Remark:
 
 
 def outline(path: str, text: str, grammars: Sequence[Grammar], repository: str = "") -> Outline:
-    """The module with its symbols in line order, by the first grammar that reads all of it, else by the first one.
-    Never raises for what the text contains."""
+    """The module with its symbols in line order, from the first grammar that reads all of it, otherwise from the first
+    one. Never raises because of the text."""
     source = text.encode("utf-8", "surrogatepass")
     trees = ((g, _tree(source, g)) for g in grammars)
     first = grammar, root = next(trees)
@@ -110,7 +109,7 @@ class _Walk:
     def __init__(self, grammar: Grammar, source: bytes) -> None:
         self.grammar, self.source = grammar, source
         self._breaks = line_breaks(source)
-        self._begin: tuple[int, int] = (-1, 0)  # a row, and where its first mark is
+        self._begin: tuple[int, int] = (-1, 0)  # a row, and the column of its first mark
         self.definitions = [_Definition("", "module", 0, len(source))]
         self.prototypes: list[_Definition] = []
         self.imports: list[Import] = []
@@ -118,7 +117,7 @@ class _Walk:
         self.namespaces: set[str] = set()
         self.scopes = [_Scope(-1, "", "module", 0)]
         self.above: list[tuple[str, int]] = []
-        self.done_until = 0  # where the last definition or scope begins or ends: no wrapper reaches back over it
+        self.done_until = 0  # the last start or end of a definition or scope: no wrapper extends back over it
 
     def run(self, root: Node) -> None:
         cursor = root.walk()
@@ -216,7 +215,7 @@ class _Walk:
         self.done_until = max(self.done_until, node.start_byte)
 
     def _is_member(self, raw: tuple[str, ...], full: str) -> bool:
-        """Whether a name with its owner as a prefix (`Type::f`) is that of a method."""
+        """Whether a name with its owner as prefix (`Type::f`) is a method's."""
         if "prototype" in raw:
             return True
         return self.grammar.family in ("c", "go") and len(raw) > 1 and full.rpartition(".")[0] not in self.namespaces
@@ -289,7 +288,7 @@ class _Walk:
     def _remark(self, kind: Literal["comment", "attribute", "documentation"], node: Node) -> None:
         end_row, end_column = node.end_point
         first = node.start_point[0]
-        if self._begin[0] != first:  # once a row: many comments may stand in one
+        if self._begin[0] != first:  # once per row: one row may have many comments
             mark = _MARK.search(self.source, self._breaks[first - 1] + 1 if first else 0)
             self._begin = first, mark.start() if mark else len(self.source)
         self.remarks.append(
@@ -306,7 +305,7 @@ class _Walk:
 
 
 def _plain(text: str, comment: bool) -> str:
-    """The text of a comment, without its marks and rulers."""
+    """The text of a comment, without comment marks and rulers."""
     lines = text.strip().strip('"').split("\n")
     if comment:
         lines = [_COMMENT_MARKS.sub("", _COMMENT_MARKS.sub("", line.rstrip())).strip() for line in lines]
@@ -318,7 +317,8 @@ def _plain(text: str, comment: bool) -> str:
 
 
 def _attach(walk: _Walk) -> None:
-    """Adds remarks right above a definition to it (an attribute begins it), other comments to the enclosing symbol."""
+    """Adds remarks directly above a definition to it (an attribute starts it), and other comments to the enclosing
+    symbol."""
     by_last = {remark.last: i for i, remark in enumerate(walk.remarks) if remark.alone}
     claimed: set[int] = set()
     for definition in sorted((*walk.definitions[1:], *walk.prototypes), key=lambda d: (d.start, -d.end)):
@@ -352,7 +352,7 @@ def _assemble(path: str, text: str, repository: str, walk: _Walk, *, broken: boo
     _attach(walk)
     definitions = [walk.definitions[0], *sorted(walk.definitions[1:], key=lambda d: (d.start, -d.end))]
     place = {id(definition): i for i, definition in enumerate(definitions)}
-    for definition in reversed(walk.definitions[1:]):  # what is inside was found after what is around it
+    for definition in reversed(walk.definitions[1:]):  # inner definitions come after the enclosing one
         if definition.parent:
             walk.definitions[definition.parent].references |= definition.references
     classes: dict[str, int] = {}

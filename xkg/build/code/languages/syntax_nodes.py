@@ -1,4 +1,4 @@
-"""Reads syntax nodes by a language's table: their text, the parts of a name, the names of an import."""
+"""Reads syntax nodes by a language's table: text, parts of names, imported names."""
 
 import time
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from tree_sitter import Language, Node, Parser
 
 from xkg.build.code.languages.grammars import Grammar
 
-SECONDS = 5.0  # of processor time for one file; a million bytes of ordinary code take one or two
+SECONDS = 5.0  # CPU seconds for one file; a million bytes of ordinary code take one or two
 _CHUNK = 1 << 16
 _DEEPEST_NAME = 64
 _FIRST = 8  # children that may be named by their kind
 
 
 def syntax_root(language: Language, source: bytes) -> Node | None:
-    """The root of the syntax tree, None where the parser exceeds its time: recovery from errors can take quadratic time
-    and more. `node_text` reads the text of its nodes; `Node.text` would copy 64 KB for each."""
+    """The root of the syntax tree, or None if parsing exceeds its time limit: error recovery can take quadratic time
+    and more. Read the text of nodes with `node_text`; `Node.text` would copy 64 KB each."""
     end = time.thread_time() + SECONDS
-    # tree-sitter 0.26 never frees what it is given here, once a token where the grammar looks ahead to the end. So it
-    # is given one buffer, refilled, which is emptied at the end; it has let go of the buffer when it asks for more.
+    # tree-sitter 0.26 never frees the buffers that `read` returns. So every call returns the same buffer, refilled,
+    # and it is emptied at the end. When tree-sitter asks for more, it no longer uses the earlier content.
     chunk = bytearray()
 
     def read(at: int, _: object) -> bytearray:
@@ -53,13 +53,14 @@ def node_at(node: Node, path: str) -> Node | None:
 
 
 def _first(node: Node, kind: str) -> Node | None:
-    """The first child of a kind among the first few."""
+    """The first child of a kind, among the first few children."""
     some = (node.named_child(at) for at in range(min(node.named_child_count, _FIRST)))
     return next((child for child in some if child is not None and child.type == kind), None)
 
 
 def name_parts(node: Node, grammar: Grammar, source: bytes) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The parts of a name, '' for an unnamed part (the result of a call), and the kinds of nodes on the path."""
+    """The parts of a name ('' for an unnamed part, such as the result of a call), and the kinds of nodes on the
+    path."""
     parts: list[str] = []
     kinds: set[str] = set()
     waiting = [node]

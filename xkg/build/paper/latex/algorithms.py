@@ -141,11 +141,6 @@ def unnumbered(title: str) -> str:
     return _NUMBERED.sub("", title).strip()
 
 
-def steps(source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]) -> str:
-    """The steps as readable lines."""
-    return numbered_steps(source, macros, defaults, None)[0]
-
-
 def numbered_steps(
     source: str,
     macros: Mapping[str, tuple[int, str]],

@@ -9,10 +9,11 @@ from xkg.build.paper.latex.tex.text import latex_text
 
 _BETWEEN = re.compile(r",|;|(?<!\s)\s++and\s+|&|\s{2,}")
 _MARKS = re.compile(
-    r"\\(?:inst|textsuperscript|footnotemark|orcid(?:ID|Link)?|affmark|IEEEmembership|[eE]mail|texttt|thanks|footnote|hspace|vspace)\*?"
+    r"\\(?:inst|textsuperscript|footnotemark|(?i:orcid(?:id|link|icon)?)|affmark|IEEEmembership|[eE]mail|texttt|thanks"
+    r"|footnote|vspace)\*?"
     r"(?:\[[^\]]{0,400}+\])?\{[^{}]*\}"
     r"|\\footnotemark(?![a-zA-Z])(?:\[[^\]]{0,20}+\])?"
-    r"|\\email\s++[^\s\\{}]++"
+    r"|\\email\s++[^\s\\{}]++|\\begin\{tabular\}(?:\[\w\])?\{(?:[^{}]|\{[^{}]*\})*\}|\\end\{tabular\}"
 )
 _ADDRESS = re.compile(r"\\(?:addr|IEEEauthorblockA|affil|affiliation|institution|address)(?![a-zA-Z])")
 
@@ -33,10 +34,10 @@ def authors_in(
 
 def _names(chunk: str) -> list[str]:
     names: list[str] = []
-    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\n\s*\n|\\newline", chunk):
-        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+", ",", line)
+    for line in re.split(r"\\\\|\\quad|\\qquad|\\hfill|\\hspace\*?\s*\{[^{}]*\}|\n\s*\n|\\newline", chunk):
+        marked = re.sub(r"\$[^$]{0,200}\$|[*†‡§¶]+|(?<!\\)&", ",", line)
         text = latex_text(marked).replace("\n\n", ", ")
-        pieces = [re.sub(r"(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in _BETWEEN.split(text)]
+        pieces = [re.sub(r"^[\d\s]++|(?<![\d*†‡,\s])[\d*†‡,\s]++$", "", p).strip() for p in _BETWEEN.split(text)]
         pieces = [piece for piece in pieces if re.search(r"[^\W\d_]{2}", piece)]
         for piece in pieces:
             if not is_person(piece):

@@ -9,7 +9,7 @@ from xkg.build.paper.files import PaperFiles
 from xkg.build.paper.front_matter import ARXIV
 from xkg.build.paper.latex import bibtex
 from xkg.build.paper.latex.tex.macros import find_macros
-from xkg.build.paper.latex.tex.text import ALIAS, latex_text
+from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import Tex
 from xkg.build.paper.reference_text import arxiv_of, doi_of, reference_from_text, title_of, year_of
 from xkg.errors import InputError
@@ -24,7 +24,6 @@ _PARAMETER = re.compile(r"[#\\]")  # in the definition of a command that cites
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
-_ALIAS = re.compile(r"\\defcitealias\s{0,3}\{([^{}]{1,120})\}\s{0,3}\{([^{}]{1,120})\}")
 _NEWBLOCK = re.compile(r"\\newblock(?![a-zA-Z])")
 _INFO_TITLE = re.compile(
     r"\\(?:bibinfo\s*\{(?:title|booktitle)\}|bibfield\s*\{title\}|showarticletitle|BIBentryTitle)\s*(?=\{)"
@@ -182,11 +181,6 @@ def _from_item(body: str, key: str, label: str, macros: Mapping[str, tuple[int, 
             "cited_as": _label_text(label),
         }
     )
-
-
-def citation_aliases(text: str) -> dict[str, str]:
-    """What `\\citetalias` prints, by `ALIAS` and key."""
-    return {f"{ALIAS}{match[1].strip()}": match[2].strip() for match in _ALIAS.finditer(text)}
 
 
 def _label_year(label: str) -> int | None:

@@ -11,10 +11,10 @@ from xkg.build.paper.headings import Heading, is_noun_phrase, numbered, tree
 from xkg.build.paper.latex.algorithms import CAPTION, LABEL, caption, latex_algorithms
 from xkg.build.paper.latex.asides import AsideReader
 from xkg.build.paper.latex.authors import authors_in
-from xkg.build.paper.latex.bibliography import citation_aliases, latex_references
+from xkg.build.paper.latex.bibliography import latex_references
 from xkg.build.paper.latex.boxes import boxed_algorithm, boxes_in
 from xkg.build.paper.latex.equation_numbers import EquationNumbers
-from xkg.build.paper.latex.listings import float_listing, listing_algorithm
+from xkg.build.paper.latex.listings import float_listing
 from xkg.build.paper.latex.tex.commands import ALGORITHMS, FLOATS, LISTINGS, MATH_ENVIRONMENTS, SWITCHES
 from xkg.build.paper.latex.tex.flatten import flatten, is_slides
 from xkg.build.paper.latex.tex.formulas import math
@@ -24,10 +24,13 @@ from xkg.build.paper.latex.tex.text import latex_text
 from xkg.build.paper.latex.tex.tokens import VERBATIM, Environment, Tex, between, environments
 from xkg.text.unicode import one_line
 
-LEVELS = {"part": 1, "chapter": 1, "section": 1, "subsection": 2, "subsubsection": 3, "paragraph": 4, "subparagraph": 4}
+LEVELS = {
+    "part": 1, "chapter": 1, "addchap": 1, "section": 1, "addsec": 1, "specialsection": 1, "subsection": 2,
+    "subsubsection": 3, "paragraph": 4, "subparagraph": 4, "minisec": 4,
+}  # fmt: skip
 _SLIDE_LEVELS = {"frametitle": 3, "framesubtitle": 4}
 _SLIDE_BLOCKS = frozenset(("block", "exampleblock", "alertblock"))
-_SECTIONS = frozenset(["section", "subsection", "subsubsection"])
+_SECTIONS = frozenset(["section", "addsec", "subsection", "subsubsection"])
 _STYLES = {
     "emph": "italic", "textit": "italic", "textsl": "italic", "textbf": "bold", "textsc": "small-caps",
     "texttt": "monospace", "it": "italic", "em": "italic", "itshape": "italic", "sl": "italic", "bf": "bold",
@@ -36,7 +39,10 @@ _STYLES = {
 _SWITCHES = frozenset(["it", "em", "itshape", "sl", "bf", "bfseries", "sc", "scshape", "tt", "ttfamily"])
 _TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitle)\*?(?![a-zA-Z])")
 _AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
-_ABSTRACT = re.compile(r"\\abstract(?![a-zA-Z])")
+_NAME_IN_PARTS = re.compile(
+    r"\\name\*?\s*+\[[^][]{0,200}\]\s*+\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
+)  # of Interspeech
+_ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
 _DISPLAY = re.compile(r"((?:[^$\\]|\\.){0,20000}+)\$\$", re.DOTALL)
@@ -95,7 +101,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
     front = text[: structure.headings[0].start if structure.headings else 20_000][:60_000]
     references, warnings = latex_references(files, main, text)
     arxiv_id, doi = arxiv_id_in(front), doi_in(front)
-    cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as} | citation_aliases(text)
+    cited_as = {r.key: r.cited_as for r in references if r.key and r.cited_as}
     theorems = theorems_in(text)
     names = printed(
         text, scan.start, scan.end, scan.environment_list, theorems, scan.heading_aliases, scan.numbers.labels
@@ -122,7 +128,12 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
         abstract="",
         abstract_span=structure.abstract,
         text=text,
-        authors=authors_in([text[a:b] for a, b in scan.groups(_AUTHORS)], table, defaults),
+        authors=authors_in(
+            [f"{given} {family}" for given, family in _NAME_IN_PARTS.findall(text)]
+            or [text[a:b] for a, b in scan.groups(_AUTHORS)],
+            table,
+            defaults,
+        ),
         year=venue_year(front) or _date(scan) or first_year(arxiv_id),
         arxiv_id=arxiv_id,
         doi=doi,
@@ -229,8 +240,18 @@ class _Scan:
                 at = match.end()
         if self.structure.abstract is None:  # some classes have it before the body
             first = next((e for e in self.environment_list if e.name == "abstract" and e.closed), None)
-            self.structure.abstract = (first.body_start, first.body_end) if first else None
+            self.structure.abstract = (first.body_start, first.body_end) if first else self._headed_abstract()
         return self.structure
+
+    def _headed_abstract(self) -> tuple[int, int] | None:
+        """What follows a heading, or a word in bold, that says "Abstract", up to the next heading."""
+        headings = self.structure.headings
+        starts = [h.body_start for h in headings[:2] if h.title.lower() == "abstract"]
+        starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(_ENDS).lower() == "abstract"]
+        if not starts:
+            return None
+        start = min(starts)
+        return start, min((h.start for h in headings if h.start > start), default=self.end)
 
     def _unclosed(self) -> None:
         names = {e.name for e in self.environments.values() if not e.closed and self.start <= e.start < self.end}
@@ -289,9 +310,6 @@ class _Scan:
             if not self._listing(environment):
                 self._algorithms_in(environment)
             return environment.end
-        if name in VERBATIM:
-            listing = listing_algorithm(self.text, environment, self.macros.table, self.macros.defaults)
-            self.structure.algorithms += [listing] if listing else []
         if name in VERBATIM or name == "thebibliography":
             return environment.end
         if name == "abstract" and self.structure.abstract is None:
@@ -486,6 +504,4 @@ def readable_latex(document: Document, start: int, end: int) -> str:
     macros: Mapping[str, tuple[int, str]] = document.macros
     text = document.text[start:end]
     cited_as = {r.key: r.cited_as for r in document.references if r.key and r.cited_as} if "ite" in text else {}
-    if "alias" in text:
-        cited_as |= citation_aliases(document.text)
     return latex_text(text, macros, document.macro_defaults, cited_as=cited_as, labels=document.labels)

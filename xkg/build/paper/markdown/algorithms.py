@@ -1,5 +1,4 @@
-"""Pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", their steps that Mathpix put after the fence, and
-algorithms without a fence."""
+"""Pseudocode in Markdown: fenced blocks headed "Algorithm 1 …", and algorithms without a fence."""
 
 import re
 from bisect import bisect_left
@@ -14,19 +13,12 @@ _HEAD = re.compile(
     r"[ \t>]*+(?:\*\*|#{1,6} |\\textbf\{)?\s*+(?:Algorithm|ALGORITHM|Procedure|Listing)\s+"
     r"[A-Z]?\.?\d{1,3}\b\s*[.:—–-]*\s*(?:\*\*|\})?\s*[.:]*\s*(?P<title>[^\n]*)"
 )
-_PSEUDOCODE = re.compile(
-    r"[ \t>]*+(?:\*\*|#{1,6} )?\s*+(?P<title>(?:[\w-]+[ -]){0,3}?[Pp]seudo-?\s?code\s+(?:of|for)\s[^\n]{3,120})"
-)
 _BEGINS = re.compile(r"#{1,6} (?=(?:Algorithm|ALGORITHM|Listing) )|(?=(?:\*\*|\\textbf\{)?(?:Algorithm|ALGORITHM) )")
 _LINE_NUMBER = re.compile(r"^\d{1,2}\s*:\s+")
 _DISPLAY = re.compile(r"\\\[((?:\\\\|(?!\\[\[\]]).){1,5000}+)\\\]|\$\$(.{1,5000}?)\$\$", re.DOTALL)
 _STEP = re.compile(
     r"(?i)\s*(?:\d{1,2}\s*[:.]\s*\S|end\s*(?:for|if|while|procedure|function)?\b\s*+(?:[.;]\s*+)?$|"
     r"(?:return|input|output|require|ensure|until|repeat|initiali[sz]e|while|for|if|else)\b.{0,300}$|data:|result:)"
-)
-_AFTER_FENCE = re.compile(
-    r"(?i)\s*(?:\d{1,2}\s*:\s*\S|end\s*(?:for|if|while|procedure|function)\b\s*$|"
-    r"(?:return|output)\b\s*:?.{0,200}$|until\b)|[ \t]{4,}\S"
 )
 
 
@@ -41,10 +33,8 @@ def markdown_algorithms(text: str, regions: Sequence[Region], lines: Sequence[tu
         title, body_start, start = _fenced_title(text, region, lines, starts)
         if title is None:
             continue
-        end = _continued(text, region.end, list(regions), lines, starts)
-        body = text[body_start : region.body_end] + text[region.end : end]
-        algorithms.append(_algorithm(start, end, title, body))
-        until = end
+        algorithms.append(_algorithm(start, region.end, title, text[body_start : region.body_end]))
+        until = region.end
     covered = [(a.start, a.end) for a in algorithms]
     for index, (start, end) in enumerate(lines):
         if end - start > 300 or any(a <= start < b for a, b in covered) or (start < until and not covered):
@@ -71,38 +61,14 @@ def _fenced_title(
     index = bisect_left(starts, region.start) - 1
     while index >= 0 and not text[slice(*lines[index])].strip():
         index -= 1
-    if index >= 0 and lines[index][1] - lines[index][0] < 200:
-        head = _HEAD.match(text, *lines[index]) or _PSEUDOCODE.match(text, *lines[index])
-        if head is not None:
-            return head["title"].rstrip("*: "), region.body_start, lines[index][0]
+    if index >= 0 and lines[index][1] - lines[index][0] < 200 and (head := _HEAD.match(text, *lines[index])):
+        return head["title"].rstrip("*: "), region.body_start, lines[index][0]
     index = bisect_left(starts, region.end)
     while index < len(lines) and not text[slice(*lines[index])].strip():
         index += 1
     # A caption may stand below the code.
     below = _HEAD.match(text, *lines[index]) if index < len(lines) and lines[index][1] - lines[index][0] < 200 else None
     return (below["title"], region.body_start, region.start) if below else (None, 0, 0)
-
-
-def _continued(text: str, end: int, regions: list[Region], lines: Sequence[tuple[int, int]], starts: list[int]) -> int:
-    """The end of the steps that follow a fence: Mathpix closes the fence at a formula inside the algorithm."""
-    last, index = end, bisect_left(starts, end)
-    in_step = False
-    while index < len(lines):
-        start, stop = lines[index]
-        region = inside_any(regions, start) or (inside_any(regions, stop - 1) if stop > start else None)
-        if region is not None and region.start >= end:
-            if region.kind != "math" or not in_step:
-                break
-            last = max(last, region.end)
-            index = bisect_left(starts, region.end)
-            continue
-        line = text[start:stop]
-        if line.strip():
-            if not _AFTER_FENCE.match(line):
-                break
-            in_step, last = True, stop
-        index += 1
-    return last
 
 
 def _unfenced_end(text: str, index: int, lines: Sequence[tuple[int, int]]) -> int | None:
@@ -125,16 +91,5 @@ def _algorithm(start: int, end: int, title: str, body: str) -> Algorithm:
         if readable and re.search(r"[\w$]", readable):
             steps.append(readable)
     return Algorithm(
-        start=start, end=end, title=inline(title.strip("*} "), mathpix=True).rstrip(" ."), body="\n".join(_whole(steps))
+        start=start, end=end, title=inline(title.strip("*} "), mathpix=True).rstrip(" ."), body="\n".join(steps)
     )
-
-
-def _whole(steps: list[str]) -> list[str]:
-    """Joins steps that the column cut inside a word."""
-    out: list[str] = []
-    for step in steps:
-        if out and re.search(r"[a-z]{2}-$", out[-1]) and step[0].islower():
-            out[-1] = out[-1][:-1] + step
-        else:
-            out.append(step)
-    return out

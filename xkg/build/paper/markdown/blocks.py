@@ -22,6 +22,7 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
+_JINA = re.compile(r"Title: [^\n]+\n(?:\n|[A-Z][\w ]{1,30}: [^\n]*\n){1,20}?(Markdown Content:)\n")  # of its reader
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LONGEST_MATH = 20_000
 
@@ -144,6 +145,10 @@ class _Blocks:
         if not bare:
             return None
         first = start + (len(line) - len(line.lstrip()))
+        if index == 0 and bare == "+++":
+            return self._delimited("front", first, "\n+++", 5_000)
+        if index == 0 and bare.startswith("Title: ") and (match := _JINA.match(text)):
+            return Region("front", first, match.end(), first, match.start(1))
         if index == 0 and bare == "---":
             closed = min(("\n---", "\n..."), key=lambda close: text.find(close, end, end + 5_000) % (len(text) + 1))
             return self._delimited("front", first, closed, 5_000)

@@ -3,6 +3,7 @@
 import bisect
 import datetime
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,7 @@ from xkg.build.paper.markdown.text import inline, markdown_text
 _SECTION = re.compile(r"\\(?P<sub>(?:sub){0,2})section\*?(?=\{)|\\(?P<run>(?:sub)?paragraph)\*?(?=\{)")
 _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.{0,400}?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__)[ \t]*){1,5})$")
+_BOLD_LINE = re.compile(r"((?:(?:\*\*[^*\n]{1,200}\*\*|\*{3}[^*\n]{1,200}\*{3}|__[^_\n]{1,200}__)[ \t]*){1,5})$")
 _HTML_HEADING = re.compile(r"<h([1-6])\b[^<>]{0,200}>(.{1,400}?)</h\1>[ \t]*$", re.I | re.M | re.S)
 _ATTRIBUTES = re.compile(r"[ \t]*\{[#.:][^{}\n]{0,200}\}$")
 _BOLD_RUN_IN = re.compile(r"(?:\*\*|__)([^*\n]{2,120}?)([.:?]?)(?:\*\*|__)([.:]?)[ \t]+(?=\S)")
@@ -54,8 +55,6 @@ _KNOWN = re.compile(
     r"(?i)(abstract|introduction|related work|background|method(s|ology)?|experiments?|results|discussion|conclusions?|"
     r"references|bibliography|appendix|acknowledge?ments?|limitations|preliminaries|evaluation)$"
 )
-_PROOF = re.compile(r"(?:\*\*|\*|_)?Proof\b")
-_PROOF_END = re.compile(r"\\square|\\blacksquare|\\qed|∎|□|■|Q\.E\.D")
 _TERMINAL = re.compile(r"[.:!?”\")\]}$|]$")
 _EMPHASIS = re.compile(
     r"\*\*(?P<bold>[^*\n]{1,150})\*\*|(?<![\w_])__(?P<bold2>[^_\n]{1,150})__(?![\w_])"
@@ -81,6 +80,12 @@ _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
 _FRONT_FIELD = re.compile(
     r"^(title|author|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
 )
+# What conferences and arXiv print above titles.
+_RUNNING = re.compile(
+    r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
+    r"|workshop track\b"
+)
+_LONGEST_PLAIN = 100  # characters of a heading or title without markup
 _BEFORE_TITLE = 300
 """Characters, such as the name of a conference, that may stand before a title that its level does not show."""
 
@@ -131,6 +136,12 @@ def parse_markdown(files: PaperFiles, main: str) -> Document:
     )
 
 
+def _name(author: Any) -> str:
+    """The name of an author in a field."""
+    name = author.get("name", "") if isinstance(author, dict) else author
+    return f"{name.get('given', '')} {name.get('family', '')}" if isinstance(name, dict) else str(name)
+
+
 def _unquoted(value: str) -> str:
     """The value of a field without its closing quote."""
     value = value.rstrip()
@@ -140,7 +151,7 @@ def _unquoted(value: str) -> str:
 def _front_fields(block: str) -> Mapping[str, Any]:
     """The fields of a YAML block, by name. A block that is not YAML still has its fields of one line."""
     try:
-        fields = yaml.safe_load(block)
+        fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
     except (yaml.YAMLError, RecursionError, ValueError):
         fields = {name: _unquoted(value) for name, value in _FRONT_FIELD.findall(block)}
     return {str(name).lower(): value for name, value in fields.items()} if isinstance(fields, dict) else {}
@@ -149,7 +160,7 @@ def _front_fields(block: str) -> Mapping[str, Any]:
 def _front_rows(text: str) -> Iterator[FrontRow]:
     """The lines between a title and the next heading. A list of names may be a heading itself."""
     first = apart = True
-    for line in text.split("\n"):
+    for line in re.split(r"\n|<br */?>", text):
         plain = _LINK.sub(r"\1", _RAISED.sub("†", line)).strip()
         if plain.startswith("#") and not (first and re.search(r",|\band\b|†", plain)):
             return
@@ -213,14 +224,35 @@ class _Paper:
             if self.text[start:end].strip() and inside_any(self.regions, start) is None:
                 match = _BOLD_LINE.match(self.text[start : min(end, start + 1000)])
                 name = self.readable(match[1]).strip(" .:") if match else ""
+                line = self.text[start:end].strip()
+                plain = self._marked_headings()[:1]
+                if not name and plain and plain[0][0].start > end and self.text[plain[0][0].start] not in "#*_<\\":
+                    name = line if len(line) <= 2 * _LONGEST_PLAIN and line[-1] not in ".:;," else ""
                 return _Title(name, end if name else 0)
         return _Title("", 0)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
         """Headings by their markup alone, with the markup's levels."""
         if not hasattr(self, "_marked"):
-            self._marked = self._find_marked()
+            found = self._find_marked()
+            kept = [each for at, each in enumerate(found) if at > 2 or not _RUNNING.match(each[1])]
+            self._marked = kept or self._plain_headings()
         return self._marked
+
+    def _plain_headings(self) -> list[tuple[Heading, str]]:
+        """The lines of a text without markup that are headings by their number or their name; none in a text that has
+        no more than one of those."""
+        found: list[tuple[Heading, str]] = []
+        for index, (start, end) in enumerate(self.lines[:-1]):
+            line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()
+            above = self.lines[index - 1] if index else (0, 0)
+            alone = not self.text[slice(*above)].strip() and not self.text[slice(*self.lines[index + 1])].strip()
+            if not line or not alone or len(line) > _LONGEST_PLAIN or inside_any(self.regions, start) is not None:
+                continue
+            number, name = split_number(line)
+            if _KNOWN.match(name) or (number and name[:1].isupper() and is_noun_phrase(name) and name[-1].isalnum()):
+                found.append((Heading(line, 1, start, end), line))
+        return found if len(found) > 1 else []
 
     def _find_marked(self) -> list[tuple[Heading, str]]:
         headings: list[tuple[Heading, str]] = []
@@ -315,10 +347,9 @@ class _Paper:
     ) -> list[Heading]:
         """Paragraphs that begin with a short title: a bold one, or in Mathpix's text one that has lost its bold."""
         first = min((h.start for h in headings), default=0)
-        starts = [h.start for h in headings]
         heading_starts = {h.start for h in headings}
         run_ins: list[Heading] = []
-        previous, proof_until = "", -1
+        previous = ""
         for start, end in self.lines:
             line = self.text[start:end]
             region = inside_any(self.regions, start)
@@ -328,24 +359,15 @@ class _Paper:
             complete = not previous or bool(_TERMINAL.search(previous))
             blank_before = not previous
             previous = line.rstrip()[-3:]
-            if start < first or start < proof_until or any(a <= start < b for a, b in references):
+            if start < first or any(a <= start < b for a, b in references):
                 continue
             if abstract and abstract[0] <= start < abstract[1]:
-                continue
-            if _PROOF.match(line):
-                proof_until = self._proof_end(start, starts)
                 continue
             if not complete or not (blank_before or self.mathpix):
                 continue
             if heading := self._run_in(start, end):
                 run_ins.append(heading)
         return run_ins
-
-    def _proof_end(self, start: int, heading_starts: list[int]) -> int:
-        index = bisect.bisect_right(heading_starts, start)
-        limit = heading_starts[index] if index < len(heading_starts) else len(self.text)
-        close = _PROOF_END.search(self.text, start, limit)
-        return close.end() if close else limit
 
     def _run_in(self, start: int, end: int) -> Heading | None:
         bold = _BOLD_RUN_IN.match(self.text, start, end)
@@ -373,8 +395,8 @@ class _Paper:
         if not title.end:
             stated = self._front().get("author") or self._front().get("authors") or []
             listed = stated if isinstance(stated, list) else _BETWEEN_NAMES.split(str(stated))
-            people = (each.get("name", "") if isinstance(each, dict) else each for each in listed[:200])
-            return tuple(dict.fromkeys(name.strip() for name in map(str, people) if name.strip()))
+            people = (_name(each) for each in listed[:200])
+            return tuple(dict.fromkeys(name.strip() for name in people if name.strip()))
         stop = abstract[0] if abstract else title.end + 2000
         return listed_authors(list(_front_rows(self.text[title.end : max(title.end, min(stop, title.end + 3000))])))
 

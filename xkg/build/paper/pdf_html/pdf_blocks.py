@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xkg.build.paper.headings import is_references
 from xkg.build.paper.pdf_html.pdf_front import find_title, opens, unnamed_abstract
 from xkg.build.paper.pdf_html.pdf_headings import HeadingFonts, without_number
 from xkg.build.paper.pdf_html.pdf_kinds import Kind, in_size, introduces, is_caption, kind_of
@@ -15,8 +14,6 @@ from xkg.build.paper.pdf_html.pdf_layout import Placed, body_size
 from xkg.build.paper.pdf_html.pdf_marks import CAPTION, TERMINAL, is_math, text_of
 from xkg.build.paper.pdf_html.pdf_paragraphs import groups
 from xkg.build.paper.pdf_html.pdf_references import entries
-
-_FEWEST_ENTRIES = 4  # of a bibliography without a heading
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +41,8 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
     begins = next((i for i, group in enumerate(grouped) if opens(group, fonts)), 0)
     abstract = unnamed_abstract(grouped[:begins], body)
     cited: list[Placed] | None = None
-    unnamed, expected = _unnamed_bibliography(grouped, fonts), -1
     for index, group in enumerate(grouped):
         level = fonts.level(group) if index >= begins else 0
-        label = _label(group)
-        if cited is None and (index == unnamed or label == expected):
-            cited = []  # it goes on after a heading that stands in its midst
-        if cited is not None and label is not None:
-            expected = label + 1
         if level:
             out += _bibliography(cited or (), body, fonts)
             cited = [] if re.match(r"(?i)\W*(references|bibliography)\b", without_number(text_of(group))) else None
@@ -75,24 +66,6 @@ def _bibliography(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> 
     found, after = entries(lines)
     text = [Block(kind, group) for group in groups(after, body, fonts) if (kind := kind_of(group, body)) is not None]
     return [Block("reference", entry) for entry in found] + text
-
-
-def _unnamed_bibliography(grouped: Sequence[Sequence[Placed]], fonts: HeadingFonts) -> int | None:
-    """Where a bibliography without a heading begins: at the first of paragraphs "[1] …", "[2] …", one after another."""
-    if any(fonts.level(group) and is_references(without_number(text_of(group))) for group in grouped):
-        return None
-    labels = [_label(group) for group in grouped]
-    for start in (index for index, label in enumerate(labels) if label == 1):
-        numbers = [label for label in labels[start:] if label is not None]
-        if numbers[:_FEWEST_ENTRIES] == list(range(1, _FEWEST_ENTRIES + 1)):
-            return start
-    return None
-
-
-def _label(group: Sequence[Placed]) -> int | None:
-    """The number of an entry "[12] …" of a bibliography."""
-    match = re.match(r"\[(\d{1,3})\]\s", group[0].line.text)
-    return int(match[1]) if match else None
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from xkg.build.paper.pdf_html.pdf_beside import parts
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
 _SAME = 4.0  # points between the same column's starts on two pages
@@ -131,23 +130,15 @@ def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool
 
 
 def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list[Placed]:
-    sides: list[tuple[int, list[Line]]] = []
-    narrow: list[tuple[float, float]] = []  # the edges of parts side by side in a single column
     if gutter is None:
-        for part in parts(_rows(fragments)):
-            lines = [_merged(row) for row in part.rows]
-            sides.append((0, lines))
-            if part.beside:
-                narrow += _edges(lines, page, None)
-                sides[-1] = len(narrow), lines
+        sides = [(0, _joined(fragments))]
     else:
         left = _joined([f for f in fragments if f.x1 <= gutter + 1])
         right = _joined([f for f in fragments if f.x0 >= gutter - 6])
         in_columns = {id(f) for f in fragments if f.x1 <= gutter + 1 or f.x0 >= gutter - 6}
         across = _joined([f for f in fragments if id(f) not in in_columns])
         sides = _bands(*_with_last_lines(left, right, across))
-    wide = [line for side, lines in sides if not narrow or side == 0 for line in lines]
-    edges = [*_edges(wide, page, gutter), *narrow]
+    edges = _edges([line for _, lines in sides for line in lines], page, gutter)
     out: list[Placed] = []
     for piece, (side, lines) in enumerate(sides):
         for line in lines:

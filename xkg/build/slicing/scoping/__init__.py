@@ -1,4 +1,3 @@
-"""Which names statements bind and use, and what those names stand for.
+"""The names that statements bind and use, and the definitions they refer to.
 
-May import: code, and what lies below build.
-"""
+May import: code, and what lies below build."""

@@ -10,11 +10,11 @@ ImportNode = ast.Import | ast.ImportFrom
 
 @dataclass(frozen=True)
 class Use:
-    """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has attributes f and g).
-    `immediate`: evaluated when the statement runs, not when a function is called. `enclosing` are the names bound by
-    enclosing functions or the class body. `local` holds the imports, where the name is bound only by import statements
-    of an enclosing function. `text` is the string or f-string that contains it, None in plain code. `annotates`: it
-    stands in an annotation."""
+    """An occurrence of a global name in a statement, with the attributes read from it (`m.f.g` has the attributes f and
+    g). `immediate`: evaluated when the statement runs, not when a function is called. `enclosing` are the names bound
+    by enclosing functions or the class body. `local` holds the imports if the name is bound only by import statements
+    of an enclosing function. `text` is the string or f-string that contains it, None in plain code. `annotates`: it is
+    part of an annotation."""
 
     name: str
     node: ast.Name
@@ -27,7 +27,7 @@ class Use:
 
     @property
     def line(self) -> int:
-        """The line of the file that it stands in."""
+        """The line of the occurrence in the file."""
         return (self.text or self.node).lineno
 
     @property
@@ -39,8 +39,8 @@ class Use:
 class Statement:
     """A top-level statement of a module (`guarded` if it is in `if __name__ == "__main__"`).
 
-    `binds` are the global names that running it binds; `definite` those that it always rebinds. `imports` are its
-    import statements with the scope they bind in; `headings` the definitions whose own name is global."""
+    `binds` are the global names that it may bind, `definite` those that it always rebinds. `imports` are its import
+    statements with their scopes; `headings` are the definitions whose own name is global."""
 
     node: ast.stmt
     index: int
@@ -73,7 +73,8 @@ class Statement:
 
 @dataclass
 class Scope:
-    """`imported` maps names to the imports that bind them; `others` are bound by other statements, with their lines."""
+    """`imported` maps names to the imports that bind them; `others` maps names to the lines of other statements that
+    bind them."""
 
     kind: str
     others: dict[str, int] = field(default_factory=dict)
@@ -98,8 +99,8 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def _own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Nodes that belong to the scope of a body: inner functions and classes with their decorators, defaults and bases,
-    but not their bodies; of comprehensions only walrus targets."""
+    """The nodes in the scope of a body: inner functions and classes with their decorators, defaults and bases, but not
+    their bodies; in comprehensions only walrus targets."""
     stack: list[tuple[ast.AST, bool]] = [(node, False) for node in body]
     while stack:
         node, inside = stack.pop()

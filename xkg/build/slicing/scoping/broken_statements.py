@@ -1,4 +1,4 @@
-"""Source of which some statements do not parse, without these."""
+"""Removes statements that do not parse from a source."""
 
 import ast
 import re
@@ -11,8 +11,8 @@ _OPENED_AT = re.compile(r"on line (\d{1,9})$")
 
 
 def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
-    """The same lines, empty where a top-level statement does not parse, so that each other statement keeps its place,
-    and their tree; None if more than 20 statements do not parse, or none does."""
+    """The source and its tree. Lines of top-level statements that do not parse are empty, so that all others keep their
+    line numbers. None if more than 20 statements do not parse, or none parses."""
     lines = source.split("\n")
     for _ in range(_MOST):
         try:
@@ -33,7 +33,7 @@ def without_broken_statements(source: str) -> tuple[str, ast.Module] | None:
 
 
 def _statement(lines: list[str], at: int) -> tuple[int, int]:
-    """The lines of the top-level statement that has a line, with its decorators."""
+    """The line range of the top-level statement at a line, including decorators."""
     start, end = at, at + 1
     while start and (_GOES_ON.match(lines[start]) or lines[start - 1].startswith("@")):
         start -= 1

@@ -1,4 +1,4 @@
-"""The names that code uses from each imported package, to distinguish packages that share a module name."""
+"""The names that code uses from each imported package. They distinguish packages with the same module name."""
 
 import ast
 import sys
@@ -8,15 +8,15 @@ from xkg.build.slicing.scoping.broken_statements import without_broken_statement
 
 
 def imported_packages(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """`imported_names` of packages: without the standard library and the module `implementation` under test."""
+    """`imported_names` without the standard library and the module `implementation` under test."""
     used = imported_names(sources)
     return {name: used[name] for name in used.keys() - {"implementation", *sys.stdlib_module_names}}
 
 
 def imported_names(sources: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """For each top-level module that the sources import, the names directly under it that they use, sorted:
-    `from a import b`, `from a.b import c`, `import a.b` and `a.b` after `import a` give b for a; empty where a star
-    import hides them. A source that does not parse is skipped."""
+    """For each top-level module that the sources import, the names directly under it that they use, sorted. `from a
+    import b`, `from a.b import c`, `import a.b`, and `a.b` after `import a` give b for a. Empty if a star import hides
+    them. Sources that do not parse are skipped."""
     found: dict[str, set[str]] = {}
     stars: set[str] = set()
     for source in sources:

@@ -1,4 +1,4 @@
-"""Resolves global names across the modules of a repository, as far as that is possible without running it."""
+"""Resolves global names across the modules of a repository, as far as possible without running it."""
 
 import ast
 import builtins
@@ -32,7 +32,7 @@ class Definition:
 @dataclass(frozen=True, slots=True)
 class External:
     """An import from outside the repository: `import module as alias` (attribute None), or of an attribute. A plain
-    `import a.b` has the alias `a` and module `a`; the submodules are added where they are imported."""
+    `import a.b` has alias `a` and module `a`; submodules are added at their imports."""
 
     module: str
     attribute: str | None
@@ -59,7 +59,7 @@ class Builtin:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An undefined name, with a readable reason."""
+    """An undefined name, and the reason in words."""
 
     name: str
     reason: str
@@ -69,7 +69,7 @@ Target = Definition | External | RepositoryModule | Star | Builtin | Missing
 
 
 class Reference(NamedTuple):
-    """A use, its target, and the number of attributes that lead to it (`m.sub.f.x` → f: 2)."""
+    """A use, its target, and the number of attributes on the way to it (`m.sub.f.x` → f: 2)."""
 
     use: Use
     target: Target
@@ -81,8 +81,8 @@ class Reference(NamedTuple):
 
 
 class Program:
-    """All Python modules of a codebase, those of Python 2 (`python2`, paths) in Python 3's syntax; statements that
-    still do not parse are left out."""
+    """All Python modules of a codebase. Modules of Python 2 (paths in `python2`) are converted to Python 3, and
+    statements that still do not parse are omitted."""
 
     def __init__(self, codebase: Codebase) -> None:
         modules = [m for m in codebase.modules if m.language == "python"]
@@ -117,7 +117,7 @@ class Program:
         return self._resolved[key]
 
     def _evidence(self, importer: str, module: str) -> set[str]:
-        """The attributes of an imported module that the importer uses."""
+        """The attributes of an imported module that the importing module uses."""
         statements = self._statements(importer)
         prefixes = {tuple(module.split("."))} | {
             (alias.asname,)
@@ -136,7 +136,7 @@ class Program:
     def imported(
         self, path: str, node: ImportNode, alias: ast.alias, seen: frozenset[tuple[str, str]] = frozenset()
     ) -> Target:
-        """The target of the name that an import binds. `seen` as in `member`."""
+        """The target of the name that an import binds. For `seen` see `member`."""
         if isinstance(node, ast.Import):
             target = self.resolve(path, alias.name)
             if target is None:
@@ -164,8 +164,8 @@ class Program:
         return External(module, attribute, alias)
 
     def member(self, module: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Target:
-        """The target of `module.name`: a name bound there, else a module inside the package. `seen` are the names that
-        are being resolved, to end circles."""
+        """The target of `module.name`: a name bound there, otherwise a module in the package. `seen` holds the names
+        being resolved, to stop cycles."""
         if module in self.texts and self.scope(module) is None:
             return Missing(name, f"{module} cannot be read by this Python")
         found = self._global(module, name, seen) if module in self.texts else None
@@ -220,18 +220,18 @@ class Program:
         return Star(path, name) if outside else None
 
     def bindings(self, path: str, name: str) -> list[int]:
-        """Indices of the statements that bind a name, in order. A star import from the repository counts where the
-        module also binds the name itself."""
+        """Indices of the statements that bind a name, in order. A star import from the repository counts if the module
+        also binds the name itself."""
         scope = self.scope(path)
         own = scope.bindings.get(name, ()) if scope else ()
         return sorted({*own, *(i for i, names in self.rebound_stars(path).items() if name in names)})
 
     def rebound_stars(self, path: str) -> dict[int, dict[str, Target]]:
-        """Star imports of the repository's modules by their statement, with the names that the module also binds
-        itself: these become assignments."""
+        """Star imports from the repository, by statement, with the names that the module also binds itself: these
+        become assignments."""
         scope = self.scope(path)
         if path not in self._stars and scope is not None:
-            self._stars[path] = {}  # a module that star imports itself in a circle
+            self._stars[path] = {}  # a cycle of star imports
             rebound: dict[int, dict[str, Target]] = {}
             for statement in scope.statements:
                 for source in (self.resolve(path, module, "*") for module in statement.star_imports):
@@ -252,7 +252,7 @@ class Program:
     def _import_target(
         self, path: str, statement: Statement, name: str, seen: frozenset[tuple[str, str]]
     ) -> Target | None:
-        """The target of a name where a statement binds it only by imports that can be replaced; None otherwise."""
+        """The target of a name if a statement binds it only by imports that can be replaced; otherwise None."""
         starred = self.rebound_stars(path).get(statement.index, {})
         if name in starred:
             return starred[name]
@@ -263,7 +263,7 @@ class Program:
                 if bound_name(alias) == name:
                     target = self.imported(path, node, alias, seen)
                     if isinstance(target, Definition) and self._rebound(target):
-                        return None  # the importer has the value from the time of the import
+                        return None  # the importing module has the value from the time of the import
                     found.append(target)
         if not found or (not statement.is_import and (name in _bound_otherwise(statement.node) or not scope_imports)):
             return None
@@ -273,7 +273,7 @@ class Program:
 
     def chosen_imports(self, path: str, statement: Statement) -> list[ImportNode]:
         """The module-level imports of a statement that run. Of `try: import … except ImportError: import …`, only the
-        first part if all its modules are the repository's own."""
+        first part if all its modules belong to the repository."""
         every = [node for node, scope in statement.imports if scope.kind == "module"]
         node = statement.node
         if isinstance(node, ast.Try) and node.handlers and all(_catches_import_error(h) for h in node.handlers):
@@ -329,8 +329,8 @@ class Program:
     # --- uses ---
 
     def reference(self, path: str, use: Use) -> Reference:
-        """Follows a use through modules to its target. A module that is used as a value (an argument, `getattr`)
-        stays a `RepositoryModule`."""
+        """Follows a use through modules to its target. A module used as a value (an argument, `getattr`) stays a
+        `RepositoryModule`."""
         target = self.imported(path, *use.local[-1]) if use.local else self.lookup(path, use.name)
         followed = 0
         while isinstance(target, RepositoryModule) and followed < len(use.attributes):
@@ -342,12 +342,13 @@ class Program:
         return Reference(use, target, followed)
 
     def local_is_plain(self, path: str, use: Use) -> bool:
-        """Whether a function's own imports of a name can be removed: all have the same target in the repository."""
+        """Whether a function's own imports of a name can be removed: all must have the same target in the
+        repository."""
         targets = {self.imported(path, node, alias) for node, alias in use.local}
         return len(targets) == 1 and isinstance(next(iter(targets)), Definition | RepositoryModule)
 
     def modules_run_by(self, path: str, node: ImportNode) -> Iterator[str]:
-        """Paths of the repository's modules that an import statement runs, in that order."""
+        """Paths of the repository's modules that an import statement runs, in order."""
         for alias in node.names:
             if isinstance(node, ast.Import):
                 target = self.resolve(path, alias.name)

@@ -1,4 +1,4 @@
-"""What a top-level statement changes or sets up, by its syntax."""
+"""The side effects of top-level statements, by syntax."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from functools import lru_cache
 from xkg.build.slicing.scoping.bindings import Statement
 from xkg.build.slicing.scoping.name_resolution import External
 
-# Top-level calls that configure a package rather than use it.
+# Top-level calls that configure a package.
 _SETS_UP = re.compile(
     r"^(set|seed|manual_seed|enable|disable|use|update|register|simplefilter|filterwarnings|switch|allow)"
 )
@@ -23,7 +23,7 @@ def is_type_checking(node: ast.stmt) -> bool:
 
 
 def is_direct(target: External, alias: ast.alias) -> bool:
-    """Whether an import names the external module itself, and not a repository's module that re-exports it."""
+    """Whether an import names the external module itself, not a repository module that re-exports it."""
     return target.attribute == alias.name or (target.attribute is None and alias.name.startswith(target.module))
 
 
@@ -90,8 +90,8 @@ def may_register(node: ast.stmt) -> bool:
 
 
 def is_set_up(node: ast.stmt) -> bool:
-    """Whether a statement configures a package. A seed that is computed from other names is no part of what it seeds,
-    and would bring the command line along that it comes from."""
+    """Whether a statement configures a package. A seed that is computed from other names does not count, because it
+    would bring in the command-line parsing that it comes from."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
         if _SEEDS.search(node.value.func.attr) and any(
             isinstance(inner, ast.Name) for argument in node.value.args for inner in ast.walk(argument)

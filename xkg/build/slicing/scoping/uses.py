@@ -11,7 +11,7 @@ _TYPING = frozenset(typing.__all__) - {"Literal", "Annotated"}
 
 
 class NameVisitor:
-    """Walks one top-level statement with a stack of scopes, and records the names it binds and uses."""
+    """Walks one top-level statement with a stack of scopes and records the names that it binds and uses."""
 
     def __init__(self, statement: Statement, *, lazy_annotations: bool) -> None:
         self.statement = statement
@@ -77,8 +77,7 @@ class NameVisitor:
         )
 
     def owner(self, node: ast.Name) -> Scope:
-        """The scope that a name belongs to. In a class body, a name belongs to the class after the line that binds
-        it."""
+        """The scope of a name. In a class body, a name belongs to the class only after the line that binds it."""
         for scope in reversed(self.scopes[1:]):
             if scope.kind == "class" and scope is not self.scopes[-1]:
                 continue
@@ -93,7 +92,7 @@ class NameVisitor:
                 return scope
         return self.scopes[0]
 
-    # Tests of a type, which need no more of a class than annotations do
+    # Type checks, which need no more of a class than annotations do
 
     def visit_Call(self, node: ast.Call) -> None:
         match node:
@@ -170,7 +169,7 @@ class NameVisitor:
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_of
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        # In a comprehension the target belongs to the enclosing function.
+        # The target of a walrus in a comprehension belongs to the enclosing function.
         outer = self.scopes
         while len(self.scopes) > 1 and self.scopes[-1].kind == "comprehension":
             self.scopes = self.scopes[:-1]
@@ -205,7 +204,8 @@ class NameVisitor:
             self.annotation_strings(node)
 
     def annotation(self, node: ast.expr | None) -> None:
-        """Visits an annotation, which is evaluated at once unless the module makes them lazy, and its quoted types."""
+        """Visits an annotation and the quoted types in it. It is evaluated at once unless the module makes annotations
+        lazy."""
         if node is None:
             return
         self.depth += self.lazy_annotations
@@ -235,7 +235,7 @@ def _parameters(arguments: ast.arguments) -> list[ast.arg]:
 
 
 def _annotation_strings(node: ast.expr) -> Iterator[ast.Constant]:
-    """The quoted types in an annotation: not the strings of Literal, nor Annotated's metadata."""
+    """The quoted types in an annotation, without the strings of Literal and the metadata of Annotated."""
     stack: list[ast.AST] = [node]
     while stack:
         inner = stack.pop()

@@ -47,6 +47,13 @@ PREAMBLE = r"""\documentclass[11pt,draft]{article}
         r"\ifdefstring{\mode}{2}{kept}{gone} \ifstrequal{a}{b}{gone}{kept} \ifdefempty{\mode}{gone}{kept}",
         r"\newcommand{\cut}[1]{} \cut{gone} \newcommand{\pick}[2]{\iflong #1\else #2\fi} \pick{kept}{gone}",
         r"\newcommand{\some}[1]{#1} \some{kept} \renewcommand{\some}[1]{}\some{gone} \let\any\some \any{gone}",
+        r"{\toggletrue{extra} kept}\iftoggle{extra}{gone}{kept} and {\bf\longfalse}\iflong kept\else gone\fi",
+        r"\begin{center}\longfalse\iflong gone\fi\end{center}\iflong kept\fi",
+        r"\begingroup\longfalse\endgroup\iflong kept\fi",
+        r"{\global\longfalse kept}\iflong gone\fi \ifthenelse{1>0}{\longtrue}{\longfalse}\iflong kept\fi",
+        r"{\def\mode{1}\ifnum\mode=2 gone\fi}\ifnum\mode=2 kept\fi",
+        r"\excludeversion{proofs}\begin{proofs}gone\end{proofs} \makeatletter\let\cut\@gobble \cut{gone} kept",
+        r"kept \end{document} gone \end{document} gone",
         r"\ifodd\x kept \else kept \fi \ifunheard kept \else kept \fi",
     ],
 )

@@ -31,6 +31,25 @@ def test_inputs_are_put_in_place(command: str) -> None:
     assert flat({"main.tex": f"x {command}y", "a.tex": "INSIDE"}).text.replace(" ", "") == "xINSIDEy"
 
 
+def test_a_macro_that_reads_a_file_is_followed_by_it() -> None:
+    macros = r"\newcommand{\part}[1]{\input{s/#1}}\newcommand{\rest}{\input{b}}\includeonly{c} "
+    files = {
+        "main.tex": macros + r"\part{a} \rest{} \include{b} \include{c}",
+        "s/a.tex": "A",
+        "b.tex": "B",
+        "c.tex": "C",
+    }
+    read = flat(files).text.removeprefix(macros)
+    assert read.replace(" ", "") == r"\part{a}A\restB{}C"
+
+
+def test_a_folder_of_the_name_of_an_input_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "method").mkdir()
+    (tmp_path / "main.tex").write_text(r"\input{method} kept")
+    read = flatten(PaperFiles(FolderReader(tmp_path)), "main.tex")
+    assert (read.text, read.warnings) == (" kept", ("main.tex: the input method was not found",))
+
+
 def test_inputs_are_read_relative_to_the_main_file_and_else_to_the_current_one() -> None:
     files = {"main.tex": r"\input{s/one}", "s/one.tex": r"\input{two} \input{s/two}", "s/two.tex": "2"}
     assert flat(files).text == "2 2"

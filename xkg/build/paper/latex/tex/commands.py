@@ -49,7 +49,7 @@ ENVIRONMENT_ARGUMENTS = TABULARS | {
     "IEEEeqnarray": 1, "IEEEeqnarray*": 1, "figwindow": 1, "tabwindow": 1, "widepage": 0,
 }  # fmt: skip
 """The number of braced arguments of environments, which are settings and no text."""
-HEADINGS = _names("part chapter section subsection subsubsection")
+HEADINGS = _names("part chapter addchap section addsec specialsection subsection subsubsection minisec")
 
 SPACES = _names("""
     newline linebreak hfill quad qquad enspace enskip thinspace medspace thickspace space hskip hspace nobreakspace

@@ -6,6 +6,7 @@ interpreter: a conditional with another test has no value, and both of its branc
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from xkg.build.paper.latex.tex.commands import HEADINGS
 from xkg.build.paper.latex.tex.text import is_known
@@ -14,6 +15,10 @@ from xkg.build.paper.latex.tex.tokens import Tex
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
 r"""The `\or`s, the `\else` and the `\fi` of conditionals by their start."""
+
+_T = TypeVar("_T")
+State = tuple[bool | None, bool | None, str | None, bool, bool]
+_NAMES = "newif let_if let_comment new_name set_name turn_name switch macro def let swallow_name hidden unused".split()
 
 SETTING = (
     r"\\newif[ \t]*+\\if(?P<newif>[a-zA-Z@]+)"
@@ -27,9 +32,10 @@ SETTING = (
     r"[ \t]*+(?:\{\\(?P<macro>[a-zA-Z@]{1,40})\}|\\(?P<def>[a-zA-Z@]{1,40}))(?:\[0\])?"
     r"(?:[ \t]*+\{(?P<word>[^{}\\#%\n]{0,200}|(?:\{[^{}\\#%\n]{1,100}\}){1,20})\})?"
     r"|\\let[ \t]*+\\(?P<let>[a-zA-Z@]{1,40})[ \t]*+=?[ \t]*+(?P<let_to>\\[a-zA-Z@]{1,40})?"
-    r"|\\(?P<swallow>ex|in)cludecomment[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
+    r"|\\(?P<swallow>ex|in)clude(?:comment|version)[ \t]*+\{(?P<swallow_name>[a-zA-Z*]{1,40})\}"
+    r"|\\includeonly[ \t]*+\{(?P<only>[^{}]{0,5000})\}"
     r"|\\(?:re)?newenvironment\*?[ \t]*+\{(?P<hidden>[a-zA-Z*]{1,40})\}\s*+\{\s*+"
-    r"\\(?:comment(?![a-zA-Z])|begin\{comment\})"
+    r"\\(?:comment(?![a-zA-Z])|begin\{comment\}|setbox)"
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
     r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
 )
@@ -86,6 +92,18 @@ def defines(text: str, at: int) -> bool:
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
+def set_name(match: re.Match[str]) -> str | None:
+    """The name that a `SETTING` is of."""
+    return next((match[group] for group in _NAMES if match[group]), None)
+
+
+def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
+    if value is None:
+        table.pop(name, None)
+    else:
+        table[name] = value
+
+
 @dataclass(slots=True)
 class Conditions:
     """What the document has set so far. `words` are macros of one word; `swallowed` are environments not printed."""
@@ -95,11 +113,17 @@ class Conditions:
     toggles: dict[str, bool] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
+    only: frozenset[str] | None = None  # the files that may be included
 
     def copy(self) -> "Conditions":
         """One that later settings of this one leave alone."""
         return Conditions(
-            dict(self.values), self.defined.copy(), dict(self.toggles), dict(self.words), self.swallowed.copy()
+            dict(self.values),
+            self.defined.copy(),
+            dict(self.toggles),
+            dict(self.words),
+            self.swallowed.copy(),
+            self.only,
         )
 
     def set(self, text: str, match: re.Match[str]) -> None:
@@ -129,8 +153,29 @@ class Conditions:
             (self.swallowed.add if match["swallow"] == "ex" else self.swallowed.discard)(name)
         elif name := match["hidden"] or match["unused"] or match["let_comment"]:
             self.swallowed.add(name)
+        elif match["only"] is not None:
+            self.only = frozenset(name.strip() for name in match["only"].split(","))
         elif match["options"] and "draft" in re.split(r"[\s,]+", match["options"]):
             self.values["draft"] = True
+
+    def state(self, name: str) -> State:
+        """What is set for a name."""
+        return (
+            self.values.get(name),
+            self.toggles.get(name),
+            self.words.get(name),
+            name in self.defined,
+            name in self.swallowed,
+        )
+
+    def put_back(self, name: str, state: State) -> None:
+        """Sets for a name what was set before."""
+        value, toggle, word, defined, swallowed = state
+        _put(self.values, name, value)
+        _put(self.toggles, name, toggle)
+        _put(self.words, name, word)
+        for names, there in ((self.defined, defined), (self.swallowed, swallowed)):
+            (names.add if there else names.discard)(name)
 
     def _define(self, name: str, word: str | None) -> None:
         self.defined.add(name)

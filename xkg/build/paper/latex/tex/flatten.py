@@ -7,9 +7,8 @@ from heapq import heappop, heappush
 
 from xkg.build.paper.document import SourceSpan
 from xkg.build.paper.files import LARGEST_TEXT, PaperFiles
-from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, Parts, defines
-from xkg.build.paper.latex.tex.label_macros import with_plain_labels
-from xkg.build.paper.latex.tex.tokens import VERBATIM, Tex
+from xkg.build.paper.latex.tex.conditions import CONDITIONAL, SETTING, Conditions, Parts, State, defines, set_name
+from xkg.build.paper.latex.tex.tokens import VERBATIM, Groups, Tex
 from xkg.errors import UnsafeInputError
 
 _DEEPEST = 40
@@ -27,7 +26,7 @@ _TOKEN = re.compile(
     r"|\\(?P<command>input|include|subfile|subfileinclude|@input|includestandalone)(?![a-zA-Z@])"
     r"(?:[ \t]*+\[[^][\n]{0,200}\])?[ \t]*+"
     r"(?:\{[ \t]*+(?P<braced>[^{}\n]{1,300})\}|(?P<bare>[^\s{}\\%#]{1,300}))"
-    r"|(?P<stop>\\endinput(?![a-zA-Z]))"
+    r"|(?P<stop>\\endinput(?![a-zA-Z])|(?P<last>\\end[ \t]*+\{document\}))"
     r"|(?P<conditional>" + CONDITIONAL + r")"
     r"|(?P<escaped>\\(?:[a-zA-Z@]++|.))"
     r"|(?P<comment>%)",
@@ -47,6 +46,7 @@ _PARAMETERS = re.compile(
     r"[ \t]*+(?:\[(?P<count>\d)\][ \t]*+(?P<default>\[[^][\n]{0,100}\])?|(?:#\d)*+)[ \t]*+(?:%?\n[ \t]*+)?(?=\{)"
 )
 _INDENT = re.compile(r"[ \t]*+")
+_READS = re.compile(r"\\(?:input|include|subfile)[ \t]*+\{([^{}\n]{1,300})\}")
 
 
 @dataclass(slots=True)
@@ -80,7 +80,9 @@ class _Output:
     slides: bool = False
     alone: bool = False  # the body of a definition, not what it reads or defines
     deferred: bool = False  # a definition before the body has a condition
-    dropping: dict[str, "_Dropping"] = field(default_factory=dict)
+    ended: bool = False
+    dropping: dict[str, "_Dropping"] = field(default_factory=lambda: {"@gobble": _Dropping(False, (True,), True)})
+    reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
     at_body: Conditions | None = None  # what is set where the body begins
 
     def warn(self, line: str) -> None:
@@ -99,7 +101,7 @@ def flatten(files: PaperFiles, main: str) -> Flat:
         _File(files, main, files.main(main), output, (main,)).copy()
     text = "".join(output.pieces)
     spans = tuple(SourceSpan(start=s, end=e, path=p, line=n) for s, e, p, n in output.spans)
-    return Flat(*with_plain_labels(text, spans), tuple(output.warnings))
+    return Flat(text, spans, tuple(output.warnings))
 
 
 def is_slides(text: str) -> bool:
@@ -115,8 +117,11 @@ class _File:
         self.at = start
         self.line, self.line_at = 1, 0
         self.definition = 0  # where the definition ends that was begun last
+        self.reading = 0  # where the last definition ends whose files are read where it is used
         self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
+        self.local: list[tuple[int, str, State]] = []  # where a group ends, and what is set again there
+        self._groups: Groups | None = None
         self._tex: Tex | None = None
         self._parts: Parts | None = None
 
@@ -134,6 +139,7 @@ class _File:
                 self._drop(limit, at)
                 continue
             at = match.end()
+            self._leave_groups(match.start())
             if self.output.slides and (match["overlay"] or match["note"]):
                 at = self._beside(match)
             elif match["comment"]:
@@ -141,6 +147,7 @@ class _File:
             elif match["begin"]:
                 at = self._environment(match["begin"], match.start(), at)
             elif match["setting"]:
+                self._remember(match)
                 self.output.conditions.set(self.text, match)
                 if (name := match["macro"] or match["def"]) and match["word"] is None:
                     self._define(name, at)
@@ -154,13 +161,41 @@ class _File:
                 name = match["braced"] or match["bare"] or ""
                 if match["pair"]:
                     name = posixpath.join(match["folder"].strip(), match["file"].strip())
-                at = self._input(match.start(), at, name.strip())
+                only = self.output.conditions.only if match["command"] == "include" else None
+                if only is not None and name.strip() not in only:
+                    at = self._drop(match.start(), at)
+                else:
+                    at = self._input(match.start(), at, name.strip())
             elif match["escaped"] and (dropping := self.output.dropping.get(match["escaped"][1:])):
                 at = self._drop_arguments(match.start(), at, dropping)
-            elif match["stop"]:
-                self._drop(match.start(), match.start())
+            elif match["escaped"] and (reading := self.output.reading.get(match["escaped"][1:])):
+                at = self._read_by(at, *reading)
+            elif match["stop"] and not (match["last"] and not self.output.in_body):
+                self.output.ended = match["last"] is not None
+                self._drop(at if match["last"] else match.start(), at)
+                return
+            if self.output.ended:
                 return
         self._drop(end, end)
+        self._leave_groups(len(self.text))
+
+    def _remember(self, match: re.Match[str]) -> None:
+        """Takes note of what a setting replaces, if it is within a group."""
+        name = set_name(match)
+        if name is None or not self.output.in_body:
+            return
+        before = self.text[max(0, match.start() - 10) : match.start()].rstrip()
+        if before.endswith("\\global") or match[0].startswith(("\\gdef", "\\xdef")):
+            self.local = [each for each in self.local if each[1] != name]
+            return
+        self._groups = self._groups or Groups(self._braces())
+        end = self._groups.end_around(match.start())
+        if end is not None:
+            self.local.append((end, name, self.output.conditions.state(name)))
+
+    def _leave_groups(self, at: int) -> None:
+        while self.local and self.local[-1][0] <= at:
+            self.output.conditions.put_back(*self.local.pop()[1:])
 
     def _environment(self, name: str, start: int, at: int) -> int:
         """Passes over a verbatim environment, and drops one that prints nothing."""
@@ -213,6 +248,11 @@ class _File:
         if not self.output.in_body:
             self.definition = group.after
         count = int(parameters["count"] or 0) or parameters[0].count("#")
+        self.output.reading.pop(name, None)
+        files = tuple(_READS.findall(self._braces().inner(group)))
+        if files and parameters["default"] is None and len(self.output.reading) < _MOST_INPUTS:
+            self.output.reading[name] = count, files
+            self.reading = group.after
         if not count or self.output.alone or len(self.output.dropping) >= _MOST_INPUTS:
             return
         body = self._braces().inner(group)
@@ -245,6 +285,19 @@ class _File:
             return self._drop(start, inner)
         for span in spans:
             heappush(self.pending, span)
+        return at
+
+    def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
+        """Reads the files that a macro reads, after its arguments."""
+        arguments = []
+        for _ in range(count):
+            group = self._braces().group(at)
+            if group is None:
+                return at
+            arguments.append(self._braces().inner(group))
+            at = group.after
+        for name in files:
+            self._input(at, at, re.sub(r"#([1-9])", lambda m: "".join(arguments[int(m[1]) - 1 : int(m[1])]), name))
         return at
 
     def _is_there(self, name: str) -> bool:
@@ -320,7 +373,7 @@ class _File:
     def _input(self, start: int, at: int, name: str) -> int:
         output = self.output
         name = output.conditions.expanded(name.strip('"'))
-        if "#" in name or not name or output.alone:
+        if "#" in name or not name or output.alone or start < self.reading:
             return at
         if "\\" in name:
             output.warn(f"{self.path}: the input {name} was left out: its name is made by macros")

@@ -20,10 +20,6 @@ _DEFINITION = re.compile(
     r"|(?P<let>let)\s*+\\(?P<d>[a-zA-Z@]+)\s*+=?\s*+(?P<same>\\[a-zA-Z@]+|\\.)"
     r"|(?P<environment>(?:re)?newenvironment|newtheorem)\*?(?=\s*+\{))"
 )
-# `\newref{thm}{refcmd={Theorem \ref{#1}}}` of refstyle defines `\thmref`, which adds `thm:` to its label.
-_NEW_REFERENCE = re.compile(
-    r"\\newref\s*+\{([a-zA-Z]{1,40})\}\s*+\{[^{}]{0,200}?\brefcmd\s*+=\s*+\{([^{}]{0,100}\\ref\{)(#1\}[^{}]{0,100})\}"
-)
 _SECTIONING = r"\\((?:sub){0,2}section|(?:sub)?paragraph|chapter|part)\*?"
 _HEADING = re.compile(_SECTIONING + r"\s*+(?:\[[^]]{0,80}\]\s*+)?\{\s*+#\d")
 _OTHER_NAME = re.compile(_SECTIONING + r"\s*+")
@@ -130,8 +126,6 @@ def find_macros(text: str) -> Macros:
         defaults.pop(name, None)
         if default is not None and count:
             defaults[name] = default
-    for match in _NEW_REFERENCE.finditer(text):
-        table[f"{match[1]}ref"] = (1, f"{match[2]}{match[1]}:{match[3]}")
     return Macros(table, defaults, tuple(spans))
 
 

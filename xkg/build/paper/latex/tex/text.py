@@ -26,8 +26,6 @@ from xkg.build.paper.latex.tex.tokens import Environment, Group, Tex, environmen
 
 _CITE = re.compile(r"(?=[a-zA-Z]++$)[a-zA-Z]*?[cC]ite")
 _BEFORE_PAGE = re.compile(r"(?:,?\s?\b(?:on|see|at|cf\.))?[\s~]?\b(?:[Pp]ages?|pp?\.)[\s~]{0,2}\Z")
-ALIAS = "alias: "
-"""Before a key in `cited_as`: the words of natbib's `\\defcitealias`."""
 _CITE_AS_WORDS = re.compile(r"(?:[cC]ite(?:t|alt|talias|author)|[tT]extcite|newcite|shortcite|citeasnoun)$")
 
 _TOKEN = re.compile(
@@ -322,8 +320,6 @@ class _Reading:
             return end
         keys = [key.strip() for key in self.tex.inner(group).split(",")[:20] if key.strip()]
         names = [self.cited_as.get(key) or f"[{key}]" for key in keys]
-        if word.endswith("alias"):
-            names = [self.cited_as.get(ALIAS + key, name) for key, name in zip(keys, names, strict=True)]
         if word.endswith("author"):
             names = [name.partition(" (")[0] for name in names]
         self.out.append(", ".join(names[:-1]) + " and " * (len(names) > 1) + "".join(names[-1:]))

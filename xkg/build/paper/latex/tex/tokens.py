@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeVar
@@ -14,6 +14,10 @@ _SPACE = re.compile(r"[ \t]*+(?:\n[ \t]*+(?!\n))?+")
 _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
+_GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
+# What has the brace that follows as its argument.
+_TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
+_AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 
@@ -49,6 +53,10 @@ class Tex:
         """The offset of the first brace between two offsets that is never closed."""
         braces = (m.start() for m in _BRACE.finditer(self.text, start, end) if m.group() == "{")
         return next((at for at in braces if at not in self._partner), None)
+
+    def pairs(self) -> Iterable[tuple[int, int]]:
+        """The offsets of the braces of all groups."""
+        return self._partner.items()
 
     def space(self, position: int) -> int:
         """The offset after spaces and at most one line end."""
@@ -108,6 +116,35 @@ class Tex:
 
     def inner(self, group: Group) -> str:
         return self.text[group.start : group.end]
+
+
+class Groups:
+    r"""Where groups of TeX end: braces that are no argument, environments, and `\begingroup`."""
+
+    def __init__(self, tex: Tex) -> None:
+        text = tex.text
+        spans = [
+            (s, e)
+            for s, e in tex.pairs()
+            if not _TAKES.search(text, max(0, s - 100), s) or _AFTER_END.search(text, max(0, s - 100), s)
+        ]
+        spans += [(e.start, e.end) for e in environments(text) if e.closed and e.name != "document"]
+        opened: list[int] = []
+        for match in _GROUP.finditer(text):
+            if match["opens"]:
+                opened.append(match.start())
+            elif opened:
+                spans.append((opened.pop(), match.end()))
+        self._later = sorted(spans, reverse=True)
+        self._open: list[int] = []
+
+    def end_around(self, at: int) -> int | None:
+        """Where the innermost group around an offset ends, which is not before the one asked for last."""
+        while self._later and self._later[-1][0] <= at:
+            self._open.append(self._later.pop()[1])
+        while self._open and self._open[-1] <= at:
+            self._open.pop()
+        return self._open[-1] if self._open else None
 
 
 def _partners(text: str) -> dict[int, int]:

@@ -1,4 +1,4 @@
-"""Pages with parts side by side, and paragraphs that a figure or a formula cuts."""
+"""Paragraphs that a figure or a formula cuts."""
 
 from pathlib import Path
 
@@ -13,37 +13,6 @@ WIDE = "A particle filter keeps a set of weighted samples of a hidden state, and
 
 def read(*puts: Put) -> Document:
     return parse_pdf(pdf([[*HEAD, *puts]]), Path("p.pdf"))
-
-
-def running(document: Document) -> str:
-    return " ".join(plain(document, 0, len(document.text)).split())
-
-
-def test_text_flows_around_a_figure() -> None:
-    beside = ["drawn again, a problem that is known as", "impoverishment. We change only a step of",
-              "the filter, the one that draws samples,", "and leave the rest of the filter as it is."]  # fmt: skip
-    caption = ["Figure 1: Two samples become one", "sample when the filter merges them", "at their weighted mean."]
-    document = read(
-        *column([WIDE], 60, 84), *column(beside, 60, 96), *column(caption, 330, 96, size=9),
-        *column([WIDE + " drawn."], 60, 144),
-    )  # fmt: skip
-    text = running(document)
-    assert (
-        "they are drawn again, a problem that is known as impoverishment. We change only a step of the filter" in text
-    )
-    assert "as it is. A particle filter" in text.replace("Figure 1: Two samples become one sample when the filter "
-                                                         "merges them at their weighted mean. ", "")  # fmt: skip
-
-
-def test_two_captions_in_a_row_are_two() -> None:
-    left = ["Figure 1: Two samples become one of", "them when the filter merges the two at", "their weighted mean."]
-    right = ["Figure 2: The light samples become", "fewer with each of the steps that the", "filter takes."]
-    document = read(*column([WIDE], 60, 84), *column(left, 60, 300), *column(right, 330, 300))
-    paragraphs = [" ".join(p.split()) for p in document.text.split("\n\n")]
-    assert (
-        "Figure 1: Two samples become one of them when the filter merges the two at their weighted mean." in paragraphs
-    )
-    assert "Figure 2: The light samples become fewer with each of the steps that the filter takes." in paragraphs
 
 
 def test_an_equation_has_its_number_and_the_words_beside_it() -> None:

@@ -1,0 +1,34 @@
+"""Commands that have another name now. The former name works until the next release, and prints one line."""
+
+import typer
+
+_NOW = {
+    "find": ("search", "--task"),
+    "related": ("show", "--related"),
+    "ablations": ("ablate", "plan"),
+    "report": ("explore", "--save"),
+    "link": ("concepts",),
+    "audit": ("check-blacklist",),
+}
+
+
+def renamed(words: list[str]) -> list[str]:
+    """The words of a command line, beginning with the command, under its present name."""
+    if not words or words[0] not in _NOW:
+        return words
+    former, *rest = words
+    now = _NOW[former]
+    if "--help" not in rest:
+        typer.echo(
+            f"note: `xkg {former}` is now `xkg {' '.join(now)}`; the old name goes with the next release", err=True
+        )
+    if former == "report":
+        if any(word.split("=")[0] == "--to" for word in rest):
+            return [
+                "explore",
+                *(word.replace("--to", "--save", 1) if word.startswith("--to") else word for word in rest),
+            ]
+        return [*now, "report.html", *rest]
+    if former == "audit":
+        rest = [word.removeprefix("--blacklist=") for word in rest if word != "--blacklist"]
+    return [*now, *rest]
