@@ -86,7 +86,8 @@ Name = Annotated[str, AfterValidator(_cut)]
 class Paper(Node):
     """`incomplete` says, a line each, why `state` is `partial`. `claims` is what an imported file holds beyond the
     model (keys, values, orders of its own), kept for export. `arxiv_version` is the version that was read, such as
-    `v2`, None where the paper was not fetched from arXiv. `nothing_in` are passages (their beginning) and functions
+    `v2`, None where the paper was not fetched from arXiv. `domain` and `subfield` are of arXiv's primary category: `cs`
+    and `cs.LG`. `nothing_in` are passages (their beginning) and functions
     (`path::name`) that no technique covers, and in which a model that was asked about each found none. `packages` are
     requirement lines that were given beside the repository's own; `cpu`: its code for CUDA was run on the CPU."""
 
@@ -97,6 +98,8 @@ class Paper(Node):
     year: int | None = None
     arxiv_id: str | None = None
     arxiv_version: str | None = None
+    domain: str | None = None
+    subfield: str | None = None
     references: tuple[Reference, ...] | None = None
     code_files: tuple[str, ...] = ()
     code_overview: str = ""

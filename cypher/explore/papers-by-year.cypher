@@ -1,5 +1,5 @@
-// Papers of each year in the graph, with their techniques and how many of these have code. A year that is not known
-// comes last.
+// Papers of each year and domain (that of arXiv, such as cs) in the graph, with their techniques and how many of these
+// have code. What is not known comes last.
 //
 // Group: papers
 // Parameters: none
@@ -8,5 +8,5 @@
 MATCH (p:Paper)
 OPTIONAL MATCH (p)-[:PROPOSES|HAS_COMPONENT*1..20]->(t:Technique)
 OPTIONAL MATCH (t)-[:IMPLEMENTED_BY]->(c:Code)
-RETURN p.year AS year, count(DISTINCT p.id) AS papers, count(t) AS techniques, count(c) AS coded
-ORDER BY year
+RETURN p.year AS year, p.domain AS domain, count(DISTINCT p.id) AS papers, count(t) AS techniques, count(c) AS coded
+ORDER BY year, domain

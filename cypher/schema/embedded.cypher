@@ -2,7 +2,7 @@
 
 CREATE NODE TABLE Paper (
     id STRING PRIMARY KEY, title STRING, abstract STRING, authors STRING[], year INT64, arxiv_id STRING,
-    arxiv_version STRING, `references` STRING, code_files STRING[], code_overview STRING, origin STRING, state STRING,
+    arxiv_version STRING, domain STRING, subfield STRING, `references` STRING, code_files STRING[], code_overview STRING, origin STRING, state STRING,
     incomplete STRING[], source_sha256 STRING, pipeline_version STRING, built_at STRING, cost_usd DOUBLE
 );
 CREATE NODE TABLE CitedWork (id STRING PRIMARY KEY, title STRING, year INT64, arxiv_id STRING);

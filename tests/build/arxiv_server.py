@@ -39,6 +39,7 @@ class Listed:
             f"<entry><id>http://arxiv.org/abs/{name}</id><updated>2013-01-01T00:00:00Z</updated>"
             f"<published>{self.published}</published><title>{escape(self.title)}</title><summary> An abstract\n"
             f"of the API. </summary>{authors}<arxiv:comment>{escape(self.comment)}</arxiv:comment>"
+            f'<arxiv:primary_category term="stat.ML"/>'
             f'<arxiv:doi>10.1234/filters.5</arxiv:doi><link title="pdf" href="http://arxiv.org/pdf/{name}"/></entry>'
         )
 

@@ -136,7 +136,7 @@ def test_a_node_that_dies_loses_nothing_and_nothing_is_paid_twice(
         assert again
         paid = questions(endpoint)
         # What was under way on the node when it died was not stored, and is the only thing that is asked again.
-        assert sum(paid.values()) - len(paid) <= 2
+        assert sum(paid.values()) - len(paid) <= 2, again
         assert set(paid) == set(questions(alone))
         assert {key.removeprefix("Bearer ") for key in endpoint.keys} <= {f"key-of-node-{n}" for n in range(3)}
         assert len(set(endpoint.keys)) == 3

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,27 @@ def test_who_asks_the_same_at_the_same_time_waits_for_one_answer(desk: Desk) -> 
 
     with desk.open(concurrency=6) as model, ThreadPoolExecutor(6) as pool:
         places = [future.result() for future in [pool.submit(one, model) for _ in range(6)]]
+    assert {place.name for place in places} == {"kernel"}
+    assert desk.asked == 1
+
+
+def test_two_machines_that_come_to_one_question_at_the_same_moment_pay_once(desk: Desk) -> None:
+    place, together = threading.Lock(), threading.Barrier(2)
+
+    @contextmanager
+    def once(_: bytes) -> Iterator[None]:
+        together.wait()
+        with place:
+            yield
+
+    def machine() -> Place:
+        settings = LlmSettings(base_url=desk.endpoint.url, seconds=20)
+        with LanguageModel(settings, desk.folder, once=once, clock=TurnedClock()) as model:
+            return ask(model)
+
+    desk.script(GOOD)
+    with ThreadPoolExecutor(2) as pool:
+        places = [future.result() for future in [pool.submit(machine) for _ in range(2)]]
     assert {place.name for place in places} == {"kernel"}
     assert desk.asked == 1
 

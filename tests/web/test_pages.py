@@ -13,6 +13,8 @@ from tests.serve.http_server import Running, running
 from tests.web.conftest import HOSTILE, LONG, MUTANT, SCRIPT, WITHOUT
 from tests.web.looking import NARROW, WIDE, looking
 from xkg.config import HttpSettings, LlmSettings, ServeBuildSettings
+from xkg.files import file_lock
+from xkg.serve.http.tokens import Tokens
 from xkg.serve.jobs.table import JobTable
 
 PAPER = "title:a-short-account-of-stein-variational-gradient-descent"
@@ -58,15 +60,21 @@ def test_a_walk_from_the_map_to_a_mutant_that_survived(browser: Browser, pages: 
     with looking(browser, pages.base) as page:
         page.goto("/")
         page.get_by_role("link", name=re.compile("A Short Account of Stein")).first.click()
+        panel = page.get_by_role("complementary", name="Neighbours")
+        expect(panel).to_contain_text("Techniques")
+        panel.get_by_role("link", name="A Short Account of Stein").click()
         expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("A Short Account of Stein"))
         page.locator(".tree").get_by_role("link", name="repulsive force").click()
         expect(page.locator("mark")).to_contain_text("pushes particles away from one another")
+        assert page.url.endswith(quote(TECHNIQUE, safe=":"))
+        expect(page.locator("#ours .line.survivor + .note")).to_contain_text(MUTANT)
+        expect(page.locator("#done")).to_be_hidden()
+        page.get_by_role("tab", name="Code").press("ArrowRight")
+        expect(page.locator("#mutants")).to_contain_text(MUTANT)
+        expect(page.locator("#test")).to_contain_text("assert True")
+        page.get_by_role("tab", name="Repository").click()
         expect(page.locator("#done .line").first).to_contain_text("def repulsive_force")
         expect(page.locator("#done .line.focus").first).to_be_visible()
-        expect(page.locator("#ours .line.survivor + .note")).to_contain_text(MUTANT)
-        expect(page.locator("#mutants")).to_contain_text(MUTANT)
-        expect(page.locator("#ours .test")).to_contain_text("assert True")
-        assert page.url.endswith(quote(TECHNIQUE, safe=":"))
 
 
 def test_the_keyboard_alone_leads_everywhere(browser: Browser, pages: Running) -> None:
@@ -156,7 +164,25 @@ def test_cypher_as_table_graph_and_file(browser: Browser, pages: Running) -> Non
         page.goto(f"/cypher?statement={quote(pairs)}&view=graph")
         expect(page.locator(".map .node.paper")).to_have_count(3)
         page.locator(".map .node.technique").first.click()
+        page.get_by_role("complementary", name="Neighbours").get_by_role("link").first.click()
         page.wait_for_url("**/technique/**")
+
+
+def test_a_statement_is_completed_and_remembered(browser: Browser, pages: Running) -> None:
+    with looking(browser, pages.base) as page:
+        page.goto("/cypher")
+        expect(page.get_by_role("region", name="Schema")).to_contain_text("IMPLEMENTED_BY")
+        field = page.get_by_label("Statement")
+        field.press_sequentially("MATCH (p:Pap")
+        expect(page.get_by_role("option", name="Paper", exact=True)).to_be_visible()
+        field.press("Tab")
+        field.press_sequentially(") RETURN p.id")
+        field.press("Control+Enter")
+        expect(page.locator("#results")).to_contain_text("3 rows")
+        page.goto("/cypher")
+        page.get_by_text("Asked before in this browser").click()
+        page.get_by_role("link", name="MATCH (p:Paper) RETURN p.id").click()
+        expect(page.locator("#results")).to_contain_text("3 rows")
 
 
 def test_a_statement_that_writes_is_refused(browser: Browser, pages: Running) -> None:
@@ -197,6 +223,39 @@ def test_a_job_is_seen_at_work(browser: Browser, web_graph_copy: Path) -> None:
             expect(page.locator("tr.now")).to_contain_text("modularize 3/10")
         table.cancel(row.id)
         lock.close()
+
+
+def test_a_paper_is_added_and_its_build_followed_where_that_is_allowed(browser: Browser, web_graph_copy: Path) -> None:
+    tokens = Tokens(web_graph_copy)
+    builder, reader = tokens.create("ada", ["read", "build"]), tokens.create("bob", ["read"])
+    lock = web_graph_copy / "jobs" / "turn.lock"
+    lock.parent.mkdir(exist_ok=True)
+    build = ServeBuildSettings(allowed=True)
+    # Another server has the turn: the job waits.
+    with (
+        file_lock(lock),
+        running(web_graph_copy, HttpSettings(), llm=LlmSettings(model="none"), build=build) as server,
+    ):
+        with looking(browser, server.base) as page:
+            page.goto("/builds")
+            page.get_by_label("Token").fill(builder)
+            page.get_by_role("button", name="Sign in").click()
+            page.get_by_label("Paper", exact=True).fill("1608.04471")
+            page.get_by_label("Repository").fill("https://github.com/o/r")
+            page.get_by_role("button", name="Build").click()
+            page.wait_for_url("**/builds/1")
+            expect(page.locator("#live")).to_contain_text("https://arxiv.org/abs/1608.04471")
+            page.get_by_role("button", name="Cancel").click()
+            expect(page.locator("h1 + .state")).to_have_text("cancelled")
+        own = {
+            "sec-fetch-site": "same-origin",
+            "content-type": "application/x-www-form-urlencoded",
+            "accept": "text/html",
+        }
+        wrong = server.client(builder, **own).post("/builds", content=b"paper=file%3A///etc/passwd")
+        assert (wrong.status_code, "is no address of arXiv" in wrong.text) == (400, True)
+        assert server.client(reader, **own).post("/builds", content=b"paper=1608.04471").status_code == 403
+        assert "Add a paper" not in server.client(reader, **own).get("/builds").text
 
 
 def test_an_address_that_is_no_page_leads_back(browser: Browser, pages: Running) -> None:

@@ -189,6 +189,8 @@ def _bundle(opened: OpenedPaper, contents: Contents, context: BuildContext) -> P
             year=document.year,
             arxiv_id=document.arxiv_id,
             arxiv_version=document.arxiv_version,
+            domain=document.subfield.partition(".")[0] if document.subfield else None,
+            subfield=document.subfield,
             references=document.references,
             code_files=codebase.files if codebase else (),
             code_overview=contents.overview or (codebase.readme if codebase else ""),

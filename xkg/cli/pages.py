@@ -18,7 +18,7 @@ def explore(
         Path | None,
         typer.Option(
             readable=False,
-            help="Write one page with plots (levels by paper, coverage, mutation scores, costs) to this file instead.",
+            help="Write one page (levels and coverage by paper, mutation scores, costs) to this file instead.",
         ),
     ] = None,
 ) -> None:

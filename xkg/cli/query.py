@@ -37,6 +37,9 @@ def papers(
     last_year: LastYear = None,
     with_code: Annotated[bool, typer.Option("--with-code", help="Only papers with code.")] = False,
     tested: Annotated[bool, typer.Option("--tested", help="Only papers with code that is tested or faithful.")] = False,
+    field: Annotated[
+        str, typer.Option(help="Only papers of this domain or subfield of arXiv, such as cs or cs.LG.")
+    ] = "",
     state: Annotated[
         Literal["complete", "partial"] | None, typer.Option(help="Only papers whose build is complete, or partial.")
     ] = None,
@@ -52,7 +55,7 @@ def papers(
     from xkg.serve.answers.paper_list import PaperFilters
 
     filters = PaperFilters(
-        " ".join(text or ()), (first_year, last_year), with_code, Level.TESTED if tested else None, state
+        " ".join(text or ()), (first_year, last_year), with_code, Level.TESTED if tested else None, state, field=field
     )
     with open_service(settings_of(context)) as service:
         answer = service.list_papers(k, filters)

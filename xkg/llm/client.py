@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -128,11 +128,13 @@ class LanguageModel:
         patience: float = PATIENCE,
         ledger: CallLedger | None = None,
         turn: Callable[[], AbstractContextManager[object]] | None = None,
+        once: Callable[[bytes], AbstractContextManager[object]] = lambda _: nullcontext(),
         without_key: str = "",
         clock: Clock = CLOCK,
     ) -> None:
         """`ledger` defaults to the one in `folder`. Every call takes a `turn`; by default this object has
-        `settings.concurrency` of them. `without_key` tells the user the options without a key."""
+        `settings.concurrency` of them. Those of one key take `once`, one at a time wherever the ledger is shared.
+        `without_key` tells the user the options without a key."""
         if settings.model == "none":
             raise ConfigError("llm.model is none: name a model, such as o4-mini, to build with one")
         self._settings = settings
@@ -144,6 +146,7 @@ class LanguageModel:
         self._ledger = ledger or Ledger(folder, self._prices)
         slots = threading.BoundedSemaphore(settings.concurrency)
         self._turn = turn or (lambda: slots)
+        self._once = once
         self._changed = threading.Condition()
         self._under_way: Counter[str] = Counter()  # calls by paper
         self._asking: WeakValueDictionary[bytes, threading.Lock] = WeakValueDictionary()  # while a question is open
@@ -324,7 +327,7 @@ class LanguageModel:
         """The answer, and whether it is new. Concurrent calls with the same question wait for one request."""
         with self._changed:
             turn = self._asking.setdefault(key, threading.Lock())
-        with turn:
+        with turn, self._once(key):
             stored = self._ledger.answer(key)
             if stored is not None:
                 self._ledger.reuse(question, key)

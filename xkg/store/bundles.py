@@ -93,7 +93,8 @@ def _payload(bundle: PaperBundle) -> bytes:
     # Left out where they are empty, so that bundles of versions without these fields have the hash that they had.
     later = ("reference", "stars", "archived", "default_branch", "file_licenses")
     ofs = [(node, name) for node in fields["repositories"] for name in later]
-    for node, name in [(fields["paper"], "arxiv_version"), *ofs]:
+    ofs += [(fields["paper"], name) for name in ("arxiv_version", "domain", "subfield")]
+    for node, name in ofs:
         if node[name] in (None, {}):
             del node[name]
     for node in fields["code"]:

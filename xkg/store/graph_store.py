@@ -113,6 +113,7 @@ class PaperLine(NamedTuple):
     techniques: int
     levels: Mapping[Level, int]
     attested: "Sequence[tuple[Level, Sequence[tuple[str, Level]]]]" = ()
+    subfield: str | None = None
 
 
 class Coverage(NamedTuple):

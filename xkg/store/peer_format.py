@@ -8,6 +8,7 @@ code points. The bundle alone is enough for that: fields of the model hold what 
 import errno
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,6 +41,7 @@ MOST_TECHNIQUES = 20_000
 """Techniques of a paper; one that is honest has hundreds."""
 
 _MAX_NESTING = 200
+_LOST_ESCAPE = re.compile(r"[\x08\f](?=[a-z])")
 _CODE_FIELDS = ("implementation", "test", "documentation", "package")
 
 
@@ -265,7 +267,7 @@ def _walk(file: Object, paper: str, check: Check) -> Iterator[tuple[Technique, C
             name=_text(value, "name", where, required=True),
             parent=parent,
             kind="methodology" if depth == 0 and below else "technique",
-            definition=_text(value, "description", where),
+            definition=_restored(_text(value, "description", where)),
             depth=depth,
             weight=_weight(value, where),
         )
@@ -306,7 +308,7 @@ def _read_code(value: Object, where: str, technique: str, check: Check) -> Code:
         technique=technique,
         implementation=implementation,
         test=test,
-        documentation=_text(value, "documentation", where),
+        documentation=_restored(_text(value, "documentation", where)),
         packages=tuple(_texts(value, "package", where)),
         level=min(evidence.level, Level.PARSED, key=lambda level: level.rank),
         evidence=(evidence,),
@@ -323,6 +325,12 @@ def _text(value: Object, key: str, where: str, *, required: bool = False) -> str
     if not isinstance(text, str):
         raise _Wrong(f"{where}{key} is {_kind(text)}, not a string")
     return text
+
+
+def _restored(text: str) -> str:
+    """`text` with `\\bar` and `\\frac` where a program took `\\b` and `\\f` of JSON for control characters. `_beyond`
+    keeps what the file had."""
+    return _LOST_ESCAPE.sub(lambda match: {"\b": "\\b", "\f": "\\f"}[match[0]], text)
 
 
 def _list(value: Object, key: str, where: str) -> Sequence[Any]:

@@ -16,8 +16,8 @@ from xkg.store.index_entries import Entry, encodable
 Value = str | int | float | bool | tuple[str, ...] | None
 
 NODES = {
-    "Paper": "id title abstract authors[] year arxiv_id arxiv_version references code_files[] code_overview origin "
-    "state incomplete[] source_sha256 pipeline_version built_at cost_usd",
+    "Paper": "id title abstract authors[] year arxiv_id arxiv_version domain subfield references code_files[] "
+    "code_overview origin state incomplete[] source_sha256 pipeline_version built_at cost_usd",
     "CitedWork": "id title year arxiv_id",
     "Technique": "id name aliases[] kind definition depth weight grounding excerpts",
     "Code": "id name implementation test documentation language packages[] level claimed attested_by[] evidence claims",
@@ -71,7 +71,7 @@ def paper_rows(bundle: PaperBundle, entries: Sequence[Entry]) -> Iterator[Row]:
         "Paper",
         (
             own, encodable(paper.title), encodable(paper.abstract), texts(paper.authors), paper.year,
-            _text(paper.arxiv_id), _text(paper.arxiv_version),
+            _text(paper.arxiv_id), _text(paper.arxiv_version), _text(paper.domain), _text(paper.subfield),
             None if paper.references is None else nested([r.model_dump() for r in paper.references]),
             texts(paper.code_files), encodable(paper.code_overview), paper.origin, paper.state,
             texts(paper.incomplete), _text(paper.source_sha256), _text(paper.pipeline_version),

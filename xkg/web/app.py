@@ -26,7 +26,7 @@ from xkg.serve.jobs.jobs import Jobs
 from xkg.serve.service import Service
 from xkg.web.access.guard import SIGN_IN, Guard, Guarded, OwnPostsOnly, page_caller
 from xkg.web.access.sessions import Sessions
-from xkg.web.pages import builds, cypher, graph_map, paper, papers, search, technique
+from xkg.web.pages import builds, cypher, graph_map, neighbours, paper, papers, search, technique
 from xkg.web.site import SECURITY, STATIC, Handler, Site
 
 if TYPE_CHECKING:  # where scripts are run
@@ -44,6 +44,7 @@ _PAGES: dict[str, Handler] = {
     "/papers": papers.show,
     "/paper/{id:path}": paper.show,
     "/technique/{id:path}": technique.show,
+    "/near/{id:path}": neighbours.show,
     "/search": search.show,
     "/cypher": cypher.show,
     "/cypher.csv": cypher.csv_file,
@@ -69,13 +70,18 @@ def pages(
         Route(path, Guarded(gate(_InThread(sites, handler)), guard, http.per_minute), methods=["GET"])
         for path, handler in _PAGES.items()
     ]
+    acting: dict[str, Handler] = {}
     if runs is not None:
-        acting = Guarded(gate(_InThread(sites, technique.run)), guard, http.per_minute)
-        routes.append(Route("/technique/{id:path}", BodyLimit(OwnPostsOnly(acting), LARGEST_FORM), methods=["POST"]))
+        acting["/technique/{id:path}"] = technique.run
+    if jobs is not None:
+        acting |= {"/builds": builds.ask, "/builds/{job:int}/cancel": builds.cancel}
+    for path, handler in acting.items():
+        form = Guarded(gate(_InThread(sites, handler)), guard, http.per_minute)
+        routes.append(Route(path, BodyLimit(OwnPostsOnly(form), LARGEST_FORM), methods=["POST"]))
     unknown = Guarded(gate(_InThread(sites, _no_page)), guard, http.per_minute)
     forms = {SIGN_IN: _sign_in, "/sign-out": _sign_out}
-    for path, form in forms.items():
-        app = BodyLimit(OwnPostsOnly(_Form(site, form)), LARGEST_FORM)
+    for path, answered in forms.items():
+        app = BodyLimit(OwnPostsOnly(_Form(site, answered)), LARGEST_FORM)
         routes.append(Route(path, app, methods=["GET", "POST"] if path == SIGN_IN else ["POST"]))
     routes += [Route("/static/{name}", _static, methods=["GET"])]
     routes.append(_Elsewhere("/{path:path}", unknown, methods=["GET"]))

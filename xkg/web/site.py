@@ -29,7 +29,7 @@ from xkg.text.plural import plural as plural
 from xkg.version import __version__
 from xkg.web.access.guard import Guard, page_caller
 from xkg.web.paper_sources import PaperSources
-from xkg.web.rendering.formulas import formulas, inline_formulas
+from xkg.web.rendering.formulas import flowing, formulas, inline_formulas
 from xkg.web.rendering.long_texts import finalized
 
 if TYPE_CHECKING:  # where scripts are run
@@ -132,6 +132,7 @@ def environment() -> Environment:
     )
     made.filters |= {
         "formulas": formulas,
+        "flowing": flowing,
         "inline_formulas": inline_formulas,
         "short": shortened,
         "count": lambda number: f"{number:,}",
@@ -139,6 +140,7 @@ def environment() -> Environment:
     made.globals |= {
         "paper_href": lambda paper: href("paper", paper),
         "technique_href": lambda technique: href("technique", technique),
+        "near_href": lambda node: href("near", node),
         "query": query,
         "asset": asset,
         "rung": rung,

@@ -11,6 +11,7 @@ import xkg
 from tests.llm_endpoint import Answer, ScriptedEndpoint, asked, status
 from xkg.agents.planning.ablations import plan_ablations
 from xkg.agents.planning.plan import AblationPlan
+from xkg.build.paper.document import Document
 from xkg.cli.display.output import in_commands
 from xkg.cli.main import main
 from xkg.commands import serve
@@ -46,6 +47,20 @@ def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def service(folder: Path, url: str | None = None) -> Service:
     llm = LlmSettings(model="none") if url is None else LlmSettings(model="m", base_url=url)
     return Service(Settings(kg=folder, llm=llm, embedding=EmbeddingSettings(threads=1)))
+
+
+def test_a_measure_is_a_table_that_names_the_component(graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "\\begin{tabular}{lc}\nwithout crust steaming & 1.2 \\\\\n\\end{tabular}"
+    text = f"# Results\n\nTable 2. Volume of the loaf (l). Means of five.\n{rows}\n\nTable 3. Ovens that were used.\n"
+    document = Document.model_construct(text=text, asides=())
+    monkeypatch.setattr("xkg.build.parsed_papers.parsed_paper", lambda *_: document)
+    kg = service(graph)
+    plan = plan_ablations(kg, BREAD)
+    kg.close()
+    assert {a.component: a.metrics for a in plan.ablations} == {
+        STEAM: ("Table 2. Volume of the loaf (l). Means of five.",),
+        f"{BREAD}#baking/score": (),
+    }
 
 
 def test_without_a_model_the_plan_comes_from_the_graph_and_says_so(graph: Path) -> None:

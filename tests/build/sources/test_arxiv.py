@@ -71,6 +71,7 @@ def test_the_source_comes_with_what_arxiv_says(server: Arxiv, fetch: Fetch) -> N
     assert (document.format, document.title) == ("latex", "Merging Light Particles")
     assert document.authors == ("Ada Writer", "Ben Scholar")
     assert (document.year, document.arxiv_id, document.doi) == (2012, NUMBER, "10.1234/filters.5")
+    assert document.subfield == "stat.ML"
     assert document.abstract == "We merge."
     assert server.requests == ["/api/query", f"/src/{NUMBER}v2"]
     assert server.agents == {"xkg"}

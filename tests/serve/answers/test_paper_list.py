@@ -57,6 +57,10 @@ def test_filters_hold_together() -> None:
     assert names(level=Level.EXECUTED) == ["beta flows"]
     assert names(origin="import") == ["beta flows"]
     assert names(text="kernels", years=(2021, None)) == []
+    of_fields = PaperList(1, [LINES[0]._replace(subfield="cs.LG"), LINES[1]._replace(subfield="stat.ML"), LINES[2]])
+    assert of_fields.fields == ["cs", "cs.LG", "stat", "stat.ML"]
+    for field, found in (("cs", ["Alpha kernels"]), ("stat.ML", ["Gamma"]), ("cs.CV", [])):
+        assert [each.title for each in of_fields.chosen(PaperFilters(field=field))] == found
 
 
 def test_orders() -> None:

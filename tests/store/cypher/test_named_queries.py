@@ -154,7 +154,7 @@ ROWS: Mapping[str, Sequence[Sequence[Any]]] = {
         [LOOSE, "Éclats: loose ends", "complete", 1, 0, 0, 0, 0, 0],
         [WARM_UP, "Notes on warm-up", "partial", 1, 0, 1, 0, 0, 0],
     ],
-    "papers-by-year": [[2023, 2, 6, 4], [2024, 1, 1, 1], [None, 1, 1, 0]],
+    "papers-by-year": [[2023, None, 2, 6, 4], [2024, None, 1, 1, 1], [None, None, 1, 1, 0]],
     "papers-without-tested-code": [
         [WARM_UP, "Notes on warm-up", 1, 1, 0],
         [LOOSE, "Éclats: loose ends", 1, 0, 0],

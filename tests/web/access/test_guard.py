@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.serve.http_server import Running, running, without_time
-from xkg.config import HttpSettings, LlmSettings
+from xkg.config import HttpSettings, LlmSettings, ServeAgentSettings
 from xkg.serve.http.tokens import Tokens
 from xkg.web.access.guard import own_path
 
@@ -53,6 +53,14 @@ def test_who_shows_no_token_is_sent_to_sign_in_or_told(closed: Running) -> None:
     assert (form.status_code, "graph-name" in form.text) == (200, False)
     program = closed.client(accept="text/csv").get("/cypher.csv?name=papers-by-year")
     assert (program.status_code, program.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_who_may_run_agents_alone_builds_nothing(kg: Path) -> None:
+    token = Tokens(kg).create(next(NAMES), ["read", "build", "agents"])
+    agents = ServeAgentSettings(allowed=True)
+    with running(kg, HttpSettings(per_minute=0), llm=LlmSettings(model="none"), agents=agents) as server:
+        answer = server.client(token, **OWN, **HTML).post("/builds", content=b"paper=1608.04471")
+    assert answer.status_code == 403
 
 
 def test_a_token_is_exchanged_once_for_a_cookie_that_no_script_reads(closed: Running, kg: Path) -> None:

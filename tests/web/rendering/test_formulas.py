@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
-from xkg.web.rendering.formulas import formulas, inline_formulas, mathml
+from xkg.web.rendering.formulas import flowing, formulas, inline_formulas, mathml
 
-KNOWN = {"p", "code", "span", "div"}
+KNOWN = {"p", "code", "span", "div", "var", "sub", "sup"}
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,29 @@ def test_links_in_formulas_lead_nowhere() -> None:
 
 def test_dollars_are_no_formula() -> None:
     assert inline_formulas("it costs $5 and then $6 more") == "it costs $5 and then $6 more"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("sets `n_steps` once", "sets <code>n_steps</code> once"),
+        ("from p_T on", '<span class="math"><var>p</var><sub>T</sub></span>'),
+        ("∇_{x_t} f", "<var>∇</var><sub>x<sub>t</sub></sub>"),
+        ("v_i^ℓ", "<sub>i</sub><sup>ℓ</sup>"),
+        (r"G d\bar{w}", "<mover>"),
+    ],
+)
+def test_code_and_scripts_without_dollars_are_shown_as_such(text: str, shown: str) -> None:
+    assert shown in inline_formulas(text)
+
+
+@pytest.mark.parametrize("text", ["expert_score of file_name.py", "``quoted\u2019\u2019", "x_train=3"])
+def test_names_are_no_formulas(text: str) -> None:
+    assert inline_formulas(text) == text
+
+
+def test_lines_of_a_paragraph_are_one_and_items_keep_theirs() -> None:
+    assert flowing("One\nline.\n\n1. first\n2. second") == "<p>One line.</p><p>1. first\n2. second</p>"
 
 
 def test_blank_lines_end_paragraphs() -> None:

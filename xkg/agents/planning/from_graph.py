@@ -8,7 +8,7 @@ others, and what stands high in the hierarchy. What only groups others is left o
 import re
 from collections.abc import Callable, Sequence
 
-from xkg.agents.planning.material import Alternative, Component, Material
+from xkg.agents.planning.material import Component, Material
 from xkg.agents.planning.plan import PlannedAblation
 
 PLAINEST = "its plainest form that keeps what it takes and gives (a constant, the identity, or uniform weights)"
@@ -16,8 +16,8 @@ _WORD = re.compile(r"[^\W_]++")
 _FUSED_FROM = 5
 _MOST_METRICS = 3
 _MOST_OF_A_NAME = 0.5
-_CERTAIN = 0.9
-"""The least score of an alternative that no model judges: what is alike is often no substitute."""
+_FITTING = 0.9
+"""The least score of an idea: what is alike is often no substitute."""
 
 _JUDGE = r"(?:judge|assess|evaluate|monitor|diagnose|gauge|score|track|check|test|quantify|measure)"
 _JUDGING = r"(?:judging|assessing|evaluating|monitoring|diagnosing|gauging|measuring|testing)"
@@ -56,7 +56,7 @@ def propose(material: Material, k: int) -> tuple[PlannedAblation, ...]:
             continue
         near = any(_within(component, other, by_id) or _same_name(component, other) for other in chosen)
         (related if near else chosen).append(component)
-    return tuple(_ablation(component, material) for component in [*chosen, *related, *measuring][:k])
+    return tuple(_ablation(component) for component in [*chosen, *related, *measuring][:k])
 
 
 def only_measures(component: Component) -> bool:
@@ -84,7 +84,7 @@ def _rested_on(component: Component, by_id: dict[str, Component], definitions: d
     """Whether something says that the method has this component: the abstract, a finding, code, lines, techniques that
     other papers have in its place, or the definition of a component that is neither above nor below it."""
     known = component.findings or component.users or component.place or component.level != "none"
-    if known or component.mentioned > _MOST_OF_A_NAME or _certain(component):
+    if known or component.mentioned > _MOST_OF_A_NAME or _ideas(component):
         return True
     name = _spaced(component.name)
     return any(
@@ -133,13 +133,11 @@ def _above(component: Component, by_id: dict[str, Component]) -> Sequence[str]:
     return above
 
 
-def _ablation(component: Component, material: Material) -> PlannedAblation:
+def _ablation(component: Component) -> PlannedAblation:
     of = f" of {component.parent_name}" if component.parent_name else ""
-    findings = component.findings or tuple(finding.name for finding in material.findings)
-    if alternatives := _certain(component):
-        action, replacement = "REPLACE", tuple(f"{a.name} ({a.paper_title})" for a in alternatives)
-        name = f"{component.name} against what other papers do"
-    elif component.users or component.parts or not component.siblings:
+    ideas = _ideas(component)
+    replacement: tuple[str, ...]
+    if component.users or component.parts or ideas or not component.siblings:
         action, replacement, name = "REPLACE", (PLAINEST,), f"{component.name} made trivial"
     else:
         action, replacement, name = "REMOVE", (), f"Without {component.name}"
@@ -149,13 +147,14 @@ def _ablation(component: Component, material: Material) -> PlannedAblation:
         ablated_part=f"{component.name}{of}",
         action=action,  # type: ignore[arg-type]
         replacement=replacement,
-        metrics=tuple(f"what the finding measures: {name}" for name in findings[:_MOST_METRICS]),
+        metrics=component.tables[:_MOST_METRICS],
         why="; ".join(_reasons(component)),
+        ideas=ideas,
     )
 
 
-def _certain(component: Component) -> Sequence[Alternative]:
-    return [alternative for alternative in component.alternatives if alternative.score >= _CERTAIN]
+def _ideas(component: Component) -> tuple[str, ...]:
+    return tuple(f"{a.name} ({a.paper_title})" for a in component.alternatives if a.score >= _FITTING)
 
 
 def _reasons(component: Component) -> list[str]:
@@ -166,14 +165,14 @@ def _reasons(component: Component) -> list[str]:
         reasons.append("the abstract has part of its name")
     if component.findings:
         reasons.append(f"findings of the paper name it ({'; '.join(component.findings[:2])})")
-    if _certain(component):
-        reasons.append("techniques of other papers fit its definition")
-    elif only_measures(component):
+    if only_measures(component):
         reasons.append("by its name or definition it judges what the method gives, and no code of the method uses it")
     elif component.users:
         reasons.append(f"code of {', '.join(component.users[:3])} uses it, so it is replaced and not removed")
     elif component.parts:
         reasons.append("its own parts hang on it, so it is replaced and not removed")
+    elif _ideas(component):
+        reasons.append("techniques of other papers seem to fill its place, so it is replaced and not removed")
     elif not component.siblings:
         reasons.append(f"nothing of {component.parent_name or 'the method'} would be left without it")
     else:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from xkg.model import Code, Technique, slug
 from xkg.serve.answers.quoting import one_line
-from xkg.serve.answers.types import NamedText, PaperAnswer, SearchRow, TechniqueAnswer
+from xkg.serve.answers.types import NamedText, PaperAnswer, SearchRow, TechniqueAnswer, short
 from xkg.serve.context.dependencies import uses
 from xkg.serve.search.filters import Filters
 from xkg.serve.service import Service
@@ -20,6 +21,13 @@ not."""
 _QUERY = 400
 _NAME_WORDS = 12
 _WORD = re.compile(r"[^\W_]++")
+_MOST_TABLES = 200
+_CAPTION = 160
+"""Characters of a caption."""
+_TABLE = re.compile(
+    r"^Table [A-Z0-9.]{1,5}[.:] .{8,600}$(?:\n\\begin\{tabular\}[^\0]{0,6000}?\\end\{tabular\}$)?", re.MULTILINE
+)
+"""The caption of a table in Markdown and in text of a PDF, where it is a line of its own, with the rows below it."""
 
 
 class Alternative(Value):
@@ -35,7 +43,7 @@ class Component(Value):
     """`mentioned` is how much of its name the abstract has in a row, 0 to 1; `findings` are the names of those that
     name it. `users` are the names of components whose code contains its code, other than the one it is part of;
     `siblings` is how many others are parts of the same one, `parts` how many are parts of it. `place` is the score of
-    its best stored lines, 0 without."""
+    its best stored lines, 0 without. `tables` are the captions of tables that name it."""
 
     id: str
     name: str
@@ -51,6 +59,7 @@ class Component(Value):
     users: tuple[str, ...]
     place: float
     alternatives: tuple[Alternative, ...]
+    tables: tuple[str, ...] = ()
 
 
 class Material(Value):
@@ -74,6 +83,7 @@ def gather(service: Service, paper: str) -> Material:
     same = {pair.other for row in service.related(answer.id, 10).rows for pair in row.shared}
     users = _users(answer, parents)
     names = {line.id: one_line(line.name) for line in answer.techniques}
+    tables = _tables(service, answer.id)
     components = []
     for technique in chosen[:MOST_COMPONENTS]:
         found = service.technique(technique, full=True)
@@ -94,6 +104,7 @@ def gather(service: Service, paper: str) -> Material:
                 users=tuple(names[user] for user in users.get(technique, ())),
                 place=max((place.score or 0.0 for place in found.locations), default=0.0),
                 alternatives=_alternatives(service, found, same),
+                tables=tuple(caption for caption, text in tables.items() if _names(found, text)),
             )
         )
     return Material(
@@ -104,6 +115,19 @@ def gather(service: Service, paper: str) -> Material:
         components=tuple(components),
         left_out=max(0, len(chosen) - MOST_COMPONENTS),
     )
+
+
+def _tables(service: Service, paper: str) -> dict[str, str]:
+    """The tables of a paper by their captions; none where its text is not on this machine."""
+    from xkg.build.parsed_papers import parsed_paper
+
+    with service.snapshot() as snapshot:
+        document = parsed_paper(service.folder, snapshot.bundle(paper).paper)
+    if document is None:
+        return {}
+    blocks = [aside.text for aside in document.asides if aside.kind == "table"]
+    blocks += [match[0] for match in islice(_TABLE.finditer(document.text), _MOST_TABLES)]
+    return {short(one_line(block.strip().partition("\n")[0]), _CAPTION): block for block in blocks}
 
 
 def _parents(answer: PaperAnswer) -> dict[str, str | None]:

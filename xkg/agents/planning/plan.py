@@ -10,10 +10,15 @@ from xkg.value import Value
 Action = Literal["REMOVE", "REPLACE", "ADD"]
 
 
+_OPEN = "left open: no table of the paper is known to have it"
+
+
 class PlannedAblation(Value):
     """One experiment beside an unchanged run. `component` is the id of the technique that is changed, empty where the
     graph has none for it; `ablated_part` says it in words. `replacement` are the options that are tried in its place
-    (REPLACE) or beside it (ADD), empty for REMOVE. `places` are the lines to change, best first; `note` says why there
+    (REPLACE) or beside it (ADD), empty for REMOVE. `metrics` name measures, or tables of the paper that have them.
+    `ideas` are techniques of other papers that fit its definition, of which nobody knows that they take and give the
+    same. `places` are the lines to change, best first; `note` says why there
     are none, or what to know of them."""
 
     name: str
@@ -23,6 +28,7 @@ class PlannedAblation(Value):
     replacement: tuple[str, ...]
     metrics: tuple[str, ...]
     why: str
+    ideas: tuple[str, ...] = ()
     places: tuple[LocatedPlace, ...] = ()
     note: str = ""
 
@@ -59,9 +65,11 @@ def _markdown(plan: AblationPlan) -> Iterator[str]:
             yield f"- {'Instead' if ablation.action == 'REPLACE' else 'Added'}: " + "; or ".join(
                 map(one_line, ablation.replacement)
             )
+        if ablation.ideas:
+            yield f"- Ideas, unchecked: {'; '.join(map(one_line, ablation.ideas))}"
         if ablation.component:
             yield f"- Component: {one_line(ablation.component)}"
-        yield f"- Measure: {', '.join(map(one_line, ablation.metrics)) or 'that of the main result of the paper'}"
+        yield f"- Measure: {', '.join(map(one_line, ablation.metrics)) or _OPEN}"
         yield f"- Why: {one_line(ablation.why)}"
         for place in ablation.places:
             best = place.focus[0] if place.focus else place

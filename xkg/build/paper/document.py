@@ -95,6 +95,7 @@ class Document(Value):
     year: int | None = None
     arxiv_id: str | None = None
     arxiv_version: str | None = None
+    subfield: str | None = None
     doi: str | None = None
     abstract_span: tuple[int, int] | None = None
     sections: tuple[Section, ...] = ()

@@ -29,6 +29,7 @@ class _Record(Value):
     authors: tuple[str, ...]
     abstract: str
     year: int
+    subfield: str | None = None
     doi: str | None
     comment: str
     file: str = ""
@@ -109,6 +110,7 @@ class ArxivSource:
             authors=tuple(" ".join(author.name.split()) for author in entry.authors),
             abstract=" ".join(entry.summary.split()),
             year=entry.published.year,
+            subfield=entry.primary_category or None,
             doi=doi.group() if doi else None,
             comment=" ".join((entry.comment or "").split()),
         )
@@ -175,6 +177,7 @@ class ArxivSource:
             authors=record.authors,
             abstract=record.abstract,
             year=record.year,
+            subfield=record.subfield,
             arxiv_id=record.number,
             arxiv_version=record.version,
             doi=record.doi,

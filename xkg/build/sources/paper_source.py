@@ -25,6 +25,7 @@ class PaperFile(Value):
     year: int | None = None
     arxiv_id: str | None = None
     arxiv_version: str | None = None
+    subfield: str | None = None
     doi: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -40,6 +41,7 @@ class PaperFile(Value):
             "year": self.year or document.year,
             "arxiv_id": self.arxiv_id or document.arxiv_id,
             "arxiv_version": self.arxiv_version,
+            "subfield": self.subfield,
             "doi": self.doi or document.doi,
             "warnings": (*document.warnings, *unknown, *self.notes),
         }

@@ -76,7 +76,7 @@ class _ClaimsAtHome:
     def claim(self, document: "Document", identity: str, *, chosen: bool) -> str:
         if chosen:  # nothing is asked that home knows: an id that a person chose stays
             return identity
-        kept = ("format", "title", "authors", "year", "arxiv_id", "arxiv_version", "doi")
+        kept = ("format", "title", "authors", "year", "arxiv_id", "arxiv_version", "subfield", "doi")
         head = type(document)(abstract="", text="", **{name: getattr(document, name) for name in kept})
         claimed: tuple[str, tuple[str, ...]] = self._home.call("graph", "claimed", head, identity, chosen)
         self.notes.extend(claimed[1])
@@ -101,6 +101,8 @@ def language_model_elsewhere(settings: Settings, notify: Callable[[object], None
         notify,
         ledger=_LedgerAtHome(home),
         turn=partial(home.turn, "model"),
+        # Papers of one list have questions in common, and two machines may come to one at the same moment.
+        once=lambda key: home.paced(f"question {key.hex()}", 0.0),
         without_key=BUILD_WITHOUT_KEY,
     )
 

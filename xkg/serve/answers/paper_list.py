@@ -20,7 +20,8 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 class PaperFilters:
     """`text`: words that title, id or an author's name has, in any case and order. `years`: first and last of
     publication, either may be None; papers without a year are left out. `with_code`: papers with any code. `level`:
-    papers with code of it or a higher one. `state`: only these. `origin`: `build` or `import`, empty for both."""
+    papers with code of it or a higher one. `state`: only these. `origin`: `build` or `import`, `field`: a domain or
+    subfield of arXiv, such as `cs` or `cs.LG`; empty for all."""
 
     text: str = ""
     years: tuple[int | None, int | None] = (None, None)
@@ -28,6 +29,7 @@ class PaperFilters:
     level: Level | None = None
     state: State | None = None
     origin: str = ""
+    field: str = ""
     order: Order = "title"
 
     @property
@@ -50,6 +52,7 @@ class PaperFilters:
             and (self.level is None or at_least(line, self.level) > 0)
             and (self.state is None or line.state == self.state)
             and (not self.origin or line.origin == self.origin)
+            and (not self.field or self.field in (line.subfield, (line.subfield or "").partition(".")[0]))
         )
 
     def describe(self) -> str:
@@ -57,9 +60,10 @@ class PaperFilters:
         first, last = self.years
         years = years_in_words(first, last) if self.by_year else ""
         origin = self.origin and f"of origin {self.origin}"
+        field = self.field and f"on {self.field}"
         state = self.state and f"that are {self.state}"
         code = f"with {self.level} code" if self.level is not None else "with code" if self.with_code else ""
-        return " ".join(part for part in (words, years, origin, state, code) if part)
+        return " ".join(part for part in (words, field, years, origin, state, code) if part)
 
 
 def years_in_words(first: int | None, last: int | None) -> str:
@@ -93,6 +97,12 @@ class PaperList:
     def years(self) -> tuple[int, int] | None:
         known = [line.year for line in self.lines if line.year is not None]
         return (min(known), max(known)) if known else None
+
+    @cached_property
+    def fields(self) -> Sequence[str]:
+        """Domains and subfields of the papers, each domain before its subfields."""
+        known = {line.subfield for line in self.lines if line.subfield}
+        return sorted(known | {subfield.partition(".")[0] for subfield in known})
 
     @cached_property
     def undated(self) -> int:

@@ -408,10 +408,12 @@ def _line(
     techniques: int,
     levels: Mapping[str, int],
     attested: Sequence[Sequence[Any]] = (),
+    subfield: str | None = None,
 ) -> PaperLine:
     counted = {Level(level): count for level, count in levels.items()}
     raised = tuple((Level(level), _vouchers(listed)) for level, listed in attested)
-    return PaperLine(id, title, tuple(authors), year, origin, state, built_at, cost_usd, techniques, counted, raised)
+    head = (id, title, tuple(authors), year, origin, state, built_at, cost_usd)
+    return PaperLine(*head, techniques, counted, raised, subfield)
 
 
 def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
@@ -426,5 +428,5 @@ def _counted_lines(db: sqlite3.Connection) -> list[PaperLine]:
     for number, body in db.execute("SELECT number, body FROM paper"):
         of = Paper.model_validate(json.loads(body))
         line = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        found.append(_line(*line, techniques[number], levels.get(number, {})))
+        found.append(_line(*line, techniques[number], levels.get(number, {}), subfield=of.subfield))
     return found

@@ -84,7 +84,7 @@ class CatalogueWriter:
         raised = [(code.level, attested[code.id]) for code in shown if code.id in attested]
         of = bundle.paper
         head = (of.id, of.title, of.authors, of.year, of.origin, of.state, of.built_at, of.cost_usd)
-        line = (*head, len(visible), Counter(code.level for code in shown), *([raised] if raised else ()))
+        line = (*head, len(visible), Counter(code.level for code in shown), raised, of.subfield)
         self._db.execute("INSERT INTO line VALUES (?, ?)", (paper, _json(line)))
         rows: dict[str, int] = {}
         for entry, text_sha256 in entries:

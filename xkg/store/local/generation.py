@@ -35,8 +35,8 @@ from xkg.store.indexes.vectors import VectorsInfo
 from xkg.store.local import graph_rows
 from xkg.value import Value
 
-FORMAT = 8
-READABLE = (5, 6, 7, FORMAT)
+FORMAT = 9
+READABLE = (5, 6, 7, 8, FORMAT)
 """Formats whose manifests name bundles and decisions as this one does, so that a rebuild keeps exactly those."""
 RETAINED = 2
 """How many generations before the current one are kept for `rollback`."""

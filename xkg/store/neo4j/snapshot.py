@@ -94,7 +94,7 @@ class RemoteSnapshot:
         return [
             PaperLine(
                 paper.id, paper.title, paper.authors, paper.year, paper.origin, paper.state, paper.built_at,
-                paper.cost_usd, techniques[own], levels.get(own, {}), tuple(attested.get(own, ())),
+                paper.cost_usd, techniques[own], levels.get(own, {}), tuple(attested.get(own, ())), paper.subfield,
             )
             for paper in self.papers()
             for own in (encodable(paper.id),)

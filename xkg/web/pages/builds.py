@@ -7,15 +7,17 @@ from heapq import nlargest
 from typing import Any, NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from xkg.errors import EmptyGraphError, InputError, UnknownIdError, XkgError
 from xkg.llm.costs import By, Costs, costs
 from xkg.serve.jobs.answers import JobAnswer, job_answer, jobs_answer
-from xkg.serve.jobs.authority import Caller, NotAllowedError, sees_all
+from xkg.serve.jobs.authority import Caller, NotAllowedError, may, require, sees_all
+from xkg.serve.jobs.jobs import Jobs, by_caller
+from xkg.serve.jobs.sources import paper_named, repository_named
 from xkg.store.graph_store import Snapshot
 from xkg.web.access.guard import page_caller
-from xkg.web.site import Site
+from xkg.web.site import SECURITY, Site
 
 JOBS = 50
 EVENTS = 300
@@ -36,7 +38,55 @@ class Cause(NamedTuple):
     technique: str
 
 
+class Form(NamedTuple):
+    """What was asked for, and why it was refused."""
+
+    paper: str = ""
+    repository: str = ""
+    error: str = ""
+
+
 def show(site: Site, request: Request) -> Response:
+    return _page(site, request, Form())
+
+
+def ask(site: Site, request: Request) -> Response:
+    """Has a paper built, and leads to its job; the page with what is wrong if it is refused."""
+    fields = request.state.fields
+    paper, repository = (fields.get(name, [""])[0].strip() for name in ("paper", "repository"))
+    caller = page_caller(request)
+    jobs = _taking(site)
+    require(caller, "ask", ["build"])
+    if not _may_build(site, caller):
+        raise NotAllowedError("this server takes no builds from pages: an agent can ask, with the tool build")
+    try:
+        named = paper_named(paper, ())
+        source = repository_named(repository, (), jobs.hosts) if repository else None
+        row, _ = jobs.ask(named, source, caller)
+    except InputError as error:
+        return _page(site, request, Form(paper, repository, str(error)), 400)
+    return RedirectResponse(f"/builds/{row.id}", 303, SECURITY)
+
+
+def cancel(site: Site, request: Request) -> Response:
+    """Ends a job. Raises `UnknownIdError` and `NotAllowedError`."""
+    row = _taking(site).cancel(min(request.path_params["job"], _LARGEST_NUMBER), page_caller(request))
+    return RedirectResponse(f"/builds/{row.id}", 303, SECURITY)
+
+
+def _may_build(site: Site, caller: Caller) -> bool:
+    """Whether the caller may add papers on the page; not where callers have to answer the questions of the build."""
+    offered = site.jobs is not None and "build" in site.jobs.kinds and not by_caller(site.settings)
+    return offered and may(caller, "ask", "build", caller.name)
+
+
+def _taking(site: Site) -> Jobs:
+    if site.jobs is None:
+        raise UnknownIdError("this server takes no builds: start it with --allow-build")
+    return site.jobs
+
+
+def _page(site: Site, request: Request, form: Form, status: int = 200) -> Response:
     by = request.query_params.get("by", "paper")
     if by not in _BILLS:
         raise InputError(f"by is one of {', '.join(_BILLS)}, not {by[:40]!r}")
@@ -57,6 +107,9 @@ def show(site: Site, request: Request) -> Response:
     return site.render(
         request,
         "builds.html",
+        status,
+        form=form,
+        may_build=_may_build(site, caller),
         jobs=jobs,
         refused=refused,
         bill=bill,
@@ -71,10 +124,12 @@ def show(site: Site, request: Request) -> Response:
 
 def show_job(site: Site, request: Request) -> Response:
     """Raises `UnknownIdError`, also for a job that the caller may not see, and `NotAllowedError`."""
-    if site.jobs is None:
-        raise UnknownIdError("this server takes no builds: start it with --allow-build")
-    row = site.jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), page_caller(request))
-    return site.render(request, "job.html", job=job_answer(site.jobs, row), events=site.jobs.events(row)[-EVENTS:])
+    jobs, caller = _taking(site), page_caller(request)
+    row = jobs.get(min(request.path_params["job"], _LARGEST_NUMBER), caller)
+    return site.render(
+        request, "job.html", job=job_answer(jobs, row), events=jobs.events(row)[-EVENTS:],
+        may_end=may(caller, "end", row.kind, row.caller),
+    )  # fmt: skip
 
 
 def _jobs(site: Site, caller: Caller) -> tuple[Sequence[JobAnswer] | None, str]:

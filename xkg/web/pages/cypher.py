@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -17,7 +18,7 @@ from xkg.serve.answers.types import CypherAnswer
 from xkg.store.cypher import named_queries
 from xkg.store.cypher.named_queries import NamedQuery
 from xkg.store.graph_store import PaperLine
-from xkg.web.rendering.layout import apart, label_sides, positions
+from xkg.web.rendering.layout import placed
 from xkg.web.site import PAGE, Site, integer, paged, shortened
 
 ROWS = 1000
@@ -25,7 +26,13 @@ SHOWN = 100
 NODES = 120
 _LONGEST = 20_000
 _PREFIX = "p."
-_WIDTH, _HEIGHT = 1100, 560
+_NODE = re.compile(r"\(:(\w+) \{(.*)\}\)")
+_NAME = re.compile(r"[A-Za-z_]{3,}")
+_KEYWORDS = (
+    "AND AS ASC BY CASE collect CONTAINS count DESC DISTINCT ELSE END ENDS EXISTS LIMIT MATCH NOT NULL OPTIONAL OR "
+    "ORDER RETURN SKIP STARTS THEN UNION UNWIND WHEN WHERE WITH"
+)
+_WIDTH, _HEIGHT = 900.0, 420.0
 
 
 class Dot(NamedTuple):
@@ -35,17 +42,16 @@ class Dot(NamedTuple):
     id: str
     label: str
     radius: float
-    anchor: str
 
 
 class Drawing(NamedTuple):
     """The ids of a result, joined where they stand in one row; `cut` counts those that found no room."""
 
     dots: Sequence[Dot]
-    lines: Sequence[tuple[float, float, float, float]]
+    lines: Sequence[tuple[float, float, float, float, str]]
     cut: int
-    width: int = _WIDTH
-    height: int = _HEIGHT
+    height: float
+    width: float = _WIDTH
 
 
 class Cell(NamedTuple):
@@ -76,11 +82,15 @@ def show(site: Site, request: Request) -> Response:
         cells = [[_cell(value, papers) for value in row] for row in answer.rows]
         table = paged(cells, integer(request, "page", 1) or 1, SHOWN)
         drawing = _drawing(cells, papers)
+    nodes, edges, words = _schema(site)
     return site.render(
         request,
         "cypher.html",
         400 if error else 200,
         groups=_groups(),
+        nodes=nodes,
+        edges=edges,
+        words=words,
         named=query,
         statement=statement or (query.statements[named_queries.engine(site.settings.store)] if query else ""),
         own=bool(statement),
@@ -147,6 +157,14 @@ def _groups() -> Mapping[str, Sequence[NamedQuery]]:
     return found
 
 
+def _schema(site: Site) -> tuple[Sequence[tuple[str, str]], Sequence[str], Sequence[str]]:
+    """Labels with their properties, edges as patterns, and the words that a statement may have."""
+    patterns = site.service.schema(full=False).schema_text.replace("`", "").splitlines()
+    nodes = [(match[1], match[2]) for match in map(_NODE.fullmatch, patterns) if match]
+    words = sorted({*_NAME.findall(" ".join(patterns)), *_KEYWORDS.split()}, key=str.casefold)
+    return nodes, [pattern for pattern in patterns if "-[" in pattern], words
+
+
 def _cell(value: Any, papers: Mapping[str, PaperLine]) -> Cell:
     text = _text(value)
     if isinstance(value, str) and paper_of(value) in papers:
@@ -184,19 +202,14 @@ def _drawing(rows: Sequence[Sequence[Cell]], papers: Mapping[str, PaperLine]) ->
         edges |= {(a, b) for a, b in pairwise(known) if a != b}
     if not edges:
         return None
-    weighted = [(a, b, 1.0) for a, b in sorted(edges)]
-    at = positions(len(kinds), weighted, _WIDTH / _HEIGHT)
     radii = [9.0 if cell.kind == "paper" else 6.0 for cell in kinds]
-    scaled = [(70 + float(x) * (_WIDTH - 140), 30 + float(y) * (_HEIGHT - 70)) for x, y in at]
-    places = apart(scaled, radii, (_WIDTH, _HEIGHT))
     titles = [papers[cell.id].title if cell.id in papers else "" for cell in kinds]
-    labels = [shortened(title or _last(cell.id), 30) for title, cell in zip(titles, kinds, strict=True)]
-    sides = label_sides(places, radii, labels, (_WIDTH, _HEIGHT))
-    dots = [
-        Dot(*place, cell.kind, cell.id, label, radius, side)
-        for place, cell, label, radius, side in zip(places, kinds, labels, radii, sides, strict=True)
-    ]
-    return Drawing(dots, [(*places[a], *places[b]) for a, b, _ in weighted], len(left))
+    labels = [shortened(title or _last(cell.id), 26) for title, cell in zip(titles, kinds, strict=True)]
+    height = min(max(200.0, 40.0 * len(kinds)), max(_HEIGHT, 13.0 * len(kinds)))
+    places = placed(radii, labels, [(a, b, 1.0) for a, b in edges], (_WIDTH, height))
+    together = zip(places, kinds, labels, radii, strict=True)
+    dots = [Dot(*place, cell.kind, cell.id, label, radius) for place, cell, label, radius in together]
+    return Drawing(dots, [(*places[a], *places[b], f"{a} {b}") for a, b in sorted(edges)], len(left), height)
 
 
 def _last(node_id: str) -> str:

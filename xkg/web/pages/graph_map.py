@@ -3,40 +3,37 @@
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from xkg.attestations.trust import trusted
 from xkg.model import Level, paper_of
 from xkg.serve.answers.paper_list import PaperFilters, at_least, proven
 from xkg.store.graph_store import PaperLine, Snapshot
 from xkg.web.pages.papers import choice_of, parameters, totals
-from xkg.web.rendering.layout import Edge, apart, clusters, label_sides, positions
-from xkg.web.site import Page, Site, integer, paged, shortened
+from xkg.web.rendering.layout import Edge, clusters, placed
+from xkg.web.site import SECURITY, Page, Site, href, integer, paged, shortened
 
 PAPERS = 60
 """On one drawing: more cannot be told apart."""
-WIDTH, HEIGHT, MARGIN = 1200, 700, 56
+WIDTH, HEIGHT = 1200.0, 620.0
 COLOURS = 8
 _NEIGHBOURS = 3
 _MOST_TECHNIQUES = 40
 """Of a paper, whose vectors say what it is about."""
 _ALIKE = 0.35
 """Cosine above the mean of all pairs from which on papers attract each other."""
-_LABEL = 30
-_WORD = re.compile(r"[^\W\d_]{4,}")
-_COMMON = frozenset(
-    "with from that this their using towards toward into over under through based beyond without when does your more "
-    "what help helps only models model learning neural method methods approach".split()
-)
+_LABEL = 28
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_PHRASE = 3
+"""Words in the name of a topic."""
 
 
 class Node(NamedTuple):
-    """A paper (`line`) or a concept that several share, in units of the drawing. `anchor` is how its label stands
-    beside it, empty where it finds no room."""
+    """A paper (`line`) or a concept that several share, in units of the drawing."""
 
     x: float
     y: float
@@ -44,16 +41,13 @@ class Node(NamedTuple):
     cluster: int
     label: str
     title: str
-    anchor: str
     line: PaperLine | None
-    level: Level
-    technique: str = ""
-    key: int = 0
-    near: str = ""
+    ran: bool
+    technique: str
 
 
 class Line(NamedTuple):
-    """An edge; `kind` is `cites`, `concept` or `alike`."""
+    """An edge between two nodes by number; `kind` is `cites`, `concept` or `alike`."""
 
     x1: float
     y1: float
@@ -70,7 +64,6 @@ class Topic(NamedTuple):
     y: float
     cluster: int
     name: str
-    papers: int
 
 
 class Drawing(NamedTuple):
@@ -79,17 +72,20 @@ class Drawing(NamedTuple):
     topics: Sequence[Topic]
     concepts: int
     citations: int
+    height: float
 
 
 def show(site: Site, request: Request) -> Response:
     with site.service.snapshot() as snapshot:
         papers = site.service.paper_list(snapshot)
+        if len(papers.lines) == 1 and not request.query_params:
+            return RedirectResponse(href("paper", papers.lines[0].id), 303, SECURITY)
         choice = choice_of(request)
         page = paged(papers.chosen(choice), integer(request, "page", 1) or 1, PAPERS)
         drawing = _drawn(site, snapshot, choice, page)
         return site.render(
             request, "map.html", rows=page, choice=choice, parameters=parameters(choice), drawing=drawing,
-            width=WIDTH, height=HEIGHT, **totals(papers),
+            width=WIDTH, **totals(papers),
         )  # fmt: skip
 
 
@@ -119,19 +115,16 @@ def draw(snapshot: Snapshot, papers: Sequence[PaperLine]) -> Drawing:
     ]
     concepts = _concepts(snapshot, techniques, number)
     alike = _alike(snapshot, papers, techniques)
+    shared = [(len(papers) + n, member) for n, (_, members) in enumerate(concepts) for member in members]
     edges: list[Edge] = [(a, b, 1.2) for a, b in cites] + [(a, b, 0.9 * weight) for a, b, weight in alike]
-    for position, (_, members) in enumerate(concepts):
-        edges += [(len(papers) + position, member, 1.6) for member in members]
-    total = len(papers) + len(concepts)
-    of = clusters(total, edges)
+    edges += [(a, b, 1.6) for a, b in shared]
+    of = clusters(len(papers) + len(concepts), edges)
     # What is of one cluster stands together, although few edges say so.
-    at = positions(total, [*edges, *_within(of)])
-    nodes = _nodes(papers, concepts, at.tolist(), of, _near(total, cites, concepts, len(papers)))
+    nodes, height = _nodes(papers, concepts, [*edges, *_within(of)], of)
     lines = [_line(nodes, a, b, "alike") for a, b, _ in alike]
     lines += [_line(nodes, a, b, "cites") for a, b in cites]
-    for position, (_, members) in enumerate(concepts):
-        lines += [_line(nodes, len(papers) + position, member, "concept") for member in members]
-    return Drawing(nodes, lines, _topics(papers, nodes), len(concepts), len(cites))
+    lines += [_line(nodes, a, b, "concept") for a, b in shared]
+    return Drawing(nodes, lines, _topics(papers, nodes), len(concepts), len(cites), height)
 
 
 def _concepts(
@@ -194,48 +187,24 @@ def _within(of: Sequence[int]) -> list[Edge]:
     return [(own[0], other, 0.25) for own in members.values() for other in own[1:]]
 
 
-def _near(
-    total: int, cites: Sequence[tuple[int, int]], concepts: Sequence[tuple[str, list[int]]], papers: int
-) -> list[str]:
-    near: list[set[int]] = [set() for _ in range(total)]
-    pairs = [*cites, *((papers + n, member) for n, (_, members) in enumerate(concepts) for member in members)]
-    for a, b in pairs:
-        near[a].add(b)
-        near[b].add(a)
-    return [" ".join(map(str, sorted(own))) for own in near]
-
-
 def _nodes(
-    papers: Sequence[PaperLine],
-    concepts: Sequence[tuple[str, list[int]]],
-    at: Iterable[Sequence[float]],
-    of: Sequence[int],
-    near: Sequence[str],
-) -> list[Node]:
-    radii = [7 + 3.4 * math.sqrt(proven(line)) for line in papers]
-    radii = [min(radius, 34.0) for radius in radii] + [6.0] * len(concepts)
-    places = apart(
-        [(MARGIN + float(x) * (WIDTH - 2 * MARGIN), MARGIN + float(y) * (HEIGHT - 2 * MARGIN)) for x, y in at],
-        radii,
-        (WIDTH, HEIGHT),
-    )
+    papers: Sequence[PaperLine], concepts: Sequence[tuple[str, list[int]]], edges: Sequence[Edge], of: Sequence[int]
+) -> tuple[list[Node], float]:
+    """The nodes, and how high the drawing is: each node has room for its label."""
+    radii = [min(7 + 3.4 * math.sqrt(proven(line)), 34.0) for line in papers] + [7.0] * len(concepts)
     names = [line.title.partition(":")[0] or line.id for line in papers] + [_words(c) for c, _ in concepts]
     labels = [shortened(name, _LABEL) for name in names]
-    anchors = label_sides(places, radii, labels, (WIDTH, HEIGHT))
+    height = min(max(240.0, 60.0 * len(radii)), max(HEIGHT, 11.0 * len(radii)))
+    titles = [_about(line) for line in papers] + [f"concept: {_words(technique)}" for technique, _ in concepts]
+    places = placed(radii, labels, edges, (WIDTH, height))
     nodes = []
     for number, ((x, y), radius) in enumerate(zip(places, radii, strict=True)):
         line = papers[number] if number < len(papers) else None
+        ran = line is None or at_least(line, Level.EXECUTED) > 0
         technique = "" if line else concepts[number - len(papers)][0]
-        title = _about(line) if line else f"concept: {_words(technique)}"
-        level = max(line.levels, key=lambda level: level.rank, default=Level.NONE) if line else Level.NONE
-        nodes.append(
-            Node(
-                round(x, 1), round(y, 1), round(radius, 1), of[number] % COLOURS, labels[number], title,
-                anchors[number],
-                line, level, technique, number, near[number],
-            )
-        )  # fmt: skip
-    return nodes
+        colour = of[number] % COLOURS
+        nodes.append(Node(x, y, round(radius, 1), colour, labels[number], titles[number], line, ran, technique))
+    return nodes, height
 
 
 def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
@@ -252,25 +221,31 @@ def _line(nodes: Sequence[Node], first: int, second: int, kind: str) -> Line:
 
 
 def _topics(papers: Sequence[PaperLine], nodes: Sequence[Node]) -> list[Topic]:
-    """A name for each cluster of three papers or more: the words that its titles share, and others have not."""
-    words = [set(map(str.casefold, _WORD.findall(line.title))) - _COMMON for line in papers]
-    everywhere = Counter(word for own in words for word in own)
+    """A name for each cluster of three papers or more: the phrase that its titles share most, and others least."""
+    phrases = [set(_phrases(line.title)) for line in papers]
+    everywhere = Counter(phrase for own in phrases for phrase in own)
     members: dict[int, list[int]] = defaultdict(list)
     for number in range(len(papers)):
         members[nodes[number].cluster].append(number)
     topics = []
     for cluster, own in sorted(members.items()):
-        here = Counter(word for number in own for word in words[number])
-        telling = sorted(
-            (word for word, count in here.items() if count > 1),
-            key=lambda word: (-(here[word] ** 2) / everywhere[word], word),
-        )
+        here = Counter(phrase for number in own for phrase in phrases[number])
+        telling = [phrase for phrase, count in here.items() if count > 1]
         if len(own) > 2 and telling:
-            x = sum(nodes[n].x for n in own) / len(own)
-            y = max(20.0, min(nodes[n].y - nodes[n].radius for n in own) - 12)
-            name = " · ".join(telling[:2])
-            topics.append(Topic(round(x, 1), round(y, 1), cluster, name, len(own)))
+            name = max(telling, key=lambda phrase: (here[phrase] ** 2 / everywhere[phrase], len(phrase), phrase))
+            x, y = (round(sum(place) / len(own), 1) for place in zip(*(nodes[n][:2] for n in own), strict=True))
+            topics.append(Topic(x, y, cluster, " ".join(name)))
     return topics
+
+
+def _phrases(title: str) -> Iterator[tuple[str, ...]]:
+    """Runs of two or three words of a title that begin and end with one of four letters or more."""
+    words = [word.casefold() for word in _WORD.findall(title)]
+    for length in range(2, _PHRASE + 1):
+        for start in range(len(words) - length + 1):
+            phrase = tuple(words[start : start + length])
+            if min(len(phrase[0]), len(phrase[-1])) > 3:
+                yield phrase
 
 
 def _words(technique: str) -> str:

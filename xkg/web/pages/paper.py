@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -79,6 +80,7 @@ def paper_values(
     return {
         "bundle": bundle,
         "paper": bundle.paper,
+        "links": _links(bundle),
         "rows": page,
         "coverage": coverage(rows),
         "hidden": [t for t in bundle.techniques if t.id not in visible],
@@ -93,6 +95,18 @@ def paper_values(
         "more_cites": max(0, len(cites) - CITATIONS),
         "more_cited": max(0, len(cited) - CITATIONS),
     }
+
+
+def _links(bundle: PaperBundle) -> list[tuple[str, str]]:
+    """Where the paper and its repositories are, by name."""
+    paper = bundle.paper
+    found = []
+    if paper.arxiv_id:
+        arxiv = quote(paper.arxiv_id, safe="/")
+        found += [("arXiv", f"https://arxiv.org/abs/{arxiv}"), ("PDF", f"https://arxiv.org/pdf/{arxiv}")]
+    elif paper.id.startswith("doi:"):
+        found.append(("DOI", f"https://doi.org/{quote(paper.id.removeprefix('doi:'), safe='/')}"))
+    return found + [("Repository", each.url) for each in bundle.repositories[:1] if each.url.startswith("https://")]
 
 
 def tree(bundle: PaperBundle) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from xkg.errors import InputError
+from xkg.model import Level
 from xkg.serve.answers.paper_list import ORDERS, PaperFilters, PaperList
 from xkg.web.site import Site, integer, level_of, paged
 
@@ -38,6 +39,7 @@ def choice_of(request: Request) -> PaperFilters:
         years=(integer(request, "from"), integer(request, "to")),
         level=level_of(request),
         origin=origin,
+        field=asked.get("field", "")[:40],
         order=order,
     )
 
@@ -50,6 +52,7 @@ def parameters(choice: PaperFilters) -> Mapping[str, Any]:
         "to": choice.years[1],
         "level": choice.level.value if choice.level else "",
         "origin": choice.origin,
+        "field": choice.field,
         "order": "" if choice.order == "proven" else choice.order,
     }
 
@@ -60,4 +63,7 @@ def totals(papers: PaperList) -> dict[str, Any]:
         "techniques": papers.techniques,
         "levels": papers.totals,
         "years": papers.years,
+        "fields": papers.fields,
+        "origins": len({line.origin for line in papers.lines}),
+        "any_ran": any(papers.totals[level] for level in Level if level.rank >= Level.EXECUTED.rank),
     }

@@ -1,4 +1,5 @@
-"""Text of papers with its formulas as MathML. All else is escaped; nothing that a paper says becomes markup."""
+"""Text of papers and models with its formulas as MathML and its code spans as code. All else is escaped; nothing that a
+paper says becomes markup."""
 
 import functools
 import re
@@ -12,12 +13,19 @@ LONGEST_FORMULA = 2000
 LONG_FORMULA = 48
 """Within a line, from so many characters on, a formula scrolls by itself where its column is narrower."""
 
-# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]. None holds another of its kind, so
-# that many openings without an end take linear time.
+# $x$ as Pandoc reads it, so that "$5 and $6" stays text; \(x\), $$x$$ and \[x\]; `code`. None holds another of its
+# kind, so that many openings without an end take linear time. Without any mark: a command with its braces, and a letter
+# with scripts, as in \bar{w}, p_T, ∇_{x_t} and v_i^ℓ.
 _FORMULA = re.compile(
     r"\$\$(?P<d1>[^$]{1,2000}+)\$\$|\\\[(?P<d2>(?:[^\\]|\\(?![\[\]])){1,2000}+)\\\]"
     r"|\\\((?P<i2>(?:[^\\]|\\(?![()])){1,2000}+)\\\)|\$(?P<i1>(?![\s$])(?:[^$\\]|\\.){1,2000}+)(?<!\s)\$(?!\d)"
+    r"|(?<!`)`(?P<code>[^`\n]{1,300}+)`(?!`)"
+    r"|(?P<bare>\\[A-Za-z]{2,20}(?:\{[^{}$\n]{1,40}\}){1,2})"
+    r"|(?<![\w\\/.-])(?P<base>[^\W\d_]['′*]?|[∇∑∏])"
+    r"(?P<scripts>(?:[_^](?:\{(?:[^{}\n$]|\{[^{}\n$]{0,40}\}){1,40}\}|\([^\W_]{1,3}\)|[^\W_]{1,12}[′+*⁺⁻−]?)){1,2})(?![\w(]?\w*=)"
 )
+_SCRIPT = re.compile(r"([_^])(?:\{((?:[^{}]|\{[^{}]*\})*)\}|([^_^]+))")
+_BROKEN = re.compile(r"(?<!\n)\n(?![ \t\n]|[-*•+] |\d{1,2}[.)] )")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\{(?:aligned|gathered|split|alignedat|multlined)\}")
 _UNKNOWN = re.compile(r"\\(?:operatorname|mathop)\*")
 _CONTROL = re.compile(r"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -41,13 +49,38 @@ def formulas(text: str) -> Markup:
     return Markup("").join(Markup("<p>{}</p>").format(inline_formulas(part)) for part in paragraphs if part)
 
 
+def flowing(text: str) -> Markup:
+    """As `formulas`, for text in lines of a fixed width: those of a paragraph are one, items of a list and what is
+    indented keep theirs."""
+    return formulas(_BROKEN.sub(" ", cut(text)))
+
+
 def inline_formulas(text: str) -> Markup:
     """As `formulas`, without paragraphs."""
     parts: list[Markup] = []
     text, end = cut(text), 0
     for match in _FORMULA.finditer(text):
-        tex = match[match.lastgroup or 0]
-        parts += [escape(text[end : match.start()]), mathml(tex, display=(match.lastgroup or "").startswith("d"))]
+        parts += [escape(text[end : match.start()]), _marked_up(match)]
+        end = match.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+def _marked_up(match: re.Match[str]) -> Markup:
+    if (code := match["code"]) is not None:
+        return Markup("<code>{}</code>").format(code)
+    if match["base"] is not None:
+        return Markup('<span class="math"><var>{}</var>{}</span>').format(match["base"], _scripts(match["scripts"]))
+    tex = match[match.lastgroup or 0]
+    return mathml(tex, display=(match.lastgroup or "").startswith("d"))
+
+
+def _scripts(text: str) -> Markup:
+    """Sub- and superscripts, one within another."""
+    parts: list[Markup] = []
+    end = 0
+    for match in _SCRIPT.finditer(text):
+        script = Markup("<sub>{}</sub>") if match[1] == "_" else Markup("<sup>{}</sup>")
+        parts += [escape(text[end : match.start()]), script.format(_scripts(match[2] or match[3]))]
         end = match.end()
     return Markup("").join([*parts, escape(text[end:])])
 

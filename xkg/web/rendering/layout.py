@@ -1,6 +1,8 @@
-"""Where the nodes of a drawing stand: springs and repulsion (Fruchterman and Reingold, 1991), the same for the same
-graph; and which nodes are one cluster (label propagation, Raghavan et al., 2007)."""
+"""Where the nodes of a drawing are: distances as in the graph (stress majorization, Gansner, Koren and North, 2004),
+then labels moved apart; and which nodes are one cluster (label propagation, Raghavan et al., 2007). The same graph
+gives the same drawing."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -9,50 +11,83 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-STEPS = 160
+ROUNDS = 120
+_CHARACTER, _LINE = 7.2, 18.0
+"""The size of a label's letters, in units of the drawing."""
+_GAP = 10.0
+_FAR = 0.5
+"""How much farther than its longest path nodes without a path are drawn."""
 
 Edge = tuple[int, int, float]
 """Two nodes by number, and how strongly they hold together."""
+Point = tuple[float, float]
 
 
-def positions(nodes: int, edges: Sequence[Edge], aspect: float = 1.6) -> "NDArray[np.float64]":
-    """Coordinates in 0..1 of `nodes` nodes, shape (nodes, 2), for a drawing `aspect` times as wide as high."""
+def placed(radii: Sequence[float], labels: Sequence[str], edges: Sequence[Edge], size: Point) -> list[Point]:
+    """The centres of circles with their labels below, in a drawing of that size; no two overlap if there is room."""
     import numpy as np
 
-    if nodes == 0:
-        return np.zeros((0, 2))
+    if not radii:
+        return []
+    wide = [max(2 * r, _CHARACTER * len(label)) + _GAP for r, label in zip(radii, labels, strict=True)]
+    half = np.array([(w, 2 * r + _LINE + _GAP) for w, r in zip(wide, radii, strict=True)]) / 2
+    at = _embedded(len(radii), edges)
+    # Half by the distance, half by the rank: crowds get room, and what is far away takes little of it.
+    rank = np.argsort(np.argsort(at, axis=0, kind="stable"), axis=0, kind="stable") / max(1, len(radii) - 1)
+    least, width = at.min(axis=0), np.ptp(at, axis=0)
+    spread = np.where(width > 1e-6, (at - least) / np.maximum(width, 1e-6), 0.5)
+    share = (spread + np.where(width > 1e-6, rank, 0.5)) / 2
+    few = min(1.0, 0.3 + len(radii) / 16)  # a handful stays together in the middle
+    at = np.array(size) / 2 + (share - 0.5) * few * (np.array(size) - 2 * half.max(axis=0))
+    at = _separated(at, half, np.array(size))
+    # The circle is above its label.
+    return [(round(float(x), 1), round(float(y) - _LINE / 2, 1)) for x, y in at]
+
+
+def _embedded(nodes: int, edges: Sequence[Edge]) -> "NDArray[np.float64]":
+    """Coordinates whose distances are like those in the graph, the longest way across."""
+    import numpy as np
+
+    away = np.full((nodes, nodes), np.inf)
+    np.fill_diagonal(away, 0.0)
+    for a, b, weight in edges:
+        away[a, b] = away[b, a] = min(away[a, b], 1 / math.sqrt(max(weight, 0.1)))
+    for middle in range(nodes):
+        away = np.minimum(away, away[:, middle, None] + away[None, middle, :])
+    away = np.where(np.isinf(away), np.max(away, where=np.isfinite(away), initial=1.0) + _FAR, away)
+    pull = 1 / np.maximum(away, 0.1) ** 2
+    np.fill_diagonal(pull, 0.0)
     # A sunflower to begin with: nothing coincides, and nothing is drawn by chance.
-    turn = np.arange(nodes) * 2.399963
-    radius = np.sqrt((np.arange(nodes) + 0.5) / nodes) / 2
-    at = np.stack([radius * np.cos(turn) * aspect, radius * np.sin(turn)], axis=1)
-    ideal = np.sqrt(aspect / nodes) * 0.72
-    ends = np.array([(a, b) for a, b, _ in edges], dtype=int).reshape(-1, 2)
-    pull = np.array([weight for _, _, weight in edges])
-    x, y = at[:, 0].copy(), at[:, 1].copy()
-    first, second = ends[:, 0], ends[:, 1]
-    pull_back = np.full(nodes, 0.5 * np.sqrt(nodes) * ideal)  # nothing drifts away,
-    pull_back[np.bincount(ends.ravel(), minlength=nodes) == 0] *= 3  # least of all what nothing holds
-    for step in range(STEPS):
-        dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
-        square = np.maximum(dx * dx + dy * dy, 1e-6)
-        # What is far apart does not repel, so that a paper without edges stays near the others.
-        push = np.where(square < (3.2 * ideal) ** 2, ideal**2 / square, 0.0)
-        fx = np.einsum("ij,ij->i", dx, push) - x * pull_back
-        fy = np.einsum("ij,ij->i", dy, push) - y * pull_back * aspect
-        if len(ends):
-            ex, ey = x[first] - x[second], y[first] - y[second]
-            spring = np.sqrt(ex * ex + ey * ey) / ideal * pull
-            for force, along in ((fx, ex * spring), (fy, ey * spring)):
-                force += np.bincount(second, along, nodes) - np.bincount(first, along, nodes)
-        size = np.maximum(np.sqrt(fx * fx + fy * fy), 1e-9)
-        heat = 0.12 * (1 - step / STEPS) ** 1.5 + 0.002
-        step_size = np.minimum(size, heat) / size
-        x += fx * step_size
-        y += fy * step_size
-    at = np.stack([x, y], axis=1)
-    least, most = at.min(axis=0), at.max(axis=0)
-    scaled: NDArray[np.float64] = (at - least) / np.maximum(most - least, 1e-9)
-    return scaled
+    turn, radius = np.arange(nodes) * 2.399963, np.sqrt(np.arange(nodes) + 0.5)
+    at = np.stack([radius * np.cos(turn), radius * np.sin(turn)], axis=1)
+    for _ in range(ROUNDS if nodes > 1 else 0):
+        between = at[:, None] - at[None]
+        stretch = away / np.maximum(np.linalg.norm(between, axis=2), 1e-9)
+        at = np.einsum("ij,ijk->ik", pull, at[None] + between * stretch[..., None]) / pull.sum(axis=1)[:, None]
+    at -= at.mean(axis=0)
+    turned: NDArray[np.float64] = at @ np.linalg.svd(at, full_matrices=False)[2].T if nodes > 1 else at
+    return turned
+
+
+def _separated(
+    at: "NDArray[np.float64]", half: "NDArray[np.float64]", size: "NDArray[np.float64]"
+) -> "NDArray[np.float64]":
+    """Centres of boxes, each moved along the shorter way until no two overlap, or nearly so."""
+    import numpy as np
+
+    number = np.arange(len(at))
+    for _ in range(ROUNDS):
+        # One upon the other, each goes a way of its own.
+        between = at[:, None] - at[None] + 1e-6 * (number[:, None] - number)[..., None]
+        over = half[:, None] + half[None] - np.abs(between)
+        over[number, number] = 0
+        hit = over.min(axis=2, keepdims=True) > 0
+        if not hit.any():
+            break
+        upright = over[..., 0] > over[..., 1]
+        move = np.sign(between) * over * np.stack([~upright, upright], axis=2) * hit
+        at = np.clip(at + 0.4 * move.sum(axis=1), half, size - half)
+    return at
 
 
 def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
@@ -80,61 +115,3 @@ def clusters(nodes: int, edges: Sequence[Edge]) -> list[int]:
         sizes[own] += 1
     rank = {own: number for number, own in enumerate(sorted(sizes, key=lambda own: (-sizes[own], own)))}
     return [rank[own] for own in label]
-
-
-Box = tuple[float, float, float, float]
-Point = tuple[float, float]
-_GAP = 10
-_PUSHES = 60
-_CHARACTER, _LINE = 6.2, 13.0
-"""The size of a label's letters, in units of the drawing."""
-
-
-def apart(places: Sequence[Point], radii: Sequence[float], size: Point) -> list[Point]:
-    """The places of circles, moved until no two overlap, or nearly so, within a drawing of that size."""
-    import numpy as np
-
-    x, y = np.array(places, dtype=float).reshape(-1, 2).T
-    r = np.array(radii, dtype=float)
-    # One upon the other, each goes a way of its own.
-    x, y = x + np.cos(np.arange(len(r))) / 100, y + np.sin(np.arange(len(r))) / 100
-    least = r[:, None] + r[None, :] + _GAP
-    np.fill_diagonal(least, 0.0)
-    for _ in range(_PUSHES):
-        dx, dy = x[:, None] - x[None, :], y[:, None] - y[None, :]
-        distance = np.maximum(np.hypot(dx, dy), 1e-6)
-        push = np.maximum(least - distance, 0.0) / 2 / distance
-        if not push.any():
-            break
-        x = np.clip(x + (dx * push).sum(axis=1), r + 4, size[0] - r - 4)
-        y = np.clip(y + (dy * push).sum(axis=1), r + 4, size[1] - r - 20)
-    return [(round(float(a), 1), round(float(b), 1)) for a, b in zip(x, y, strict=True)]
-
-
-def label_sides(places: Sequence[Point], radii: Sequence[float], labels: Sequence[str], size: Point) -> list[str]:
-    """On which side of its circle each label stands, `below`, `right`, `left` or `above`, so that it covers nothing;
-    empty for one that finds no room."""
-    taken: list[Box] = [(x - r, y - r, x + r, y + r) for (x, y), r in zip(places, radii, strict=True)]
-    sides = []
-    for own, ((x, y), r, label) in enumerate(zip(places, radii, labels, strict=True)):
-        width = _CHARACTER * len(label)
-        boxes: dict[str, Box] = {
-            "below": (x - width / 2, y + r + 2, x + width / 2, y + r + 2 + _LINE),
-            "right": (x + r + 4, y - _LINE / 2, x + r + 4 + width, y + _LINE / 2),
-            "left": (x - r - 4 - width, y - _LINE / 2, x - r - 4, y + _LINE / 2),
-            "above": (x - width / 2, y - r - 2 - _LINE, x + width / 2, y - r - 2),
-        }
-        side = next((name for name, box in boxes.items() if _is_free(box, own, taken, size)), "")
-        if side:
-            taken.append(boxes[side])
-        sides.append(side)
-    return sides
-
-
-def _is_free(box: Box, own: int, taken: Sequence[Box], size: Point) -> bool:
-    inside = box[0] > 2 and box[1] > 2 and box[2] < size[0] - 2 and box[3] < size[1] - 2
-    return inside and not any(number != own and _overlap(box, other) for number, other in enumerate(taken))
-
-
-def _overlap(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

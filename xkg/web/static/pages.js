@@ -38,9 +38,18 @@ function wire() {
   const drawing = document.querySelector("svg.map");
   if (drawing !== null && !drawing.dataset.wired) {
     drawing.dataset.wired = "1";
-    for (const kind of ["mouseover", "focusin"]) drawing.addEventListener(kind, (event) => light(drawing, event.target.closest(".node")));
-    for (const kind of ["mouseleave", "focusout"]) drawing.addEventListener(kind, () => light(drawing, null));
+    const picked = () => drawing.querySelector(".picked");
+    for (const kind of ["mouseover", "focusin"]) drawing.addEventListener(kind, (event) => light(drawing, event.target.closest(".node") ?? picked()));
+    for (const kind of ["mouseleave", "focusout"]) drawing.addEventListener(kind, () => light(drawing, picked()));
+    drawing.addEventListener("click", (event) => {
+      const node = event.target.closest(".node");
+      // A second click, as one with another button or a key held, opens the page.
+      if (node === null || event.ctrlKey || event.metaKey || event.shiftKey || node.classList.contains("picked")) return;
+      event.preventDefault();
+      pick(drawing, node).catch(() => location.assign(node.getAttribute("href")));
+    });
   }
+  for (const place of document.querySelectorAll("[data-tabs]")) tabs(place);
 }
 
 // --- filters that answer while one types
@@ -101,18 +110,155 @@ addEventListener("hashchange", unfold);
   }, Number(place.dataset.refresh));
 })();
 
-// --- the map
+// --- the map, and graphs of results
 
 function light(drawing, node) {
   for (const each of drawing.querySelectorAll(".near")) each.classList.remove("near");
-  const near = node === null ? [] : (node.dataset.near || "").split(" ").filter(Boolean);
-  drawing.classList.toggle("lit", near.length > 0);
-  if (!near.length) return;
-  const own = node.dataset.node;
-  const lit = new Set([own, ...near]);
+  drawing.classList.toggle("lit", node !== null);
+  if (node === null) return;
+  const lit = new Set([node.dataset.node]);
+  for (const each of drawing.querySelectorAll(".edges line")) {
+    const ends = each.dataset.ends.split(" ");
+    if (!ends.includes(node.dataset.node)) continue;
+    each.classList.add("near");
+    for (const end of ends) lit.add(end);
+  }
   for (const each of drawing.querySelectorAll(".node")) each.classList.toggle("near", lit.has(each.dataset.node));
-  for (const each of drawing.querySelectorAll(".edges line")) each.classList.toggle("near", each.dataset.ends.split(" ").includes(own));
 }
+
+async function pick(drawing, node) {
+  const panel = document.getElementById("panel");
+  for (const each of drawing.querySelectorAll(".picked")) each.classList.remove("picked");
+  node?.classList.add("picked");
+  light(drawing, node);
+  panel.hidden = node === null;
+  if (node === null) return;
+  const found = await part(node.dataset.near, "part");
+  if (found === null) throw new Error("there is no such part");
+  if (!node.classList.contains("picked")) return;
+  panel.lastElementChild.replaceChildren(...document.adoptNode(found).childNodes);
+  panel.querySelector("a").focus({ preventScroll: true });
+  panel.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-close]")) unpick();
+});
+
+function unpick() {
+  const drawing = document.querySelector("svg.map");
+  const node = drawing?.querySelector(".picked");
+  if (!node) return false;
+  pick(drawing, null);
+  node.focus({ preventScroll: true });
+  return true;
+}
+
+// --- parts of a page of which one is shown; without a script, all are
+
+function tabs(place) {
+  const parts = [...place.querySelectorAll(":scope > section")];
+  delete place.dataset.tabs;
+  if (parts.length < 2) return;
+  const list = document.createElement("div");
+  list.setAttribute("role", "tablist");
+  const buttons = parts.map((each) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = each.querySelector("h2").textContent;
+    button.setAttribute("role", "tab");
+    button.setAttribute("aria-controls", each.id);
+    each.setAttribute("role", "tabpanel");
+    each.setAttribute("aria-label", button.textContent);
+    list.append(button);
+    return button;
+  });
+  const show = (at) => {
+    buttons.forEach((button, n) => {
+      button.setAttribute("aria-selected", String(n === at));
+      button.tabIndex = n === at ? 0 : -1;
+      parts[n].hidden = n !== at;
+    });
+  };
+  list.addEventListener("click", (event) => { if (buttons.includes(event.target)) show(buttons.indexOf(event.target)); });
+  list.addEventListener("keydown", (event) => {
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (by === undefined) return;
+    const at = (buttons.indexOf(event.target) + by + buttons.length) % buttons.length;
+    show(at);
+    buttons[at].focus();
+  });
+  const named = () => {
+    const target = location.hash && document.getElementById(location.hash.slice(1));
+    const at = target ? parts.findIndex((each) => each.contains(target)) : -1;
+    if (at !== -1) show(at);
+    return at !== -1;
+  };
+  addEventListener("hashchange", named);
+  place.prepend(list);
+  place.classList.add("tabbed");
+  if (!named()) show(0);
+}
+
+// --- Cypher: words of the schema while one types, and the statements that were asked before
+
+(function statements() {
+  const field = document.querySelector("textarea[data-words]");
+  if (field === null) return;
+  const words = field.dataset.words.split(" ");
+  const list = document.getElementById("completions");
+  const key = "xkg-cypher " + document.querySelector(".graph-name").textContent;
+  const stored = JSON.parse(localStorage.getItem(key) ?? "[]");
+  const old = document.getElementById("history");
+  for (const statement of stored) {
+    const item = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = "/cypher?statement=" + encodeURIComponent(statement);
+    link.textContent = statement;
+    item.append(link);
+    old.append(item);
+  }
+  old.closest("details").hidden = stored.length === 0;
+  if (field.dataset.asked) {
+    const kept = [field.dataset.asked, ...stored.filter((each) => each !== field.dataset.asked)];
+    localStorage.setItem(key, JSON.stringify(kept.slice(0, 30)));
+  }
+  const begun = () => /[\p{L}_][\p{L}\p{N}_]*$/u.exec(field.value.slice(0, field.selectionStart))?.[0] ?? "";
+  const options = () => [...list.children];
+  const at = () => options().findIndex((each) => each.ariaSelected === "true");
+  const choose = (n) => options().forEach((each, m) => { each.ariaSelected = String(m === n); });
+  const close = () => { list.replaceChildren(); field.setAttribute("aria-expanded", "false"); };
+  const take = (word) => {
+    const end = field.selectionStart;
+    field.setRangeText(word, end - begun().length, end, "end");
+    close();
+    field.focus();
+  };
+  field.addEventListener("input", () => {
+    const start = begun();
+    const found = start.length < 2 ? [] : words.filter((word) => word.toLowerCase().startsWith(start.toLowerCase()) && word !== start);
+    list.replaceChildren(...found.slice(0, 8).map((word) => {
+      const item = document.createElement("li");
+      item.role = "option";
+      item.textContent = word;
+      item.addEventListener("mousedown", (event) => { event.preventDefault(); take(word); });
+      return item;
+    }));
+    field.setAttribute("aria-expanded", String(found.length > 0));
+    choose(0);
+  });
+  field.addEventListener("blur", close);
+  field.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { field.form.requestSubmit(); return; }
+    const every = options();
+    if (!every.length) return;
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (by !== undefined) choose((at() + by + every.length) % every.length);
+    else if (event.key === "Tab" || event.key === "Enter") take(every[at()].textContent);
+    else if (event.key === "Escape") { close(); event.stopPropagation(); } else return;
+    event.preventDefault();
+  });
+})();
 
 const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
@@ -151,6 +297,7 @@ let before = "";
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape" && !typing(event.target) && unpick()) return;
   if (event.key === "Escape" && typing(event.target)) {
     event.target.blur();
     return;

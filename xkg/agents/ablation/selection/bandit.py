@@ -13,8 +13,8 @@ from xkg.value import Value
 
 
 class BanditSettings(Value):
-    """`beta` weighs exploration: 1.5 times as much in the first 30 % of the rounds, half in the last 30 %.
-    `cost_weight` is the reward that a device hour costs (λ). An arm that is chosen gives `explore` pulls while it was
+    """`beta` (β) weighs exploration: 1.5 times as much in the first 30 % of the rounds, half from 70 % on.
+    `cost_weight` (λ) is the reward that a device hour costs. An arm that is chosen gives `explore` pulls while it was
     visited fewer than 3 times, `exploit` after more than 10 visits, `base` between: one at first, so that a round
     reaches as many arms as it has places. `knowledge` orders unexplored arms by their prior weights; without it the
     order is that of the list."""
@@ -66,7 +66,7 @@ class Bandit:
         return abs(trial.change or 0.0) - self._settings.cost_weight * trial.cost
 
     def beta(self, progress: float) -> float:
-        factor = 1.5 if progress < EARLY else 0.5 if progress > LATE else 1.0
+        factor = 1.5 if progress < EARLY else 0.5 if progress >= LATE else 1.0
         return self._settings.beta * factor
 
     def width(self, visits: int) -> int:
