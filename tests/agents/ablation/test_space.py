@@ -585,3 +585,14 @@ def test_choices_are_compared_by_value_and_options_that_no_code_reads_are_left_o
     assert of(space, "weight-decay")
     assert not of(space, "per")
     assert {left.name: left.reason for left in space.left_out}["per"] == "the metric is not computed from it"
+
+
+def test_values_that_reach_the_metric_through_a_file_count() -> None:
+    """Two programs of one command share values by files, which the slice does not follow."""
+    train = PythonSource(
+        "train.py", "RATE = 0.5\nx = 8.0\nfor _ in range(9):\n    x -= RATE * x\nopen('x', 'w').write(str(x))\n"
+    )
+    measure = PythonSource("measure.py", "x = float(open('x').read())\nprint('error', abs(x - 1.0))\n")
+    metric = parse_metric("error ([0-9.e-]+):min")
+    space, _, _ = find_space([train, measure], [], {}, metric, command="sh -c 'python train.py && python measure.py'")
+    assert "RATE" in [component.name for component in space.components]

@@ -2,6 +2,7 @@
 code; what belongs to neither stands for itself."""
 
 import ast
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
 from xkg.agents.ablation.candidates import COMMAND, KINDS, Candidate, Component, Kind, LeftOut, Place, Space
@@ -27,6 +28,7 @@ MOST_COMPONENTS = 60
 _MOST_OF_ONE = 12
 _NEGATIVE = frozenset({"no", "without", "disable", "skip"})
 _GUARDS = frozenset({"eps", "epsilon", "tiny", "tol", "min"})
+_PROGRAM = re.compile(r"[\w./-]+\.py\b")
 _GUARDS_BELOW = 0.01
 _LEAST = 2  # 0 and 1 are signs, indices and answers
 _ALTERNATIVE_WEIGHT, _SITE_WEIGHT, _OFF, _NUMBER = 0.8, 0.7, 0.1, -0.1
@@ -52,7 +54,9 @@ def find_space(
         sources = started_by(sources, command)
     written, protected, shared = exclusions.metric_code(sources, metric)
     parameters = parameters_of(sources)
-    flow = Flow(sources, executed, written or exclusions.prints(sources))
+    # the slice follows no value through a file, as from one program of the command to another
+    alone = all(_writes(program, sources, written) for program in _PROGRAM.findall(command)) if written else True
+    flow = Flow(sources, executed, (written or exclusions.prints(sources)) if alone else [])
     found = [site for source in sources for site in sites(source)]
     builder = _Builder(techniques, written, protected, executed, flow, sources, parameters)
     names = {_bare(name) for site in found if site.what == "the term" for name in site.names}
@@ -72,6 +76,11 @@ def find_space(
     for site in alternatives(sources, executed):
         builder.add_site(site)
     return builder.space(), [*written, *protected], shared
+
+
+def _writes(program: str, sources: Sequence[PythonSource], written: Sequence[Place]) -> bool:
+    """Whether a program, or what it imports, has one of these places."""
+    return not {place.path for place in written}.isdisjoint(each.path for each in started_by(sources, program))
 
 
 class _Builder:
