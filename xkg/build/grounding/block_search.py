@@ -15,12 +15,12 @@ _SYMBOL_WEIGHT = 0.5
 _RENDERED_WORDS = 40
 _EMBEDDED = 700
 _EMBEDDED_EACH = 60
-# MiniLM's cosine of a paragraph of a paper and of code that does it is seldom higher.
+# MiniLM's cosine similarity between a paragraph of a paper and its code is seldom higher.
 _HIGH_COSINE = 0.6
 
 
 class BlockSearch:
-    """How well the blocks of a repository fit each of a paper's techniques: `scores[i]` maps block ids to 0..1, best
+    """Scores the blocks of a repository for each of a paper's techniques: `scores[i]` maps block ids to 0..1, best
     first, for technique i."""
 
     def __init__(
@@ -31,8 +31,8 @@ class BlockSearch:
         embedder: Embedder,
         near: Sequence[Iterable[str]],
     ) -> None:
-        """`vectors[i]` is the embedding of technique i; `near[i]` are the symbols whose blocks are compared with it by
-        embedding, beside those that share most of its words. Raises `EmbeddingError`."""
+        """`vectors[i]` is the embedding of technique i. `near[i]` are symbols whose blocks are compared with it by
+        embedding, in addition to the blocks that share most of its words. Raises `EmbeddingError`."""
         self.index = index
         self._of_symbol: dict[tuple[int, str], list[tuple[IndexedBlock, float]]] = {}
         lexical = []
@@ -52,14 +52,14 @@ class BlockSearch:
         self.scores = [_fused(ranking, similar) for ranking, similar in zip(lexical, cosine, strict=True)]
 
     def best_of_symbols(self, i: int) -> dict[str, float]:
-        """Symbol id → the score of the best block that stands directly in it, for technique i."""
+        """Symbol id → the score for technique i of the best block that is directly in the symbol."""
         best: dict[str, float] = {}
         for block, score in self.scores[i].items():
             best.setdefault(self.index.blocks[block].symbol, score)
         return best
 
     def of_symbol(self, i: int, symbol: str) -> list[tuple[IndexedBlock, float]]:
-        """The blocks of a symbol with their scores for technique i, best first; ties in the order of lines."""
+        """The blocks of a symbol with their scores for technique i, best first; ties in line order."""
         if (i, symbol) not in self._of_symbol:
             found = [(block, self.scores[i].get(block.id, 0.0)) for block in self.index.inside(symbol)]
             self._of_symbol[i, symbol] = sorted(found, key=lambda pair: -pair[1])

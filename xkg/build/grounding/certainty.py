@@ -1,4 +1,4 @@
-"""Whether the first place of a technique is certain: independent kinds of evidence agree on it, no other code comes
+"""Decides whether a technique's first place is certain: independent kinds of evidence agree on it, no other code comes
 near, and the technique's name is in its code."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,15 +10,15 @@ from xkg.build.grounding.places import are_twins
 from xkg.build.grounding.ranking import Candidate
 
 _KINDS = tuple(map(attrgetter, ("words", "name", "lines", "meaning")))
-_AGREEING = 3  # of these rank it first
+_AGREEING = 3  # kinds of evidence that must rank it first
 _SCORE = 0.65
 _LEAD = 0.15
-# Comments name other methods too: this share of the evidence for the name must be in the code.
+# Comments name other methods too, so at least this share of the name evidence must come from code.
 _IN_CODE = 0.4
 
 
 def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> bool:
-    """Whether the best of a technique's candidates, `ranked`, is certain; `entries` are all symbols."""
+    """Whether `best` is certain among a technique's candidates, `ranked`. `entries` are all symbols."""
     found = best.evidence
     return (
         found.score >= _SCORE
@@ -31,7 +31,7 @@ def is_certain(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[st
 def _is_first(
     kind: Callable[[Evidence], float], best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]
 ) -> bool:
-    """Whether a kind of evidence ranks a candidate first, or what it holds or is held by."""
+    """Whether a kind of evidence ranks a candidate first, or a symbol that contains it or that it contains."""
     strengths = {each.symbol: kind(each.evidence) * each.evidence.role for each in ranked}
     most = max(strengths.values())
     first = (entries[symbol] for symbol, strength in strengths.items() if strength == most > 0)
@@ -39,7 +39,7 @@ def _is_first(
 
 
 def _lead(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, Entry]) -> float:
-    """By how much the score of a candidate exceeds that of the best one that is other code."""
+    """The margin of a candidate's score over the best candidate that is other code."""
     own = entries[best.symbol]
     others = ((entries[each.symbol], each.evidence.score) for each in ranked)
     rivals = (score for entry, score in others if not _nested(entry, own) and not are_twins(entry, own))
@@ -47,7 +47,7 @@ def _lead(best: Candidate, ranked: Sequence[Candidate], entries: Mapping[str, En
 
 
 def _nested(one: Entry, other: Entry) -> bool:
-    """Whether two symbols are the same, or one of them is inside the other, which is no file."""
+    """Whether two symbols are the same, or one contains the other and is not a file."""
     outer, inner = sorted((one, other), key=lambda entry: -entry.lines)
     first, second = outer.source.symbol, inner.source.symbol
     return first.id == second.id or (

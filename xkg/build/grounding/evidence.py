@@ -1,4 +1,4 @@
-"""The evidence for a symbol as the place of a technique: names, words and meaning, and what lowers it."""
+"""The evidence that a symbol is the place of a technique: names, words, meaning, and its role in the repository."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from xkg.build.grounding.index.symbol_roles import role_factor
 from xkg.build.grounding.query import TechniqueQuery
 from xkg.build.grounding.symbol_search import SymbolSearch
 
-# The weight of a name's word by the field it occurs in.
+# The weight of a name's word, by the field that contains it.
 _NAME_FIELDS: Mapping[str, float] = {
     "name": 1.0,
     "joined": 1.0,
@@ -19,21 +19,21 @@ _NAME_FIELDS: Mapping[str, float] = {
     "signature": 0.4,
 }
 _CODE_FIELDS = {field: weight for field, weight in _NAME_FIELDS.items() if field != "prose"}
-# The weight of a word that the repository lacks, below that of the rarest present one: papers and code often differ in
-# one word of a name.
+# The weight of a word that the repository lacks. It is below that of the rarest present word, since papers and code
+# often differ in one word of a name.
 _UNSEEN = 0.8
 _CALLED = 0.8
-# A name whose words together are less rare than this (by `rarity`) is too general: "batch step".
+# If the words of a name are together less rare than this (by `rarity`), the name is too general: "batch step".
 _SPECIFIC = 0.6
-# Words of a name that only give the kind of symbol.
+# Words of a name that only state the kind of symbol.
 _SHAPES = frozenset(stems("function fn func class module layer net network base impl util wrapper get compute"))
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Evidence for a symbol, each kind in 0..1. `words`: those of name and definition, relative to the best symbol;
-    `name`: the technique's name or acronym in names and prose; `lines`: the best block of the symbol. `own_name` is
-    `name` without prose, `meaning` the similarity of embeddings. `role` lowers tests and the like."""
+    """The evidence for a symbol, each kind in 0..1. `words`: the words of name and definition, relative to the best
+    symbol. `name`: the technique's name or acronym, in names and prose; `own_name` is the same without prose. `lines`:
+    the best block of the symbol. `meaning`: the similarity of embeddings. `role` is below 1 for tests and the like."""
 
     words: float
     name: float
@@ -44,7 +44,7 @@ class Evidence:
 
     @property
     def score(self) -> float:
-        """For ranking, 0..1: the plain mean of the three kinds."""
+        """The score for ranking, 0..1: the mean of `words`, `name` and `lines`, times `role`."""
         return (self.words + self.name + self.lines) / 3 * self.role
 
 
@@ -63,18 +63,19 @@ def evidence(query: TechniqueQuery, entry: Entry, search: SymbolSearch, i: int, 
 
 
 def own_name(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """How much of the technique's name the names in a symbol's code hold, 0..1, whatever its comments say."""
+    """The share of the technique's name that occurs in the names of a symbol's code, 0..1, ignoring comments."""
     return _name_evidence(query, entry, index, _CODE_FIELDS)
 
 
 def is_whole(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> bool:
-    """Whether a symbol is called what the technique is called: all of it is the technique."""
+    """Whether a symbol has the technique's name, so that all of it is the technique."""
     return _name_evidence(query, entry, index, {"name": 1.0, "joined": 1.0}) >= _CALLED
 
 
 def _name_evidence(query: TechniqueQuery, entry: Entry, index: SymbolIndex, weights: Mapping[str, float]) -> float:
-    """The share of a form of the name that occurs in the symbol, its words weighed by their rarity in the repository;
-    lower where the symbol's own name has many other words. `weights` of the fields to look in, highest first."""
+    """The share of one form of the name that occurs in the symbol, with words weighted by their rarity in the
+    repository. It is lower if the symbol's own name has many other words. `weights` are those of the fields, highest
+    first."""
     fields = {name: frozenset(entry.fields[name]) for name in weights}
 
     def value(word: str) -> float:
@@ -107,7 +108,7 @@ def _form_evidence(form: Sequence[str], value: Callable[[str], float], index: Sy
 
 
 def _explained(query: TechniqueQuery, entry: Entry, index: SymbolIndex) -> float:
-    """The share of a symbol's own name that the technique explains."""
+    """The share of a symbol's own name that the technique's words explain."""
     vocabulary = index.vocabulary
     name_words = {word for form in query.forms for word in form}
     name_words |= {related for word in name_words for related in vocabulary.related(word)}

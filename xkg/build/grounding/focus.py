@@ -1,4 +1,4 @@
-"""The lines of a symbol that do what a technique says: one to three ranges, best first, each with a reason."""
+"""The lines of a symbol that implement a technique: one to three ranges, best first, each with a reason."""
 
 from xkg.build.code.codebase import comment_mark
 from xkg.build.grounding.block_search import BlockSearch
@@ -11,7 +11,7 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.model import LineRange
 
 _MOST_RANGES = 3
-# Further ranges are given only where they fit nearly as well as the best.
+# Further ranges are returned only if they fit nearly as well as the best.
 _NEARLY = 0.9
 _MOST_WORDS = 5
 
@@ -19,8 +19,8 @@ _MOST_WORDS = 5
 def focus(
     search: BlockSearch, i: int, query: TechniqueQuery, symbol: str, part: Block | None = None
 ) -> tuple[LineRange, ...]:
-    """The ranges of `symbol` that do technique i of `search`, of its `working_ranges` alone: all if it is short or has
-    the technique's name, else those in `part`, if given, else those in its best blocks. Empty for a stub."""
+    """The `working_ranges` of `symbol` that implement technique i of `search`. They span all of a short symbol, or of
+    one with the technique's name; otherwise they are in `part`, if given, or in the best blocks. Empty for a stub."""
     entry = search.index.symbols.entries[symbol]
     span = entry.source.symbol
     lines = entry.text.split("\n")
@@ -40,7 +40,7 @@ def focus(
     if not ranked or is_whole(query, entry, search.index.symbols) or (short and part is None):
         ranked = [(every, 1.0)]
     elif part is not None:
-        ranked = [(part, 2.0), *ranked]  # those only if nothing in the part does anything
+        ranked = [(part, 2.0), *ranked]  # the others only if no line of the part is a working line
     found: dict[Block, float] = {}
     for block, score in ranked:
         if found and score < _NEARLY * max(found.values()):
@@ -60,7 +60,7 @@ def focus(
 
 
 def _why(present: frozenset[str], entry: Entry, query: TechniqueQuery, search: BlockSearch) -> str:
-    """The words of the technique that the lines hold, the rarest first, else those that their symbol is called."""
+    """The technique's words that occur in the lines, rarest first, or else those in the symbol's name."""
     spelled = query.content_words()
     related = search.index.symbols.vocabulary.related
     for found, says in ((present, "names"), ({*entry.fields["name"], *entry.fields["owner"]}, "in what is called")):

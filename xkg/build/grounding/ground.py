@@ -1,8 +1,7 @@
 """Locates techniques in a repository: techniques → ranked symbols, or none.
 
-Hybrid search proposes candidates; evidence of several kinds and the call graph rank them. A technique supported by only
-one kind of evidence is not located, since plausible but irrelevant code is worse than none. No language model is used.
-"""
+Hybrid search proposes candidates; several kinds of evidence rank them. A place with too little evidence is marked as
+doubtful or weak, since plausible but irrelevant code is worse than none. No language model is used."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,17 +22,17 @@ from xkg.model import WEAK, Confidence, LineRange, Location, Technique
 from xkg.value import Value
 
 PLACES = 20
-"""Maximum number of places of a technique that are ranked and stored."""
-_RANKED = 50  # symbols, some of which become one place
-# By this much the name of another technique fits a place better, which is then its own.
+"""The maximum number of places that are ranked and stored for a technique."""
+_RANKED = 50  # symbols, some of which are merged into one place
+# If another technique's name fits a place better by this much, the place belongs to that technique.
 _BETTER = 0.2
-# A first place with less of the technique's name is weak, as are all places after it.
+# If a first place has less of the technique's name, it and all later places are weak.
 _NAMED = 0.3
 
 
 class Grounding(Value):
-    """`locations` in the order of the techniques, best first; a technique of which no word is there has none.
-    `primaries` maps each technique whose code is sliced to the symbol to slice it from."""
+    """`locations` are in the order of the techniques, best first; a technique whose words do not occur in the
+    repository has none. `primaries` maps each technique whose code is sliced to the symbol to slice from."""
 
     locations: tuple[Location, ...] = ()
     primaries: Mapping[str, str] = {}
@@ -45,7 +44,8 @@ class Grounding(Value):
 
     @property
     def doubtful(self) -> frozenset[str]:
-        """The techniques whose best place is doubtful; those with weak ones alone are in neither."""
+        """The techniques whose best place is doubtful. Techniques with only weak places are neither certain nor
+        doubtful."""
         return self._best("doubtful") - self.certain
 
     def _best(self, confidence: Confidence) -> frozenset[str]:
@@ -64,11 +64,10 @@ def ground(
     *,
     index: BlockIndex | None = None,
 ) -> Grounding:
-    """Ranks the places of each technique in a repository: at most `PLACES`, scores in 0..1, ranks from 1; none if no
-    word and no meaning of it is there. The paper's `document` adds its own abbreviations, and the names in the
-    equations and algorithms beside a technique's excerpts. `index` is the codebase's, if already built. Deterministic
-    for one embedding model. Raises `EmbeddingError`.
-    """
+    """Ranks the places of each technique in a repository: at most `PLACES`, scores in 0..1, ranks from 1; none if
+    neither words nor meaning match. The paper's `document` adds abbreviations, and the names in equations and
+    algorithms near a technique's excerpts. `index` is the codebase's, if already built. Deterministic for one embedding
+    model. Raises `EmbeddingError`."""
     if not techniques or not codebase.modules:
         return Grounding()
     index = index or BlockIndex(SymbolIndex(codebase))
@@ -109,7 +108,7 @@ def ground(
 
 
 def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[TechniqueQuery], index: SymbolIndex) -> bool:
-    """Whether the name of another technique fits a place, or the class around it, better than this one's."""
+    """Whether another technique's name fits a place, or its class, better than this technique's name."""
     around = index.entries.get(place.source.parent or "")
     entries = [place, around] if around is not None and around.kind == "class" else [place]
     own = max(own_name(query, entry, index) for entry in entries)
@@ -119,8 +118,8 @@ def _is_of_another(query: TechniqueQuery, place: Entry, queries: Sequence[Techni
 
 @dataclass(frozen=True)
 class Candidates:
-    """The symbols that rank best for each technique, best first, however little supports them: for a reader who
-    decides. `focus` gives the ranges of lines of any symbol that do what a technique says, best first."""
+    """The best-ranked symbols for each technique, best first, regardless of their score: the caller decides. `focus`
+    returns the ranges of a symbol's lines that implement a technique, best first."""
 
     index: SymbolIndex
     symbols: Mapping[str, tuple[str, ...]]
@@ -135,7 +134,7 @@ def candidates(
     *,
     limit: int,
 ) -> Candidates:
-    """At most `limit` symbols for each technique in the ranking of `ground`. Raises `EmbeddingError`."""
+    """At most `limit` symbols for each technique, ranked as in `ground`. Raises `EmbeddingError`."""
     index = BlockIndex(SymbolIndex(codebase))
     queries = technique_queries(techniques, document)
     ranking = Ranking(index, queries, embedder)
@@ -150,8 +149,8 @@ def candidates(
 
 
 def primary(symbols: Sequence[str], index: SymbolIndex) -> str:
-    """The symbol to slice a technique's code from, given its symbols, best first: the first one, unless it is a module
-    and something inside it is located too, or a special method, which stands for its class."""
+    """The symbol to slice a technique's code from, given its symbols, best first. This is the first one, with two
+    exceptions: a module gives way to a located symbol inside it, and a special method to its class."""
     best = index.entries[symbols[0]]
     if best.kind == "module":
         inside = (symbol for symbol in symbols if symbol != best.id and symbol.startswith(f"{best.id}::"))

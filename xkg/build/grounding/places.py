@@ -1,5 +1,5 @@
-"""The places of a technique from its ranked symbols: large classes and modules give way to their methods, and copies
-of one piece of code are one place."""
+"""Turns a technique's ranked symbols into places: methods replace large classes and modules, and copies of the same
+code become one place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,25 +11,25 @@ from xkg.build.grounding.index.symbol_roles import SUPPORTING
 from xkg.build.grounding.ranking import Candidate
 
 _LARGE_CLASS = 150  # lines
-# Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.
+# Less than one in a hundred pairs of unrelated functions in a repository is more alike than 0.4.
 _TWINS = 0.8
 
 
 @dataclass(frozen=True)
 class RankedPlace:
-    """A candidate; `twins` are symbols of lower-ranked ones that are nearly the same code."""
+    """A candidate. `twins` are lower-ranked symbols with nearly the same code."""
 
     candidate: Candidate
     twins: tuple[str, ...] = ()
 
 
 def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int) -> list[RankedPlace]:
-    """At most `limit` places of technique i of `search`, best first, from its candidates, best first."""
+    """At most `limit` places of technique i of `search`, best first. `ranked` are its candidates, best first."""
     entries = search.index.symbols.entries
     found: list[RankedPlace] = []
     best_blocks: set[str] = set()
     for candidate in _narrowed(ranked, search, i):
-        # A class and its method that owe their rank to the same lines are one place.
+        # A class and its method that rank high because of the same lines are one place.
         inside = search.of_symbol(i, candidate.symbol)
         if inside and inside[0][0].id in best_blocks:
             continue
@@ -44,7 +44,7 @@ def places(ranked: Sequence[Candidate], search: BlockSearch, i: int, limit: int)
 
 
 def _narrowed(ranked: Sequence[Candidate], search: BlockSearch, i: int) -> list[Candidate]:
-    """The candidates, each once, with the method that holds the best block in place of a large class or a module."""
+    """The candidates without repetitions. A large class or a module is replaced by the symbol with its best block."""
     entries = search.index.symbols.entries
     narrowed: dict[str, Candidate] = {}
     for candidate in ranked:
@@ -65,7 +65,7 @@ def _is_container(entry: Entry) -> bool:
 
 
 def are_twins(one: Entry, other: Entry) -> bool:
-    """Whether two symbols are nearly the same code."""
+    """Whether two symbols have nearly the same code."""
     first, second = one.source.symbol, other.source.symbol
     if first.kind != second.kind or one.id == other.id:
         return False

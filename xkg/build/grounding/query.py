@@ -24,7 +24,7 @@ _PARENTHESES = re.compile(r"(?<!\s)\s*+\(([^()]*+)\)")
 _TEX_NAME = re.compile(
     r"\\(?:operatorname|mathrm|text|textrm|mathsf|mathbf)\s*+(?:\*\s*+)?\{([^{}]*)\}|\\([A-Za-z]{2,})"
 )
-# TeX commands for layout; Greek letters and functions (\exp, \log, \max) name things in code and are not listed.
+# TeX layout commands. Greek letters and functions (\exp, \log, \max) are not listed, since they name things in code.
 _LAYOUT = frozenset(
     stems(
         """left right frac begin end text mathbb mathcal mathbf mathrm operatorname array aligned quad qquad big bigg
@@ -34,18 +34,18 @@ _LAYOUT = frozenset(
 )
 _OF_OTHERS = (Role.RELATED, Role.BACKGROUND, Role.EXPERIMENTS)
 _DEFINITION_WORDS = 80
-# The weight of an equation's number among the words of a definition.
+# The weight of an equation number relative to the words of a definition.
 _NUMBER_WEIGHT = 2.0
-# Equations this near to an excerpt, in characters, belong to it.
+# An equation within this many characters of an excerpt belongs to it.
 _BEFORE, _AFTER = 100, 300
 
 
 @dataclass(frozen=True)
 class TechniqueQuery:
-    """`forms` are the stems of the name and of each alias; `acronyms` short names (stem → confidence). `definition`
-    weighs the stems of the definition, `text` is for an embedding model, `symbols` are those of its equations, as
-    identifiers spell them, `numbers` those of its equations and algorithms, as `numbered.references` gives them;
-    `cited` if the paper describes it only in sections on other work and on experiments."""
+    """`forms` are the stems of the name and of each alias, `acronyms` short names (stem → confidence). `definition`
+    weights the stems of the definition. `text` is for an embedding model. `symbols` are those of its equations, spelled
+    like identifiers; `numbers` are those of its equations and algorithms, in the form of `numbered.references`. `cited`
+    is set if the paper describes the technique only in sections on other work or experiments."""
 
     technique: str
     forms: tuple[tuple[str, ...], ...]
@@ -57,21 +57,22 @@ class TechniqueQuery:
     cited: bool = False
 
     def content_words(self) -> dict[str, str]:
-        """Stem → word, of the name and definition."""
+        """Stem → word, for the words of name and definition."""
         return {stem(word): word for word in reversed(words(self.text))}
 
     @property
     def about(self) -> frozenset[str]:
-        """Every stem of name and definition."""
+        """All stems of name and definition."""
         return frozenset(word for form in self.forms for word in form) | frozenset(self.definition)
 
     def plain_weights(self, index: SymbolIndex) -> dict[str, float]:
-        """For BM25 over symbols: the words of name and definition alike, and the numbers that comments refer to."""
+        """BM25 weights for symbols: the words of name and definition equally, and the numbers that comments refer
+        to."""
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         return {word: min(1.0, self.definition.get(word, 1.0)) for word in sorted(self.about)} | numbers
 
     def name_weights(self, vocabulary: Vocabulary) -> dict[str, float]:
-        """For BM25: the words of the name, their variants in the repository, and the acronyms that occur in it."""
+        """BM25 weights of the name: its words, their variants in the repository, and the acronyms that occur there."""
         weights: dict[str, float] = {}
         for form in self.forms:
             for word in form:
@@ -86,8 +87,8 @@ class TechniqueQuery:
         return weights
 
     def weights(self, index: SymbolIndex) -> dict[str, float]:
-        """For BM25: half of the weight on the name (`name_weights`), half on the words of the definition and on the
-        numbers that comments of the repository refer to."""
+        """BM25 weights: half for the name (`name_weights`), half for the words of the definition and the numbers that
+        comments of the repository refer to."""
         query = self.name_weights(index.vocabulary)
         numbers = dict.fromkeys(sorted(filter(index.knows, self.numbers)), _NUMBER_WEIGHT)
         definition = {**self.definition, **numbers}
@@ -99,8 +100,8 @@ class TechniqueQuery:
 
 
 def technique_queries(techniques: Sequence[Technique], document: Document | None) -> list[TechniqueQuery]:
-    """One query a technique, in order. The paper's own "long form (SHORT)" gives names that a technique does not carry
-    itself."""
+    """One query per technique, in order. Each "long form (SHORT)" in the paper adds acronyms that techniques do not
+    state themselves."""
     acronyms = defined_acronyms(document.text) if document else {}
     for technique in techniques:
         for short, long in defined_acronyms(f"{technique.name}. {technique.definition}").items():
@@ -118,7 +119,7 @@ def _query(technique: Technique, acronyms: Mapping[str, str], document: Document
             if len(name) >= 3:
                 short_names[name] = 0.8
     for short, long in acronyms.items():
-        # The paper abbreviates a phrase that is, or is part of, this technique's name.
+        # The paper abbreviates this technique's name or a part of it.
         if long and set(content_stems(long)) and _contains(content_stems(plain_name), content_stems(long)):
             short_names[stem(short.lower())] = 1.0
     for short in (plain_name, *shorts):
@@ -145,7 +146,7 @@ def _is_cited(technique: Technique, document: Document) -> bool:
 
 
 def _titles(sections: Sequence[Section], offset: int) -> Iterable[str]:
-    """The titles of the sections around an offset."""
+    """The titles of the sections that contain an offset."""
     for section in sections:
         if section.start <= offset < section.end:
             yield section.title
@@ -164,7 +165,7 @@ def _contains(phrase: Sequence[str], part: Sequence[str]) -> bool:
 def _definition(technique: Technique, document: Document | None) -> dict[str, float]:
     weights: dict[str, float] = {}
     for word in content_stems(technique.definition)[:_DEFINITION_WORDS]:
-        # A repeated word counts more, but less than in proportion.
+        # A repeated word counts more, but less than proportionally.
         weights[word] = weights.get(word, 0.0) * 0.5 + 1.0
     for word in _formal_words(technique, document) if document else ():
         weights.setdefault(word, 0.5)
@@ -172,7 +173,7 @@ def _definition(technique: Technique, document: Document | None) -> dict[str, fl
 
 
 def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
-    """Stems of the names in equations and algorithms beside the technique's excerpts."""
+    """The stems of names in equations and algorithms near the technique's excerpts."""
     for equation in _equations(technique, document):
         yield from _tex_words(equation.latex)
     for _, algorithm in _algorithms(technique, document):
@@ -180,7 +181,7 @@ def _formal_words(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _numbers(technique: Technique, document: Document) -> Iterable[str]:
-    """The equations and algorithms in and beside the technique's excerpts, and those that the excerpts refer to."""
+    """The equations and algorithms in and near the technique's excerpts, and those that the excerpts refer to."""
     for equation in _equations(technique, document):
         yield from (f"eq:{number.casefold()}" for number in equation.numbers)
     yield from (f"alg:{number}" for number, _ in _algorithms(technique, document) if number)
@@ -189,7 +190,7 @@ def _numbers(technique: Technique, document: Document) -> Iterable[str]:
 
 
 def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
-    """The displayed equations beside the technique's excerpts."""
+    """The displayed equations near the technique's excerpts."""
     for excerpt in technique.excerpts:
         for equation in document.equations:
             if excerpt.start - _BEFORE <= equation.start <= excerpt.end + _AFTER:
@@ -197,7 +198,7 @@ def _equations(technique: Technique, document: Document) -> Iterable[Equation]:
 
 
 def _algorithms(technique: Technique, document: Document) -> Iterable[tuple[int, Algorithm]]:
-    """The algorithms that meet the technique's excerpts, with their numbers; 0 for those without a caption."""
+    """The algorithms that overlap the technique's excerpts, with their numbers; 0 for those without a caption."""
     for excerpt in technique.excerpts:
         captioned = 0
         for algorithm in document.algorithms:

@@ -13,12 +13,12 @@ from xkg.build.grounding.symbol_search import SymbolSearch
 from xkg.embeddings.base import Embedder
 
 _CANDIDATES = 50
-_BLOCKS_OF = 8  # symbols, the best
+_BLOCKS_OF = 8  # symbols, best first
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A symbol; `part` are the lines of it that the evidence is of, None where it is of all."""
+    """A symbol and its evidence. `part` is set if the evidence covers only these lines."""
 
     symbol: str
     evidence: Evidence

@@ -3,10 +3,9 @@
 Name and path identify most symbols; a renamed or moved symbol is recognised by the fingerprint of its body. A symbol
 without a good match is reported as missing: wrong lines are worse than none.
 
-Files and symbols are compared only where they share a name, the end of a path or a band of the fingerprint, so that
-each of 3,000 files is compared with about fifteen others. A band is three digits at one position: of fingerprints that
-agree in half of their digits, one pair in sixteen shares none.
-"""
+Files and symbols are compared only if they share a name, the end of a path or a band of the fingerprint, so that each
+of 3,000 files is compared with about fifteen others. A band is three digits at one position. Of fingerprints that agree
+in half of their digits, one pair in sixteen shares none."""
 
 import difflib
 from collections import Counter
@@ -19,17 +18,17 @@ from xkg.build.code.codebase import Codebase
 from xkg.build.code.fingerprint import similarity
 from xkg.model import LineRange, Symbol
 
-# Of unrelated functions of one repository, fewer than one pair in a hundred is more alike than 0.4.
+# Less than one in a hundred pairs of unrelated functions in a repository is more alike than 0.4.
 _BODY_OF_SAME_NAME = 0.4
 _BODY_OF_ANY_NAME = 0.7
 _ALIEN = 0.2
 _SAME_FILE = 0.5
-# A copy that shares fewer names is another repository that happens to have a `train.py` with a `main`.
+# A copy that shares fewer names is a different repository, which merely also has a `train.py` with a `main`.
 _RELATED = 0.2
 _MOST_PAIRS = 200_000
 _BAND = 3  # digits
 _DEEPEST = 16  # parts of a path
-# A key that more files or symbols than this share does not discriminate.
+# A key that is shared by more files or symbols does not discriminate.
 _MOST_ALIKE = 20
 _MOST_NAMESAKES = 1000
 
@@ -38,7 +37,7 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Match:
-    """A symbol of the copy. `likeness` is 1 where name, place and body are unchanged, less where they differ."""
+    """A symbol of the copy. `likeness` is 1 if name, place and body are unchanged, otherwise lower."""
 
     symbol: Symbol
     likeness: float
@@ -46,14 +45,14 @@ class Match:
 
 def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codebase) -> dict[str, Match]:
     """Ids of `requested` → their matches in `copy`, without the missing ones. `stored` are all symbols of the
-    repository that `requested` come from. A symbol of the copy matches at most one of a category."""
+    repository that `requested` come from. A symbol of the copy matches at most one stored symbol of its category."""
     current = [source.symbol for source in copy.symbols().values()]
     paths = _paths(stored, current)
     matcher = _Matcher(stored, current, paths)
     pairs = [(score, old, new) for old in matcher.with_rivals(requested) for new, score in matcher.candidates(old)]
     matches: dict[str, Match] = {}
     used: set[str] = set()
-    # Among namesakes of equal score the nearest line wins.
+    # Of symbols with the same name and score, the one with the nearest line wins.
     for score, old, new in sorted(pairs, key=lambda p: (-p[0], abs(p[1].start_line - p[2].start_line), p[1].id)):
         if old.id not in matches and new.id not in used:
             matches[old.id] = Match(new, round(score, 4))
@@ -62,7 +61,8 @@ def relocate(requested: Sequence[Symbol], stored: Sequence[Symbol], copy: Codeba
 
 
 def moved_focus(focus: Sequence[LineRange], old: Symbol, new: Symbol) -> tuple[LineRange, ...]:
-    """The ranges of `old` in `new`; none where its length changed, so that lines within it are no longer known."""
+    """The ranges of `old`, moved to `new`. Empty if the length changed, since lines within the symbol are then
+    unknown."""
     if new.end_line - new.start_line != old.end_line - old.start_line:
         return ()
     by = new.start_line - old.start_line
@@ -89,8 +89,8 @@ class _Matcher:
         self._related = len(self._missing) <= (1 - _RELATED) * len(stored)
 
     def with_rivals(self, requested: Iterable[Symbol]) -> list[Symbol]:
-        """The requested symbols and the stored ones that compete for the same matches: namesakes in the same place,
-        and symbols missing from their place."""
+        """The requested symbols and the stored ones that compete for the same matches: those with the same name and
+        place, and those missing from their place."""
         rivals = [other for symbol in requested for other in self._stored[_category(symbol), self._place(symbol)]]
         if self._related and len(self._missing) * self._added_count <= _MOST_PAIRS:
             rivals += self._missing
@@ -102,7 +102,7 @@ class _Matcher:
         for new in self._current.get(own, ()):
             if score := self._score_in_place(old, new):
                 yield new, score
-        # Only added symbols: one at the place and name of another stored symbol is that symbol.
+        # Only added symbols: a new symbol at the place and name of another stored symbol is that symbol.
         for new in self._added.sharing(_symbol_keys(old)):
             if score := self._score_moved(old, new):
                 yield new, score
@@ -116,7 +116,7 @@ class _Matcher:
         return 0.6 + 0.4 * body
 
     def _score_moved(self, old: Symbol, new: Symbol) -> float:
-        if old.kind == "module":  # `_paths` matches these
+        if old.kind == "module":  # `_paths` matches modules
             return 0.0
         body = self._body(old, new)
         if body is not None and body < _BODY_OF_SAME_NAME:
@@ -124,7 +124,7 @@ class _Matcher:
         names = _name_likeness(old, new)
         same_signature = old.signature == new.signature
         if body is None:
-            # Only the name is left to compare: enough where the file is missing and the name is unique.
+            # Only the name can be compared. That is enough if the file is missing and the name is unique.
             alone = self._names[_category(new), new.qualified_name] == 1
             moved = old.path not in self._paths
             return 0.5 if names == 1.0 and old.qualified_name and same_signature and alone and moved else 0.0
@@ -134,7 +134,8 @@ class _Matcher:
         return 0.65 * body + 0.2 * names + 0.1 * same_file + 0.04 * same_signature
 
     def _body(self, old: Symbol, new: Symbol) -> float | None:
-        """Similarity of the bodies; None where there is nothing to compare: both short, or stored without prints."""
+        """The similarity of the bodies; None if they cannot be compared: both are short, or stored without
+        fingerprints."""
         if not self._sketched or not (old.fingerprint or new.fingerprint):
             return None
         return similarity(old.fingerprint, new.fingerprint) if old.fingerprint and new.fingerprint else 0.0
@@ -144,7 +145,8 @@ class _Matcher:
 
 
 def _category(symbol: Symbol) -> str:
-    """Kinds that can change into one another share a category: a function that moves into a class is a method."""
+    """The category of a symbol. Kinds that can change into one another share one: a function moved into a class is a
+    method."""
     return "function" if symbol.kind == "method" else symbol.kind
 
 
@@ -161,7 +163,7 @@ T = TypeVar("T", str, Symbol)
 
 
 class _KeyIndex(Generic[T]):
-    """An inverted index: key → things. Keys that more than `most` things have are left out."""
+    """An inverted index: key → items. Keys with more than `most` items are left out."""
 
     def __init__(self, things: Iterable[tuple[T, Iterable[Hashable]]], most: int) -> None:
         self._by_key: dict[Hashable, list[T]] = {}
@@ -171,7 +173,7 @@ class _KeyIndex(Generic[T]):
         self._by_key = {key: group for key, group in self._by_key.items() if len(group) <= most}
 
     def sharing(self, keys: Iterable[Hashable]) -> Iterable[T]:
-        """Each thing that has one of these keys, once."""
+        """The items that have one of these keys, each once."""
         by_id: dict[str, T] = {}
         for key in keys:
             for thing in self._by_key.get(key, ()):

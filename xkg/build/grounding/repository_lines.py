@@ -1,4 +1,4 @@
-"""Lines of a repository's files: those that are found, and those that are missing where code is shown in part."""
+"""Lines of a repository's files: those found by a search, and those missing from code that is shown in part."""
 
 import re
 import textwrap
@@ -9,7 +9,7 @@ from xkg.build.grounding.index.symbol_index import strip_comments
 from xkg.model import LineRange, Symbol
 from xkg.value import Value
 
-# Lines that were not shown are given with what stands between them, up to this many lines, and with one line before.
+# Missing lines this close together are returned as one text, with the lines between them and one line before.
 _BETWEEN = 3
 _MOST_TOGETHER = 40
 _MOST_LINES = 4_000
@@ -22,8 +22,8 @@ _WORD = re.compile(r"\w")
 
 
 class FoundLines(Value):
-    """Lines of a file (of a notebook: of its code cells together), the innermost symbol that holds them, and their text
-    without a common margin. `left_out`: they belong to code that was shown without them."""
+    """Lines of a file (for a notebook: of all its code cells together), their innermost symbol, and their dedented
+    text. `left_out`: they belong to code that was shown without them."""
 
     symbol: str
     path: str
@@ -38,8 +38,8 @@ class FoundLines(Value):
 
 
 class Shown(Value):
-    """What was shown of a repository: the `text`, the symbols (ids) that it shows in part at most, first the most
-    important, and by path the lines that it leaves out for certain, though they may be like others that it has."""
+    """The shown part of a repository: the `text`, the symbols (ids) that it may show only in part, most important
+    first, and by path the lines that it certainly omits, even if they equal other lines in it."""
 
     text: str
     symbols: tuple[str, ...] = ()
@@ -47,8 +47,8 @@ class Shown(Value):
 
 
 def lines_not_shown(codebase: Codebase, shown: Shown) -> list[FoundLines]:
-    """The lines of the symbols that are not in the text, in the order of symbols and lines, docstrings aside. Raises
-    `UnknownIdError` as `Codebase` does."""
+    """The lines of the symbols that are not in the text, in the order of symbols and lines, without docstrings. Raises
+    `UnknownIdError` like `Codebase`."""
     seen = {without_blanks(line) for line in shown.text.split("\n")}
     found: list[FoundLines] = []
     taken: set[tuple[str, int]] = set()
@@ -71,7 +71,7 @@ def lines_not_shown(codebase: Codebase, shown: Shown) -> list[FoundLines]:
 
 
 def _together(missing: list[int], lines: list[str], symbol: Symbol) -> Iterator[FoundLines]:
-    """Lines that are near each other, as one text each."""
+    """Groups lines that are close to each other, with one text per group."""
     runs: list[tuple[int, int]] = []
     for number in missing:
         if runs and number - runs[-1][1] <= _BETWEEN + 1 and number - runs[-1][0] < _MOST_TOGETHER:
@@ -86,7 +86,7 @@ def _together(missing: list[int], lines: list[str], symbol: Symbol) -> Iterator[
 
 
 def shortened(text: str) -> str:
-    """Lines with the first words of each docstring alone, without a long comment at their head and a common margin."""
+    """The dedented lines with only the first words of each docstring, and without a long comment at the beginning."""
 
     def first_words(docstring: re.Match[str]) -> str:
         words = next((line.strip() for line in docstring[3].split("\n") if line.strip()), "")
@@ -97,7 +97,7 @@ def shortened(text: str) -> str:
 
 
 def is_known(text: str, seen: Set[str]) -> bool:
-    """Whether most lines of a text are among those seen (without blanks)."""
+    """Whether most lines of a text are in `seen` (lines without whitespace)."""
     written = [without_blanks(line) for line in strip_comments(text).split("\n") if line.strip()]
     return sum(line in seen for line in written) >= _SEEN * len(written)
 

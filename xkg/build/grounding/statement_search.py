@@ -1,4 +1,4 @@
-"""Finds the lines of a repository that are nearest to single statements of a definition, wherever they stand."""
+"""Finds the lines anywhere in a repository that are nearest to single statements of a definition."""
 
 import re
 import threading
@@ -21,12 +21,13 @@ from xkg.embeddings.base import Embedder
 from xkg.model import Technique
 
 MOST_CHARACTERS = 7_000
-# Of what the code that was shown in part does in the lines that were not: all, up to this, before anything else.
+# Lines missing from code that was shown in part come before all others, up to this many characters.
 MOST_NOT_SHOWN = 10_000
-_EACH = 3  # by a statement with its technique's name, and by the words of the statement alone
+_EACH = 3  # blocks found with the technique's name, and as many found by the statement's words alone
 _NEAR = 15
 _OF_A_SCRIPT = 2
-# A function up to this is shown whole; of longer ones, and of scripts, the block with some lines around it.
+# A function up to this length is returned whole. For longer ones and for scripts, it is the block and lines around
+# it.
 _SHORT = 40
 _AROUND = 10
 _MOST_READ = 20_000
@@ -35,7 +36,7 @@ _IMPORT = re.compile(r"\s*+(?:import|from|#|\"\"\"|''')")
 
 
 class StatementSearch:
-    """The search over one codebase, which is indexed when it is first asked. May be shared by threads."""
+    """The search over one codebase, which is indexed at the first call. Thread-safe."""
 
     def __init__(self, codebase: Codebase, embedder: Embedder) -> None:
         self._codebase = codebase
@@ -49,11 +50,10 @@ class StatementSearch:
     def __call__(
         self, name: str, statements: Sequence[str], shown: Shown, made_from: Sequence[str]
     ) -> tuple[FoundLines, ...]:
-        """The lines that are `not_shown` of code that was shown in part, in at most 10,000 characters, those that share
-        most words with the statements where all would be more; then the lines that rank best for each of the statements
-        of technique `name`, tests aside, in about 7,000 characters, without what is shown. Of these, what has the name
-        of a symbol of `made_from` but for digits comes first. Raises `EmbeddingError`, and `UnknownIdError` as
-        `Codebase` does."""
+        """First the lines missing from code that was shown in part, at most 10,000 characters; if there are more, those
+        that share most words with the statements. Then, in about 7,000 characters, the lines outside tests that rank
+        best for each statement of technique `name` and are not shown yet. Of these, symbols named like one of
+        `made_from` except for digits come first. Raises `EmbeddingError`, and `UnknownIdError` like `Codebase`."""
         with self._lock:
             index = self._index
         seen = {without_blanks(line) for line in shown.text.split("\n")}
@@ -74,7 +74,7 @@ class StatementSearch:
         return (*cut, *found)
 
     def _not_shown(self, shown: Shown, statements: Sequence[str], index: BlockIndex) -> list[FoundLines]:
-        """Of these, in the order of `shown` and of their files."""
+        """The lines missing from the shown code, in the order of `shown` and of their files."""
         every = lines_not_shown(self._codebase, shown)
         words = [set(content_stems(text)) for text in statements]
 
@@ -95,7 +95,7 @@ class StatementSearch:
     def _ranked(
         self, index: BlockIndex, name: str, statements: Sequence[str], seen: Set[str]
     ) -> list[list[IndexedBlock]]:
-        """For each statement the best blocks that are not `seen`, one of each symbol, of a script or notebook a few."""
+        """For each statement the best blocks that are not `seen`: one per symbol, two per script or notebook."""
         asked = [Technique(id=f"{n}", name=name, definition=text) for n, text in enumerate(statements)]
         queries = technique_queries(asked, None)
         vectors = self._embedder.embed([query.text for query in queries])
@@ -104,7 +104,7 @@ class StatementSearch:
         search = BlockSearch(index, queries, vectors, self._embedder, near)
         found: list[list[IndexedBlock]] = []
         for i, text in enumerate(statements):
-            # the technique's name outweighs what this statement alone speaks of
+            # otherwise the technique's name would outweigh the words of this statement
             alone = index.words.search(dict.fromkeys(content_stems(text), 1.0))
             found.append(list(_in_turns([_best(search.scores[i], index, seen), _best(alone, index, seen)])))
         return found
@@ -127,7 +127,7 @@ class StatementSearch:
 
 
 def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[IndexedBlock]:
-    """The first blocks of a ranking that are not seen: one of a symbol, of a script or notebook two."""
+    """The first blocks of a ranking that are not seen: one per symbol, two per script or notebook."""
     taken: Counter[str] = Counter()
     found: list[IndexedBlock] = []
     for identity in ranking:
@@ -144,7 +144,7 @@ def _best(ranking: Iterable[str], index: BlockIndex, seen: Set[str]) -> list[Ind
 
 
 def _in_turns(lists: Sequence[Sequence[_T]]) -> Iterator[_T]:
-    """The first of each list, then the second of each, and so on."""
+    """The first item of each list, then the second of each, and so on."""
     for rank in range(max(map(len, lists), default=0)):
         yield from (each[rank] for each in lists if rank < len(each))
 

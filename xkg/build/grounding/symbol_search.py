@@ -10,18 +10,17 @@ from xkg.build.grounding.query import TechniqueQuery
 from xkg.embeddings.base import Embedder
 from xkg.fusion import reciprocal_rank_fusion
 
-# Embedding is slow: in a larger repository only the symbols that match the words of some technique are embedded.
+# Embedding is slow, so in a larger repository only symbols that match the words of a technique are embedded.
 _EMBEDDED = 700
 _DEPTH = 200
 
 
 class SymbolSearch:
-    """The searches of all techniques over one codebase, in one batch. Every mapping is the id of a symbol or a
-    part of one → score, best first.
+    """The searches of all techniques over one codebase, in one batch. Each mapping is the id of a symbol or of a part
+    of one → score, best first.
 
-    `lexical[i]` is BM25 of the words of name and definition, `named[i]` of the name alone, `similarity[i]` the cosine
-    similarity.
-    """
+    `lexical[i]` is the BM25 score for the words of name and definition, `named[i]` for the name alone, `similarity[i]`
+    the cosine similarity."""
 
     def __init__(
         self, index: SymbolIndex, queries: Sequence[TechniqueQuery], vectors: NDArray[np.float32], embedder: Embedder
@@ -39,7 +38,7 @@ class SymbolSearch:
         self.similarity = [_ranked(embedded, row) for row in vectors @ symbols.T]
 
     def fused(self, i: int, limit: int) -> list[str]:
-        """The best symbols for technique i by reciprocal rank over all three searches."""
+        """The best symbols for technique i, by reciprocal rank fusion of all three searches."""
         rankings = [list(ranking)[:_DEPTH] for ranking in (self.lexical[i], self.named[i], self.similarity[i])]
         return [symbol for symbol, _ in reciprocal_rank_fusion(rankings)[:limit]]
 
@@ -54,7 +53,7 @@ class SymbolSearch:
 
 
 def _has_content(entry: Entry) -> bool:
-    """Whether a symbol has content of its own: not a file of definitions, not a supporting method."""
+    """Whether a symbol has its own content: it is neither a file of definitions nor a supporting method."""
     return not entry.supports and not (entry.kind == "module" and entry.members)
 
 

@@ -1,4 +1,4 @@
-"""A cache of parsed working copies, for repeated queries while somebody edits them."""
+"""A cache of parsed working copies, for repeated queries while a user edits them."""
 
 import hashlib
 import threading
@@ -37,7 +37,7 @@ class WorkingCopy:
 
 
 class WorkingCopies:
-    """A least-recently-used cache of parsed folders; a folder is parsed again only when a source file in it changed.
+    """A least-recently-used cache of parsed folders. A folder is parsed again only if a source file in it changed.
     Thread-safe: requests for a folder that is being parsed wait for that parse, others do not."""
 
     def __init__(self, parsers: Parsers) -> None:
@@ -46,8 +46,8 @@ class WorkingCopies:
         self._parsed: OrderedDict[Path, tuple[str, Future[WorkingCopy]]] = OrderedDict()
 
     def read(self, folder: Path, roots: Sequence[Path] | None = None) -> WorkingCopy:
-        """The folder's current content, uncommitted changes included. Raises `InputError` where it has no readable
-        source, and what `Parsers.repository` raises. `roots` as in `read_folder`."""
+        """The folder's current content, including uncommitted changes. Raises `InputError` if the folder has no
+        readable source, and the errors of `Parsers.repository`. `roots` as in `read_folder`."""
         checkout = read_folder(folder, roots)
         place, state = folder.resolve(), _content_hash(checkout)
         with self._lock:
@@ -70,7 +70,7 @@ class WorkingCopies:
 
 
 def _content_hash(checkout: Checkout) -> str:
-    """A hash over the sources: modification times are too coarse for an edit right after a query."""
+    """A hash of the sources. Modification times are too coarse to detect an edit right after a query."""
     digest = hashlib.sha256(f"{checkout.repository.commit}\0".encode())
     skipped = Skips()
     paths = [f.path for f in checkout.files if is_wanted(f, skipped)]

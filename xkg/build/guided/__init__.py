@@ -1,4 +1,3 @@
-"""The stages of a build that a language model guides. Each has a static counterpart in the rooms beside it.
+"""The build stages that use a language model. Each has a static counterpart in the packages next to this one.
 
-May import: every room of build.
-"""
+May import: every package of build."""

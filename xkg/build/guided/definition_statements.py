@@ -1,4 +1,4 @@
-"""A definition as numbered statements, each of which a module does, or is said not to do."""
+"""Splits a definition into numbered statements. A module must implement each, or say why it does not."""
 
 import re
 
@@ -7,7 +7,7 @@ _FORMULA = (
 )
 _MASKED = re.compile(_FORMULA, re.DOTALL)
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|cf|vs|resp|approx|w\.r\.t|i\.i\.d|etc|et al|Eq|Fig|Sec|No)|\b[A-Z])\.$")
-# "$\mu$ and $\Sigma$ are the mean and the covariance": told with the statement before it.
+# "$\mu$ and $\Sigma$ are the mean and the covariance" belongs to the previous statement.
 _SYMBOL = r"(?:\$[^$]{1,80}\$|[A-Za-z\u0370-\u03ff]\w?)"
 _EXPLAINS = re.compile(
     rf"(?:where |here,? |with )?{_SYMBOL}(?:(?:,| and|, and) {_SYMBOL}){{0,6}} "
@@ -15,13 +15,13 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _END = re.compile(r"[.!?][)\]\"'”’]?\s++(?=\S)|;\s++")
-# What is shorter is told with the statement before it.
+# A shorter statement is joined to the previous one.
 _LEAST = 25
 
 
 def statements_of(definition: str) -> tuple[str, ...]:
-    """The sentences of a definition, and what semicolons separate within them, in order; formulas stay whole. Empty for
-    a definition without text."""
+    """The sentences of a definition, split at semicolons, in order; formulas stay whole. Empty for a definition without
+    text."""
     text = " ".join(definition.split())
     masked = _MASKED.sub(lambda match: "x" * len(match[0]), text)
     found: list[str] = []
@@ -42,5 +42,5 @@ def statements_of(definition: str) -> tuple[str, ...]:
 
 
 def numbered(definition: str) -> str:
-    """The statements of a definition, one a line, as `[1] …`."""
+    """The statements of a definition, one per line, as `[1] …`."""
     return "\n".join(f"[{n}] {text}" for n, text in enumerate(statements_of(definition), start=1))

@@ -15,13 +15,13 @@ PROMPTS = Path(__file__).parent / "prompts"
 
 
 def prompt(name: str) -> Prompt:
-    """The prompt of that name. Raises `XkgError` for a malformed file."""
+    """The prompt of this name. Raises `XkgError` for a malformed file."""
     return load_prompt(PROMPTS / f"{name}.md")
 
 
 class UsedComponent(Value):
-    """A component whose code a draft's module includes, or could; `proven` is whether its own test has proven it,
-    `sources` are the symbols that it was made from."""
+    """A component whose code a draft's module includes or could include. `proven` says whether its own test has proven
+    it. `sources` are the symbols that it was made from."""
 
     name: str
     implementation: str
@@ -31,24 +31,23 @@ class UsedComponent(Value):
 
 class Draft(Value):
     """A candidate code node: a self-contained module, the test script that imports it as `implementation`, and its
-    documentation. `technique` and `name` are the technique's id and name; `sources` are the ids of the symbols whose
+    documentation. `technique` and `name` are the technique's id and name. `sources` are the ids of the symbols whose
     statements or names it has, `excerpt` the source lines that the model saw, `configuration` the values that these
-    lines read from their repository's configuration, with the files.
+    lines read, with their files.
 
-    A module that is made of others includes the code of `components`; `own_excerpt`, with which `excerpt` begins, are
-    the lines that the rest was written from, empty where that is all of `excerpt`. `uncalled` are names of components
-    that it does not call, whose code is in `ready`, `unexplained` of those among them that its source lines reach or
-    its documentation does not name, `absent` of those that have no code. `beside` are other places of the technique,
-    which a check of the module is shown beside the excerpt.
+    The module includes the code of `components`. `own_excerpt`, the start of `excerpt`, has the lines that the rest was
+    written from; it is empty if that is all of `excerpt`. `uncalled` names components that the module does not call;
+    their code is in `ready`. `unexplained` names those of them that the source lines reach or the documentation does
+    not mention, `absent` the components without code. `beside` are other places of the technique, which checks see
+    in addition.
 
-    `definition` is the technique's, without its name; `declared` is what the module's author says of the statements of
-    it that the module does not simply take over from its source lines, one per entry, marked where the module was
-    repaired since. `by_definition` maps functions and classes that the author wrote from the definition alone, since
-    the source lines have nothing of the kind, to the numbers of its statements. `partly` are the ids of located
-    symbols, and of symbols that they use, of which the excerpt may lack lines, `gaps` those that it lacks, by path.
-    `lacking` are the numbers of statements that the author found in none of the source lines. `second_places` maps
-    statements to the ids of symbols whose lines were added to the excerpt, since a review found them done there, and
-    `found_elsewhere` says so."""
+    `definition` is the technique's, without its name. `declared` are the author's remarks on statements that the module
+    does not simply take over from its source lines, one per entry, marked if the module was repaired later.
+    `by_definition` maps functions and classes written from the definition alone to the numbers of its statements.
+    `partly` are the ids of located symbols and dependencies of which the excerpt may lack lines, `gaps` the missing
+    lines by path. `lacking` are the numbers of statements that the author found in none of the source lines.
+    `second_places` maps statements to the ids of symbols that implement them, as a review found; their lines were added
+    to the excerpt, and `found_elsewhere` says so."""
 
     technique: str
     name: str
@@ -76,7 +75,8 @@ class Draft(Value):
 
     @property
     def scope(self) -> Scope:
-        """What fidelity compares: what is not its components', with the lines that this was written from."""
+        """The part of the module that fidelity compares: everything except its components' code, and the lines that
+        this was written from."""
         components = [component.implementation for component in self.components]
         lines = own_lines(self.implementation, components)
         calls = component_calls(self.implementation, components) & lines
@@ -84,7 +84,7 @@ class Draft(Value):
         return Scope(lines, (self.own_excerpt or self.excerpt).count("\n") + 1, calls, written)
 
     def _lines_of(self, names: Collection[str]) -> frozenset[int]:
-        """The lines of the module's functions and classes of these names."""
+        """The lines of the module's functions and classes with these names."""
         tree = parse_ast(self.implementation) if names else None
         return frozenset(
             line
@@ -95,6 +95,6 @@ class Draft(Value):
 
     @property
     def origins(self) -> str:
-        """Code whose names the documentation may have though the module leaves them out: the source lines, and the
-        components that it could call."""
+        """Code whose names the documentation may mention although the module lacks them: the source lines, and the
+        components that the module could call."""
         return "\n".join([self.excerpt, *(component.implementation for component in self.ready)])

@@ -1,4 +1,4 @@
-"""Parallel questions."""
+"""Runs questions in parallel."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -13,8 +13,8 @@ R = TypeVar("R")
 def each(work: Callable[[T], R], items: Iterable[T], jobs: int) -> list[R]:
     """The results of `work` for every item, in order, at most `jobs` at a time.
 
-    Raises what `work` raises for the first failed item; items that have not started by then are cancelled. After a
-    `LanguageModelError`, running calls finish first, since they are paid for; after an interrupt they are not awaited:
+    Raises the error of the first failed item; items that have not started by then are cancelled. After a
+    `LanguageModelError`, running calls finish first, since they are paid for. An interrupt does not wait for them:
     closing the model ends them."""
     pool = ThreadPoolExecutor(max(1, jobs))
     futures = [pool.submit(work, item) for item in items]

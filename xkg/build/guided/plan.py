@@ -1,9 +1,8 @@
-"""Estimates the calls to a language model that a build would make, and their cost, without making them.
+"""Estimates the language model calls of a build and their cost, without making any.
 
-The stages themselves run with the outputs of earlier builds. A missing answer is replaced by the result of static
-analysis, so that the counted prompts are those of this paper and this repository. Where the techniques are not known
-yet, the counts are scaled to as many as a model is expected to find, and to have code for.
-"""
+The stages themselves run on the outputs of earlier builds. Static analysis replaces missing answers, so that the
+prompts counted are those of this paper and this repository. If the techniques are not known yet, the counts are scaled
+to the number that a model is expected to find, and to have code for."""
 
 import math
 import threading
@@ -26,25 +25,25 @@ from xkg.value import Value
 
 A = TypeVar("A", bound=AnswerType)
 
-# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer; the
-# techniques of a paper of ordinary length, of which static analysis finds fewer where prose defines them; and for each
-# technique with code the calls of the later stages, with their tokens in as a share of those of its first prompt.
+# Measured on ten builds (6 to 14 techniques, 6 to 11 of them with code, 17 to 59 calls): tokens of an answer;
+# techniques of a paper of ordinary length, since static analysis finds fewer if prose defines them; and for each
+# technique with code the calls of later stages, with input tokens relative to its first prompt.
 _OUTPUT = {"extract": 2000, "enrich": 1800, "overview": 600, "ground": 400, "modularize": 2300}
-# Of the answers that write code 15 of 48 could not be used, and were asked for again.
+# 15 of 48 answers that write code were unusable and had to be asked for again.
 _WITH_UNUSABLE = 1.25
 _USUAL_TECHNIQUES = 9
-# Of more headings and terms some are parts of one technique: a model is asked for 5 to 12.
+# If static analysis finds more, some are parts of one technique: a model is asked for 5 to 12.
 _MOST_TECHNIQUES = 12
 _ORDINARY_CHARACTERS = 20_000
 _WITH_CODE = 0.85
 _UNKNOWN_PROMPT = 5_000
 _AFTER = {"debug": (0.2, 1.2, 400), "check": (2.2, 0.8, 300)}
-# Of these stages a question about several techniques that has no answer is asked again about fewer.
+# If a question of these stages covers several techniques and has no answer, it is repeated with fewer.
 _BATCHED = frozenset({"enrich", "ground"})
 
 
 class PlannedStage(Value):
-    """The calls and tokens of a stage, and its dollars, None where a price is unknown."""
+    """The calls, tokens and dollars of a stage. `dollars` is None if a price is unknown."""
 
     stage: str
     calls: int
@@ -54,8 +53,8 @@ class PlannedStage(Value):
 
 
 def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]:
-    """The calls that a build of this paper would still make, by stage in order; empty where all outputs are stored.
-    Nothing is asked and nothing is run. Raises what the static stages raise."""
+    """The calls that a build of this paper would still make, by stage in order. Empty if all outputs are stored. Asks
+    no model and runs no code. Raises the errors of the static stages."""
     estimator = _Estimator(context.settings.llm)
     build = _EstimatedBuild(opened, context, estimator)
     try:
@@ -75,7 +74,8 @@ def plan(opened: OpenedPaper, context: BuildContext) -> tuple[PlannedStage, ...]
 
 
 def expected_techniques(found: int, document: Document) -> int:
-    """As many techniques as a model is expected to find in a paper of which static analysis found some: at most 12."""
+    """The number of techniques that a model is expected to find in a paper, given the number found by static analysis:
+    at most 12."""
     fullness = min(1.0, len(document.text) / _ORDINARY_CHARACTERS)
     return min(_MOST_TECHNIQUES, max(found, round(_USUAL_TECHNIQUES * fullness)))
 
@@ -86,7 +86,7 @@ class _EstimatedBuild(GuidedBuild):
 
 
 class _Estimator:
-    """Replaces the model: counts the calls and answers none."""
+    """Replaces the model: counts the calls without answering."""
 
     def __init__(self, settings: LlmSettings) -> None:
         self.planned_calls: dict[str, list[PlannedStage]] = {}
@@ -97,11 +97,11 @@ class _Estimator:
         self._with_code = 0
 
     def expect(self, found: int, techniques: int) -> None:
-        """Scales what is asked about techniques from those found to as many as are expected."""
+        """Scales the questions about techniques from the number found to the number expected."""
         self._scale = techniques / found if found else 1.0
 
     def expect_code(self, found: int) -> None:
-        """Counts as many techniques with code as are expected of those found and of those beside."""
+        """Sets the expected number of techniques with code, from the number found and the scale."""
         self._with_code = round(_WITH_CODE * found * self._scale)
 
     def identity(self, *prompts: Prompt) -> Mapping[str, str]:

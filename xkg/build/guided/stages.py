@@ -1,4 +1,4 @@
-"""The stages of a build that a language model guides, in order."""
+"""The build stages that use a language model, in order."""
 
 import functools
 from collections.abc import Collection, Mapping, Sequence
@@ -29,7 +29,7 @@ from xkg.model import Code, Level, LineRange, Technique
 from xkg.sandbox.select import limits_for
 from xkg.value import Value
 
-# Nothing more is known: other lines were not looked at.
+# Nothing more is known, since other lines were not examined.
 NOT_AMONG_THE_NEAREST = "not found among the lines that a search of the repository ranks nearest"
 
 
@@ -40,11 +40,11 @@ class Overview(Value):
 
 
 def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageModel) -> Contents:
-    """Extract, enrich, ground and, technique by technique, modularize, debug and check; each output is stored.
+    """Runs extract, enrich, ground and then, for each technique, modularize, debug and check. Each output is stored.
 
-    Where the model fails for one technique, the reason is added to `incomplete` and the others continue; where no
-    further question makes sense, the finished part is returned with `stopped`. Raises `LanguageModelError` where there
-    are no techniques yet, and what the stages raise."""
+    If the model fails for one technique, the reason is added to `incomplete` and the others continue. If no further
+    question makes sense, the finished part is returned with `stopped`. Raises `LanguageModelError` if there are no
+    techniques yet, and the errors of the stages."""
     work = GuidedBuild(opened, context, model)
     try:
         work.extract()
@@ -62,7 +62,7 @@ def guided_stages(opened: OpenedPaper, context: BuildContext, model: LanguageMod
 
 
 class GuidedBuild:
-    """One paper's guided stages, to be called in order, with their results so far."""
+    """The guided stages of one paper and their results so far. Call them in order."""
 
     def __init__(self, opened: OpenedPaper, context: BuildContext, model: Model) -> None:
         self._opened = opened
@@ -167,7 +167,7 @@ class GuidedBuild:
         self._reasons |= {t: f"not located: {why}" for t, why in grounded.failed.items() if t not in self.located}
 
     def _place(self, places: Mapping[str, Sequence[str]]) -> None:
-        """Enters where else techniques are."""
+        """Adds further places of techniques to the grounding."""
         self._grounding = with_places(self._grounding, self.techniques, places)
         of = {t.id: [place.symbol for place in self._grounding.of(t.id)] for t in self.techniques}
         self.located = {technique: symbols for technique, symbols in of.items() if symbols}
@@ -188,7 +188,7 @@ class GuidedBuild:
             why=self._why,
             lines=self._lines,
             search=StatementSearch(codebase, self._context.embedder),
-            # beside those that wait for the model, some run: the model is asked while tests are
+            # extra jobs, so that questions go on while other techniques' tests run
             jobs=self._jobs + (trials.slots.count if trials else 0),
         )
 

@@ -1,4 +1,4 @@
-"""Which folders of a repository are packages of others."""
+"""Finds the folders of a repository that contain vendored packages."""
 
 import re
 from pathlib import PurePosixPath
@@ -6,13 +6,13 @@ from pathlib import PurePosixPath
 from xkg.build.code.codebase import Codebase
 
 _NAMED = re.compile(r"(?:^|/)(?:third_?party|vendor(?:ed)?|extern(?:al)?s?|submodules?)(?=/|$)", re.IGNORECASE)
-# What makes a folder a package of its own.
+# Files that mark a folder as a separate package.
 _OF_A_PACKAGE = frozenset({"setup.py", "pyproject.toml", "LICENSE", "LICENSE.md", "LICENSE.txt"})
 
 
 def vendored_folders(codebase: Codebase) -> frozenset[str]:
-    """The folders that are named as those of vendored code are, or have an installer or a licence of their own though
-    most of the code is elsewhere."""
+    """The folders that are named like vendored code or have their own installer or licence, unless they contain all
+    modules."""
     found: set[str] = set()
     for path in {*codebase.files, *(module.path for module in codebase.modules)}:
         folder, _, name = path.rpartition("/")

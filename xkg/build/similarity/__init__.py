@@ -1,4 +1,4 @@
-"""Compares what two programs compute, statement by statement: how much of an implementation its source lines have.
+"""Compares the computations of two programs, statement by statement, to measure how much of an implementation occurs in
+its source lines.
 
-May import: what lies below build.
-"""
+May import: the layers below build."""

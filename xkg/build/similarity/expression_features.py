@@ -1,7 +1,6 @@
 """The features of expressions: operations, and operations with one of their operands.
 
-A variable counts as the operation that gave it its value; calls that only change type, device or layout are ignored.
-"""
+A variable counts as the operation that gave it its value. Calls that only change type, device or layout are ignored."""
 
 import ast
 from collections import Counter
@@ -9,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-# Calls that only move a value to another type, device or layout in memory.
+# Calls that only change a value's type, device or memory layout.
 _TRANSPARENT = frozenset(
     "to cuda cpu contiguous float double half long int numpy item type astype asarray as_tensor tensor array from_numpy"
     " asnumpy device_put block_until_ready copy clone".split()
@@ -66,7 +65,7 @@ _DEEPEST = 3
 
 
 class Values:
-    """The last value of each variable of a function, from top to bottom; enclosing scopes supply the others."""
+    """The last value of each variable of a function, from top to bottom. Enclosing scopes supply other variables."""
 
     def __init__(self, parameters: frozenset[str], outer: "Values | None" = None) -> None:
         self._bindings: dict[str, tuple[ast.expr, int | None] | None] = dict.fromkeys(parameters)
@@ -121,7 +120,7 @@ class FeatureBag:
             self.add(child)
 
     def head(self, label: str, parts: Sequence[ast.expr]) -> None:
-        """Adds the compound statement or store of expressions that were added before."""
+        """Adds the feature of the compound statement or store that contains the expressions added before."""
         self.features["n" + label] += 1
         self._operand(label, "", parts[0])
 
@@ -130,7 +129,7 @@ class FeatureBag:
         self.features[f"f{label}|{slot}|{self._label(child, _DEEPEST)}"] += 1
 
     def _label(self, node: ast.expr, depth: int) -> str:
-        """The operation that gives the value of an expression, looked up if it is a variable; `v` if unknown."""
+        """The operation that produces the value of an expression; a variable is looked up. `v` if unknown."""
         node = bare(node)
         name = variable(node)
         if name is not None:
@@ -145,7 +144,7 @@ class FeatureBag:
         return self._split(node)[0]
 
     def _split(self, node: ast.expr) -> tuple[str, list[tuple[str, ast.expr]]]:
-        """An expression's operation and operands, each operand with its slot where order matters."""
+        """An expression's operation and operands; each operand has its slot if their order matters."""
         match node:
             case ast.Constant(value=value):
                 return _constant(value), []
@@ -297,7 +296,7 @@ def root_name(node: ast.expr) -> str | None:
 
 
 def tests_presence(test: ast.expr) -> bool:
-    """Whether it is a check like `x is None`, `isinstance(x, …)`, `hasattr(…)`, which computes nothing."""
+    """Whether a test such as `x is None`, `isinstance(x, …)` or `hasattr(…)` computes nothing."""
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot()]):
             return True

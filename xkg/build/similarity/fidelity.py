@@ -9,23 +9,22 @@ from xkg.build.similarity.statements import Statement, called_parameters, statem
 _ALIKE = 0.6
 _NEIGHBOURS = 3
 _CANDIDATES = 6
-# Statements of an excerpt this close to one with a counterpart most likely belong to the same technique.
+# Statements of an excerpt this close to a matched one most likely belong to the same technique.
 _NEAR = 4
 
 
 class Unmatched(NamedTuple):
-    """A statement without a counterpart: its 1-based line and its text in one line."""
+    """A statement without a counterpart: its 1-based line, and its text as a single line."""
 
     line: int
     text: str
 
 
 class Scope(NamedTuple):
-    """What of an implementation is compared with what of an excerpt: the statements that begin on these `lines`, with
-    those of the first `excerpt_lines` lines. The rest of both only tells which names are functions of their own. What
-    begins on a line of `calls` does nothing but call a component: the source, which has the component's statements in
-    that place, need not have a counterpart. Lines of `by_definition` were written from a definition, since the source
-    has nothing of the kind."""
+    """The parts of an implementation and an excerpt that are compared: the statements that begin on these `lines`, and
+    the first `excerpt_lines` lines. The rest only shows the names of the programs' own functions. Statements on a line
+    of `calls` only call a component; they need no counterpart, since the source has the component's statements there.
+    Lines of `by_definition` were written from a definition, since the source has nothing similar."""
 
     lines: Set[int]
     excerpt_lines: int
@@ -34,10 +33,10 @@ class Scope(NamedTuple):
 
 
 def share(implementation: str, excerpt: str, scope: Scope | None = None) -> float:
-    """The share of the implementation's statements, in `scope` if it is given, with a counterpart in the excerpt, 0..1,
-    weighted by their number of operations. A counterpart is a statement, or a few that feed it, with most of the same
-    operations on the same kinds of operands; each operation of the excerpt counts once. 1 where the implementation
-    only calls components, 0 where it computes nothing, or neither can be parsed."""
+    """The share of the implementation's statements, in `scope` if given, with a counterpart in the excerpt, 0..1,
+    weighted by their number of operations. A counterpart is a statement, with a few that feed it, that has most of the
+    same operations on the same kinds of operands; each operation of the excerpt counts once. Returns 1 if the
+    implementation only calls components, 0 if it computes nothing or either side does not parse."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = {i for i, statement in enumerate(own) if scope is not None and statement.line in scope.calls}
@@ -48,8 +47,8 @@ def share(implementation: str, excerpt: str, scope: Scope | None = None) -> floa
 
 
 def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> float:
-    """The part of `share`'s whole that are statements without a counterpart on the lines of `scope.by_definition`,
-    0..1; 0 where no other statement has a counterpart."""
+    """The share, 0..1, of unmatched statements on the lines of `scope.by_definition` among all statements that `share`
+    counts; 0 if no other statement has a counterpart."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     if all(own[i].line in scope.by_definition for i in matched):
@@ -60,8 +59,7 @@ def written_by_definition(implementation: str, excerpt: str, scope: Scope) -> fl
 
 
 def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> list[Unmatched]:
-    """The statements of the implementation, in `scope` if it is given, without a counterpart in the excerpt, in
-    order."""
+    """The statements of the implementation, in `scope` if given, without a counterpart in the excerpt, in order."""
     own, reference = _compared(implementation, excerpt, scope)
     matched = _matched(own, reference)
     calls = scope.calls if scope is not None else ()
@@ -69,8 +67,8 @@ def unmatched(implementation: str, excerpt: str, scope: Scope | None = None) -> 
 
 
 def omitted(implementation: str, excerpt: str, most: int, scope: Scope | None = None) -> list[Unmatched]:
-    """The statements of the excerpt, in `scope` if it is given, without a counterpart in the implementation, in order:
-    at most `most`, preferably those near statements that have one, and of these those that compute most."""
+    """At most `most` statements of the excerpt, in `scope` if given, without a counterpart in the implementation, in
+    order. Statements near matched ones are preferred, and of these the ones that compute most."""
     _, reference = _compared(implementation, excerpt, scope)
     matched = _matched(reference, statements(implementation))
 
@@ -87,18 +85,18 @@ def _compared(implementation: str, excerpt: str, scope: Scope | None) -> tuple[l
     own, reference = statements(implementation), statements(excerpt, called_parameters(implementation))
     if scope is None:
         return own, reference
-    # what feeds a statement stands before it, so that the first of them still have their positions
+    # statements that feed another come before it, so the indices of the first ones stay valid
     first = [s for s in reference if s.line <= scope.excerpt_lines]
     return [s for s in own if s.line in scope.lines], first
 
 
 def _contribution(statement: Statement) -> float:
-    """The weight of a statement: it grows with the operations, but less than in proportion."""
+    """The weight of a statement, which grows less than proportionally with its operations."""
     return float(min(statement.weight, 12.0) ** 0.5)
 
 
 def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
-    """The indices of the statements in `own` with a counterpart in `reference`, best pairs first; a match uses up the
+    """The indices of the statements in `own` with a counterpart in `reference`, best pairs first. A match uses up the
     counterpart's features."""
     unused = [Counter(statement.features) for statement in reference]
     pairs = sorted(
@@ -137,7 +135,8 @@ def _matched(own: list[Statement], reference: list[Statement]) -> set[int]:
 
 
 def _groups(candidates: Sequence[int], reference: list[Statement]) -> Iterator[list[int]]:
-    """Each candidate with the nearest statements that feed it, directly or indirectly; then with its neighbours."""
+    """Each candidate with the nearest statements that feed it, directly or indirectly, then each with its
+    neighbours."""
     for j in candidates:
         group = [j]
         for k in group:
@@ -150,7 +149,7 @@ def _groups(candidates: Sequence[int], reference: list[Statement]) -> Iterator[l
 
 
 def _coverage(statement: Statement, pool: Counter[str]) -> float:
-    """The share of a statement's features in `pool`."""
+    """The share of a statement's features that are in `pool`."""
     covered = sum(weight_of(name) * min(n, pool[name]) for name, n in statement.features.items())
     return covered / statement.weight
 

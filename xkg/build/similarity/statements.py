@@ -1,12 +1,10 @@
-"""The statements of a program as bags of features, for comparing what they compute.
+"""The statements of a program as bags of features, to compare their computations.
 
-Statements that compute the same share features independent of the names of variables, the division into steps, and
-arguments by position or name. A feature is an operation (a call by its last name, an operator, a loop), or an operation
-with one of its operands, like the tree fragments of clone detection (Jiang et al., "DECKARD", ICSE 2007). A variable
-counts as the operation that gave it its value, so that `s = f(a); return s + b` has the features of `return f(a) + b`.
-Imports, signatures, annotations, docstrings, input validation, logging, seeds, devices and the storing of parameters
-are ignored.
-"""
+Statements with the same computation share features, regardless of variable names, the division into steps, and
+positional or keyword arguments. A feature is an operation (a call by its last name, an operator, a loop), or an
+operation with one operand, like the tree fragments of clone detection (Jiang et al., "DECKARD", ICSE 2007). A variable
+counts as the operation that gave it its value: `s = f(a); return s + b` has the features of `return f(a) + b`. Imports,
+signatures, annotations, docstrings, input validation, logging, seeds, devices and stored parameters are ignored."""
 
 import ast
 import re
@@ -27,8 +25,8 @@ _LOG_CALLS = frozenset(
 
 @dataclass
 class Statement:
-    """A statement that computes something: its 1-based first line and text (of a compound statement its head), its
-    features with their counts, and the statements of the same program whose values it uses."""
+    """A statement that computes something: its 1-based first line, its text (only the head of a compound statement),
+    its features with counts, and the statements of the same program whose values it uses."""
 
     line: int
     text: str
@@ -41,14 +39,14 @@ class Statement:
 
 
 def weight_of(feature: str) -> float:
-    """The weight of a feature: highest for a named call, lowest for a shape of operands."""
+    """The weight of a feature: highest for a named call, lowest for constants and operand slots."""
     return {"c": 1.5, "n": 1.0, "f": 0.5, "e": 0.5, "k": 0.5}[feature[0]]
 
 
 def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Statement]:
-    """The computing statements of a program, in order. Source that does not parse as a whole (excerpts of files) is
-    parsed in pieces; pieces that are no Python are skipped. An attribute of the name of one of `callables` that is
-    called (`functions.loss(x)`) counts as the call of a value (`loss(x)`)."""
+    """The statements of a program that compute something, in order. If the source does not parse as a whole (excerpts
+    of files), it is parsed in pieces; pieces that are not valid Python are skipped. A called attribute with a name in
+    `callables` (`functions.loss(x)`) counts as the call of a value (`loss(x)`)."""
     results: list[Statement] = []
     for first, tree in _pieces(source):
         _Reader(tree, source.split("\n"), first, results, callables).read()
@@ -56,7 +54,7 @@ def statements(source: str, callables: frozenset[str] = frozenset()) -> list[Sta
 
 
 def called_parameters(source: str) -> frozenset[str]:
-    """The parameters of a program's functions that it calls, such as a loss that was an attribute in its source."""
+    """The function parameters that a program calls, such as a loss that was an attribute in its source."""
     found: set[str] = set()
     for _, tree in _pieces(source):
         for function in (node for node in ast.walk(tree) if isinstance(node, (Function, ast.Lambda))):
@@ -82,7 +80,7 @@ def _pieces(source: str) -> Iterator[tuple[int, ast.Module]]:
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Runs of lines between unindented comments (heads of excerpts), fences and lines of dots."""
+    """Runs of lines between unindented comments (such as excerpt headings), fences and lines of dots."""
     start = 0
     for i, line in enumerate(lines):
         if re.match(r"#|```|\s*(?:…|\.\.\.)\s*$", line):
@@ -111,7 +109,7 @@ def _parsed_runs(lines: Sequence[str], start: int, end: int) -> Iterator[tuple[i
     if heads:
         for first, last in zip([start, *heads], [*heads, end], strict=True):
             yield from _parsed_runs(lines, first, last)
-    elif end - start > 1:  # the lines after the first may parse by themselves
+    elif end - start > 1:  # the lines after the first may parse without it
         yield from _parsed_runs(lines, start + 1, end)
 
 
@@ -140,7 +138,7 @@ class _Reader:
     def read(self) -> None:
         try:
             self._block(self._tree.body, Values(frozenset()))
-        except RecursionError:  # a formula of a thousand terms: the statements before it stay
+        except RecursionError:  # a formula with a thousand terms: keep the statements before it
             return
 
     def _block(self, body: Sequence[ast.stmt], values: Values) -> None:
@@ -198,7 +196,7 @@ class _Reader:
                 pass
 
     def _add(self, node: ast.stmt, head: str | None, parts: Sequence[ast.expr], values: Values) -> int | None:
-        """Adds a statement and returns its index, None where it computes nothing."""
+        """Adds a statement and returns its index, or None if it computes nothing."""
         bag = FeatureBag(values, self._own, self._modules, self._callables)
         for part in parts:
             bag.add(part)
@@ -236,7 +234,7 @@ def _validates(node: ast.If) -> bool:
 
 
 def _is_aside(node: ast.expr) -> bool:
-    """Whether it is a docstring, a message, a seed, or the construction of a base class."""
+    """Whether an expression is a docstring, a message, a seed, or a base class constructor call."""
     if isinstance(node, ast.Constant):
         return True
     if not isinstance(node, ast.Call):

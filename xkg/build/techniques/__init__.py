@@ -1,4 +1,3 @@
 """Extracts a paper's techniques from its structure: headings, algorithms, terms, definitions.
 
-May import: paper, and what lies below build.
-"""
+May import: paper, and the layers below build."""

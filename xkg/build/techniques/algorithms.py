@@ -1,4 +1,4 @@
-"""Techniques named in captions of algorithms, wherever these are."""
+"""Techniques named in the captions of algorithms, in any part of a paper."""
 
 import re
 
@@ -18,7 +18,7 @@ _KIND_OF_CODE = re.compile(
     re.IGNORECASE,
 )
 _TITLED = re.compile(r"Definition(?: [\w.]{1,20}+)? \(([^()]{2,200}+)[()]")
-# Listings below show how a library is called.
+# Listings under such titles show how to call a library.
 _USAGE = re.compile(r"\b(?:API|usage|examples?|tutorial|quick-?start)\b", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ def add_algorithms(tree: Tree) -> None:
             name = f"{tree.root.name} {name}"
         if not is_name(name) or (not bare and (tree.is_root(name) or tree.names_only_root(name))):
             continue
-        # "MCTS with implicit minimax backups" of a paper on implicit minimax backups.
+        # "MCTS with implicit minimax backups" in a paper on implicit minimax backups.
         if tree.root is not None and any(len(k) > 1 and k == key(name)[-len(k) :] for k in tree.root.keys(tree.shorts)):
             continue
         node = tree.find(name) or _paraphrased(tree, name, part)
@@ -67,7 +67,7 @@ def add_algorithms(tree: Tree) -> None:
 
 
 def add_definitions(tree: Tree) -> None:
-    """Adds what titled definitions define ("Definition 2 (Robust UCB)")."""
+    """Adds the names in titled definitions ("Definition 2 (Robust UCB)")."""
     for aside in tree.reader.document.asides:
         titled = _TITLED.match(aside.text) if aside.kind == "statement" and not tree.is_full else None
         name = clean(titled[1]) if titled else ""
@@ -81,7 +81,7 @@ def add_definitions(tree: Tree) -> None:
 
 
 def spaced(tree: Tree, name: str) -> str:
-    """A name that is written as one word as the paper's text writes it, or by its capitals: "RandomizedSketch"."""
+    """A name written as one word, split as in the paper's text or at its capitals: "RandomizedSketch"."""
     if " " in name:
         return name
     parts = re.sub(r"(?<=[^\W\d_A-Z]{2})(?=[A-Z][^\W\d_A-Z]{2})", " ", name)
@@ -90,8 +90,8 @@ def spaced(tree: Tree, name: str) -> str:
 
 
 def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
-    """The heading that an algorithm's caption paraphrases: that of its own section if they share most of the words, or
-    if it is the only algorithm below the title of a paragraph."""
+    """The heading that an algorithm's caption paraphrases: its own section's if they share most words, or a run-in
+    heading if the algorithm is the only one below it."""
     node = tree.node_of.get(id(part)) if part is not None else None
     if part is None or node is None or node is tree.root or node.part is not part:
         return None
@@ -102,7 +102,7 @@ def _paraphrased(tree: Tree, name: str, part: Part | None) -> Node | None:
 
 
 def _referring(tree: Tree, algorithm: Algorithm, number: int) -> list[int]:
-    """The sentences that refer to an algorithm, by its label or by its number."""
+    """The sentences that refer to an algorithm by its label or number."""
     text = tree.reader.document.text
     label = re.escape(algorithm.label) if algorithm.label else "(?!)"
     found = re.compile(rf"\\\w*ref\{{[^}}]{{0,400}}(?<![\w:-]){label}(?![\w:-])|\bAlgorithm~?\s?{number}\b")

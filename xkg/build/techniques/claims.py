@@ -11,7 +11,7 @@ from xkg.model import Finding, Resource
 MAX_FINDINGS = 8
 NAME_WORDS = 18
 
-# Space is single in a sentence.
+# Sentences contain only single spaces.
 _ADVERBS = r"(?:(?:\w+ly|also|further|then|can)\s){0,5}"
 _CLAIM = re.compile(
     r"\b(?:(?:we|experiments?|evaluations?|results?|findings|analys[ie]s|studies|"
@@ -54,7 +54,7 @@ _DANGLING = frozenset("of the a an and or to for in on with by that than from as
 
 
 def _short(claim: str) -> str:
-    """The claim's first clause as a name, at most eighteen words, with an ellipsis where there were more."""
+    """The claim's first clause as a name: at most eighteen words, with an ellipsis if it was cut."""
     claim = re.sub(r"(?<!\s)\s++\([^()]*+\)", "", claim).strip()
     clause = re.split(
         r"[;:]|,\s+(?:which|while|whereas|and|but|thus|thereby|with|when|demonstrating|showing|even|where)\b|\.\s",
@@ -69,8 +69,8 @@ def _short(claim: str) -> str:
 
 
 def findings(reader: Reader, names: Sequence[str], paper: str) -> tuple[Finding, ...]:
-    """The results that abstract, introduction and conclusion claim for the method called `names`: `name` is the claim
-    in short, `description` its sentence."""
+    """The results that abstract, introduction and conclusion claim for the method with these `names`. `name` is the
+    short claim, `description` its sentence."""
     out: list[tuple[str, str]] = []
     seen_words: list[set[str]] = []
 
@@ -149,8 +149,8 @@ def _released(reader: Reader, cited: int) -> Iterator[tuple[str, str]]:
 
 
 def resources(reader: Reader, paper: str) -> tuple[Resource, ...]:
-    """The releases of a paper, each address once: `name` is the kind, `description` kind and address. Without any
-    address, sentences that announce a release."""
+    """The releases of a paper, one per address: `name` is the kind, `description` the kind and address. If the paper
+    has no address, the sentences that announce a release."""
     cited = next(
         (
             s.start

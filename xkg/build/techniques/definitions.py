@@ -1,4 +1,4 @@
-"""A paper for extraction, and the sentences of it that define a technique."""
+"""A paper prepared for extraction, and the choice of sentences that define a technique."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -15,10 +15,10 @@ from xkg.model import Excerpt
 
 MAX_SENTENCES = 4
 MAX_CHARS = 700
-_OPENING = 5  # sentences before any heading that count as abstract
+_OPENING = 5  # sentences before the first heading that count as abstract
 _REFERENCE = re.compile(r"\\(?:auto|[cC]|eq|page|name|v)?ref\b")
 
-# A sentence that does not stand alone, states a result, or tells of others' work or of opinions, defines nothing well.
+# Patterns of poor definitions: sentences that need their context, state a result, or report others' work or opinions.
 _TRANSITION = re.compile(
     r"(?:however|but|moreover|furthermore|in contrast|unlike|although|though|therefore|thus|hence|consequently|"
     r"similarly|likewise|besides|as a result|otherwise|yet|still|recall|note|as (?:mentioned|discussed|noted|shown)|"
@@ -54,7 +54,7 @@ _GOES_ON = re.compile(
     r"our (?:main |key )?(?:idea|approach|method))\b",
     re.IGNORECASE,
 )
-# The relation of a sentence to a name, which is replaced by \x10.
+# How a sentence relates to a name, which is replaced by \x10.
 _SUBJECT = re.compile(r"^(?:(?:the|our|an?|this|each)\s+)?(?:[\w-]+\s+){0,2}?\x10(?:\s*\([^)]*\))?\s+[a-z]+s?\b", re.I)
 _NAMED = re.compile(
     r"\b(?:propose|introduce|present|develop|define|use|apply|call(?:ed)?|term(?:ed)?|named?|dub(?:bed)?|known as|"
@@ -65,7 +65,7 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True)
 class Reader:
-    """A paper for extraction: sentences, and for each its part (None before the first)."""
+    """A paper prepared for extraction: its sentences and the part of each (None before the first)."""
 
     document: Document
     sentences: Sequence[Sentence]
@@ -88,7 +88,7 @@ class Reader:
         return out
 
     def having(self, stems: Sequence[str]) -> set[int]:
-        """The sentences that have all of these stems; none for no stems."""
+        """The sentences that contain all of these stems; empty if there are no stems."""
         found = sorted((self._having.get(each, set()) for each in stems), key=len)
         return set.intersection(*found) if found else set()
 
@@ -104,7 +104,7 @@ class Reader:
         return Role.ABSTRACT if i < _OPENING else Role.METHOD
 
     def references(self, i: int) -> int:
-        """The number of cross references in a sentence; the readable text has gaps there."""
+        """The number of cross references in a sentence, which leave gaps in the readable text."""
         sentence = self.sentences[i]
         return len(_REFERENCE.findall(self.document.text, sentence.start, sentence.end))
 
@@ -134,7 +134,7 @@ def excerpt_of(document: Document, part: Part | None, start: int, end: int) -> E
 
 @lru_cache(maxsize=256)
 def pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches any of the names, ignoring case, hyphens and plurals; short forms exactly."""
+    """A pattern for any of the names that ignores case, hyphens and plurals; short forms must match exactly."""
     out = []
     for name in names:
         parts = re.findall(r"[^\W_]+", name)
@@ -159,7 +159,7 @@ def mentions(names: Sequence[str], reader: Reader) -> list[int]:
 
 
 def _alone(text: str) -> float:
-    """How well a sentence defines anything by itself, at most 0."""
+    """A score of at most 0 for how well a sentence defines anything without its context."""
     count = len(text.split())
     score = -4.0 * bool(_TRANSITION.match(text)) - 8.0 * bool(_OF_OTHERS.match(text)) - 5.0 * ("?" in text)
     score -= 3.0 * min(2, len(_POINTER.findall(text))) + 4.0 * (count < 6) + max(0, count - 60) / 20
@@ -170,10 +170,10 @@ def _alone(text: str) -> float:
 def choose(
     reader: Reader, names: Sequence[str], own: Sequence[int], naming: Sequence[int] = (), used: Collection[int] = ()
 ) -> list[int]:
-    """Indices of one to four sentences that together define the technique called `names`; empty where none does.
+    """The indices of one to four sentences that together define the technique with these `names`; empty if none does.
 
     `own` are the sentences under its heading, `naming` those that name it, `used` those that already define another
-    technique. The definition is the text of the excerpts' sentences, joined by spaces."""
+    technique. The definition is the text of these sentences, joined by spaces."""
     found = pattern(tuple(names))
     stems = set(key(names[0]))
     rank = {i: n for n, i in enumerate(own)}
@@ -192,13 +192,13 @@ def choose(
             score += 1.5 * bool(_DOES.search(sentence.text)) + 0.5 * sentence.display
         score += 2.5 * (i in naming) - 2.5 * sentence.broken - 2.5 * (i in used) - 2 * min(2, reader.references(i))
         scores[i] = score
-    # A section describes its technique, however badly; a passing mention does not.
+    # Keep even poor sentences of the technique's own section, but not passing mentions elsewhere.
     scores = {i: score for i, score in scores.items() if score >= 0 or i in rank or i in naming}
     return _followed(reader, max(scores, key=lambda i: (scores[i], -i)), found) if scores else []
 
 
 def _followed(reader: Reader, best: int, found: re.Pattern[str]) -> list[int]:
-    """A sentence with those of its paragraph that go on with it."""
+    """A sentence and the following sentences of its paragraph that continue it."""
     chosen = [best]
     for at in range(best + 1, min(best + MAX_SENTENCES, len(reader.sentences))):
         following = reader.sentences[at]

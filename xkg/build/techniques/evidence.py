@@ -1,5 +1,5 @@
-"""What speaks for a name being a technique, apart from its words: what its section does, whether the paper uses the
-name in its text, whether the name is one of data."""
+"""Evidence that a name is a technique, apart from its words: whether its section describes actions, whether the paper
+uses the name in its text, and whether it names data."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _DOES = (
     r"minimi[sz]e|maximi[sz]e|add|choose|set|adapt|estimate|draw|replace|encode|decode|map|project|learn|predict|generate|"
     r"split|combine|multiplie|take|return)s"
 )
-# What is done: "we pool the eggs", "it maps the size", "eggs are pooled by size", but no results and no opinions.
+# Actions: "we pool the eggs", "it maps the size", "eggs are pooled by size", but not results or opinions.
 _ACTS = re.compile(
     rf"\b(?:we (?:(?:\w+ly|also|then|first|next|further) )?(?!{_NOT_DONE})[a-z]{{3,}}"
     rf"|(?:it|this|which|that) {_DOES}"
@@ -34,7 +34,7 @@ _COUNTED = re.compile(
 
 
 def shows(reader: Reader, part: Part) -> bool:
-    """Whether a part itself, apart from those in it, displays an equation or holds an algorithm."""
+    """Whether a part displays an equation or contains an algorithm, not counting its subparts."""
     inner = [(child.start, child.end) for child in part.children]
     listed = [a.start for a in reader.document.algorithms if part.start <= a.start < part.end]
     own = any(not any(start <= at < end for start, end in inner) for at in listed)
@@ -42,17 +42,17 @@ def shows(reader: Reader, part: Part) -> bool:
 
 
 def acts(reader: Reader, sentences: Sequence[int]) -> int:
-    """How often these sentences say what is done."""
+    """The number of actions that these sentences describe."""
     return len(_ACTS.findall(reader.text(sentences)))
 
 
 def is_used(reader: Reader, name: str) -> bool:
-    """Whether the running text has the name."""
+    """Whether the running text contains the name."""
     return bool(mentions([name], reader))
 
 
 def is_spoken_of(reader: Reader, name: str) -> bool:
-    """Whether a sentence has most of the words of a name, if not the name."""
+    """Whether a sentence contains most words of a name."""
     stems = key(name)
     least = max(1, -(-2 * len(stems) // 3))
     near = {i for stem in stems for i in reader.having([stem])}
@@ -60,7 +60,7 @@ def is_spoken_of(reader: Reader, name: str) -> bool:
 
 
 def is_data(reader: Reader, name: str) -> bool:
-    """Whether the text speaks of data by this name: "the X dataset", "trained on X", "X has ten classes"."""
+    """Whether the text uses the name for data: "the X dataset", "trained on X", "X has ten classes"."""
     if not is_proper(name) and not any(c.isupper() for c in name[1:]) and not any(c.isdigit() for c in name):
         return False
     found = pattern((name,))
@@ -76,7 +76,7 @@ def is_data(reader: Reader, name: str) -> bool:
 
 
 def is_cited(reader: Reader, name: str, i: int) -> bool:
-    """Whether a citation follows a name in its first mention or in sentence `i`: it is somebody else's."""
+    """Whether a citation follows the name at its first mention or in sentence `i`, so that others proposed it."""
     for n in {i, *mentions([name], reader)[:1]}:
         text = reader.document.text[reader.sentences[n].start : reader.sentences[n].end]
         if any(_CITED.match(text, m.end()) for m in pattern((name,)).finditer(text)):

@@ -1,7 +1,7 @@
 """Techniques named in headings and in titles of paragraphs and list items.
 
 A heading names a technique if the paper works with it: the text under it states a formula, an algorithm or a step, and
-the running text has the name. Where a heading stands decides how much of that is asked for."""
+the running text contains the name. How many of these are required depends on the role of the heading's part."""
 
 import re
 from bisect import bisect_left
@@ -34,10 +34,10 @@ _NUMBERED = re.compile(r"^[A-Z][a-z]+ \d+(?::\s|\s\(([^()]+)\)$)")
 _VERSION = re.compile(r"[^\W\d_]{2}-?\d|\b[A-Z]\d")
 _OURS = re.compile(r"\b(?:[Ww]e|[Oo]ur)\b")
 _INTRODUCED = re.compile(r"\bwe (?:\w+ )?(?:propose|introduce|define|develop|design|devise|formulate)\b", re.IGNORECASE)
-_OPENING = 3  # sentences of a main section that say what it describes
-# Where a technique is described only if its own text states it in full.
+_OPENING = 3  # opening sentences of a main section, which say what it describes
+# Roles of parts that describe a technique only if their own text states it in full.
 _ELSEWHERE = frozenset({Role.APPLICATION, Role.BACKGROUND, Role.DETAILS, Role.EXPERIMENTS, Role.BACK})
-# Where the title of a paragraph may be one of a technique.
+# Roles of parts in which a run-in heading may name a technique.
 _TITLED = frozenset({Role.INTRODUCTION, Role.RELATED})
 _SAID = _TITLED | {Role.BACKGROUND}
 
@@ -58,7 +58,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
     if part.role is Role.METHOD or (elsewhere and _is_described(tree, part)):
         node = _heading(tree, part, above)
     elif part.role is Role.BACKGROUND and above is not None and above is not tree.root and len(above.own) <= 1:
-        # A section that begins with background and has hardly a sentence of its own is described there.
+        # If a section begins with background and has hardly a sentence of its own, the background describes it.
         above.own += part.sentences
     tree.node_of[id(part)] = node
     for child in part.children:
@@ -66,7 +66,7 @@ def _headings(tree: Tree, part: Part, above: Node | None) -> None:
 
 
 def _is_described(tree: Tree, part: Part) -> bool:
-    """Whether a part outside of the method describes the technique of its title in full."""
+    """Whether a part outside the method fully describes the technique in its title."""
     name = _half(tree, clean(about(clean(plain_title(part.title)))))
     if not is_name(name) or is_no_technique(name) or is_data(tree.reader, name):
         return False
@@ -90,7 +90,7 @@ def _is_described(tree: Tree, part: Part) -> bool:
 
 
 def _is_aside(part: Part | None) -> bool:
-    """Whether a part of an appendix is one of proofs or results."""
+    """Whether a part of an appendix contains proofs or results."""
     while part is not None:
         if role_of_title(part.title) not in (None, Role.METHOD):
             return True
@@ -99,7 +99,7 @@ def _is_aside(part: Part | None) -> bool:
 
 
 def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
-    """The technique that a heading names, added to the tree; `above` where it names none."""
+    """The technique that a heading names, added to the tree; `above` if it names none."""
     name = clean(plain_title(part.title))
     node: Node | None
     if tree.is_root(name) or (part.level == 1 and _describes_root(tree, part)):
@@ -127,10 +127,10 @@ def _heading(tree: Tree, part: Part, above: Node | None) -> Node | None:
 
 
 def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
-    """The node of a name, new or not; `above` if it is none."""
+    """The node of a name, new or existing; `above` if the name is not a technique."""
     if tree.is_full or _QUESTION.search(part.title) or is_data(tree.reader, name):
         return above
-    # "GPT2", "CIFAR-10": a name with a version in it that the paper does not propose is of what it uses.
+    # "GPT2", "CIFAR-10": a name with a version is something that the paper uses, unless it names a method.
     if _VERSION.search(name) and not is_method_like(name):
         return above
     bare = _is_bare(name)
@@ -160,8 +160,8 @@ def _add(tree: Tree, name: str, part: Part, above: Node | None) -> Node | None:
 
 
 def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
-    """Whether the text does something under this name. What only holds other headings must be named by the text, and
-    what holds several of a kind ("Compression Methods") is none of them."""
+    """Whether the text works with this name. If a part contains only other headings, the text must name it; if it
+    groups several of a kind ("Compression Methods"), it is not a technique."""
     abbreviated = key(name) in tree.longs or "(" in name
     if part.children and head(name).endswith("s") and head(name) in GENERIC and not abbreviated:
         return False
@@ -175,7 +175,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
     spellings = [name, re.sub(r"\s*\([^()]*\)", "", name)]
     if any(is_used(tree.reader, each) for each in spellings):
         return True
-    # What a section of the method states is one of it; elsewhere the text must speak of it.
+    # A statement in a section of the method suffices; elsewhere the text must mention the name.
     main = part
     while main.parent is not None:
         main = main.parent
@@ -184,7 +184,7 @@ def _is_worked_with(tree: Tree, name: str, part: Part) -> bool:
 
 
 def _is_bare(name: str) -> bool:
-    """Whether a heading of the method has no word of its own ("Model Training"), or only one noun ("Likelihood")."""
+    """Whether a heading of the method has no specific word ("Model Training") or only one noun ("Likelihood")."""
     found = words(name)
     if not 1 <= len(found) <= 3 or is_no_technique(name) or found[0] in STOP | LITTLE:
         return False
@@ -194,8 +194,8 @@ def _is_bare(name: str) -> bool:
 
 
 def _half(tree: Tree, name: str) -> str:
-    """The half of a title such as "One practical detail: log-scaling" that the text speaks of, if it is one alone, and
-    what follows the name of another technique."""
+    """The half of a title such as "One practical detail: log-scaling" that names a technique, if only one does. After
+    the name of another technique, the second half counts."""
     name = _NUMBERED.sub(lambda match: match[1] or "", name)
     halves = [half for half in map(clean, name.split(":", 1)) if is_name(half) and not is_no_technique(half)]
     if len(halves) > 1 and (before := tree.find(halves[0])) is not None and before is not tree.root:
@@ -205,11 +205,12 @@ def _half(tree: Tree, name: str) -> str:
 
 
 def _split(tree: Tree, name: str) -> list[str]:
-    """The techniques of a heading "A, B and C", if the text has each without the others; else the whole heading."""
+    """The techniques of a heading "A, B and C" if the text mentions each without the others, otherwise the whole
+    heading."""
     parts = [re.sub(r"^(?:the|our|an?)\s+", "", each.strip()) for each in re.split(r",\s(?:and\s)?|\sand\s", name)]
     if len(parts) < 2 or ":" in name:
         return [name]
-    # "Greedy and lookahead policies" are greedy policies too.
+    # "Greedy and lookahead policies" include greedy policies.
     last = parts[-1].split()[-1]
     for first in ([], [f"{each} {last}" for each in parts[:-1]]):
         each_one = [*(first or parts[:-1]), parts[-1]]
@@ -222,8 +223,8 @@ def _split(tree: Tree, name: str) -> list[str]:
 
 
 def _describes_root(tree: Tree, part: Part) -> bool:
-    """Whether a main section as a whole describes the root: its title has the root's name, it contains the root's
-    algorithm, or it is the first one of the method and begins with the root's name."""
+    """Whether a main section as a whole describes the root: its title or an algorithm's caption in it has the root's
+    name, or it is the first section of the method and begins with that name."""
     if tree.root is None:
         return False
     title = f" {' '.join(key(resolve(clean(part.title), tree.shorts)))} "
@@ -238,7 +239,7 @@ def _describes_root(tree: Tree, part: Part) -> bool:
 
 
 def plain_title(title: str) -> str:
-    """A heading without the symbols of what it names: "Neighbour sampling $S_N$"; a single letter is a word."""
+    """A heading without mathematical symbols, such as "Neighbour sampling $S_N$". A single letter counts as a word."""
 
     def plain(match: re.Match[str]) -> str:
         if word := _SUBSCRIPT.fullmatch(match[1].strip()):
@@ -250,7 +251,7 @@ def plain_title(title: str) -> str:
 
 
 def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
-    """What is emphasised in a sentence."""
+    """The emphasised texts in a sentence."""
     sentence, every = tree.reader.sentences[i], tree.reader.document.emphases
     for n in range(bisect_left(every, sentence.start, key=lambda e: e.start), len(every)):
         if every[n].start >= sentence.end:
@@ -260,7 +261,7 @@ def emphases(tree: Tree, i: int) -> Iterator[Emphasis]:
 
 def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]]:
     """The title of a list item ("**Policy head.** It …", "half-step update: $v = …$") or of a paragraph in bold, and
-    whether the sentence goes on to say what it does ("**Position loss** encourages …")."""
+    whether the sentence continues with what it does ("**Position loss** encourages …")."""
     text = tree.reader.document.text
     title, colon, rest = sentence.text.partition(":")
     if colon and rest.strip() and _ITEM.search(text[max(0, sentence.start - 60) : sentence.start]):
@@ -278,7 +279,7 @@ def _titles(tree: Tree, i: int, sentence: Sentence) -> Iterator[tuple[str, bool]
 
 
 def _item(tree: Tree, name: str, i: int, *, stated: bool) -> None:
-    """Adds the technique of an item or paragraph, if that states a formula or a step, or the text has the name."""
+    """Adds the technique of an item or paragraph if this states a formula or a step, or if other text has the name."""
     following = [n for n in (i, i + 1) if n < len(tree.reader.sentences)]
     following = [n for n in following if tree.reader.sentences[n].paragraph == tree.reader.sentences[i].paragraph]
     if tree.is_full or len(words(name)) < 2 or not is_name(name) or head(name) in QUANTITIES:

@@ -1,9 +1,8 @@
 """The names that a sentence gives to techniques: "we propose X", "called X", "the X loss is $…$".
 
-There is no tagger: a noun phrase is the text between a verb or determiner and the next function word, as in
-Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
-Natural Language Engineering 1(1), 1995.
-"""
+No part-of-speech tagger is used: a noun phrase is the text between a verb or determiner and the next function word, as
+in Justeson and Katz, "Technical terminology: some linguistic properties and an algorithm for identification in text",
+Natural Language Engineering 1(1), 1995."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ _PROPOSE = re.compile(
     re.IGNORECASE,
 )
 _BY = re.compile(r"to \w+ [^.;]{3,160}?\b(?:using|with|by|via|through) (?:the|an?|our) ", re.IGNORECASE)
-# "A lightweight forecasting method was developed": how journals propose.
+# "A lightweight forecasting method was developed": the style of journals.
 _PROPOSED = re.compile(
     r"(?:^|\b[Ii]n this (?:paper|work|article|study),?\s+)[Aa]n?\s+((?:[\w-]+,?\s+){1,7}?)"
     r"(?:(?:\([^()]{1,15}\)|for\s[^.;]{3,80}?)\s+)?"
@@ -43,7 +42,7 @@ _USE = re.compile(
     r"initiali[sz]ed|implemented|encoded|sampled|trained)\s+(?:using|with|by|via)\s+(?:the\s|an?\s)?",
     re.IGNORECASE,
 )
-# Prior work, and things that are no technique, may be "called" something too.
+# Prior work, and things that are not techniques, may be "called" something too.
 _OTHERS = re.compile(
     r"\b(?:recent|prior|previous|existing|earlier|concurrent)\s+(?:\w+\s+){1,4},?\s*(?:is\s+|are\s+)?$"
     r"|\b(?:works?|tasks?|datasets?|benchmarks?|problems?|settings?|phenomenon|issues?|games?|theorems?|property|"
@@ -58,7 +57,7 @@ _KIND = (
     r"(?:loss|objective|regulari[sz]er|regulari[sz]ation|penalty|divergence|reward|estimator|score|criterion|energy|"
     r"kernel|update|bonus)"
 )
-# "the ranking loss is defined as $…$", before the formula that is displayed.
+# "the ranking loss is defined as $…$", before a displayed formula.
 _EQUATION = re.compile(
     rf"\b(?:[Tt]he|[Aa]n?|[Oo]ur|following|this|(?:mini|maxi|opti)mi[sz]e)\s+((?:[^\W\d_][\w-]*\s+){{1,4}}?{_KIND})"
     r"(?:\s+(?:function|term|rule|step))?(?=[^.;$]{0,60}(?:\$[^$]{1,60}\$[^.;$]{0,40})?$)"
@@ -90,8 +89,7 @@ class Term:
 
 
 def noun_phrase(text: str, at: int) -> tuple[str, int]:
-    """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" where there is
-    none."""
+    """The noun phrase of `text` that starts at `at`, without article and praise, and its end; "" if there is none."""
     phrase: list[str] = []
     end = at
     for match in _TOKEN.finditer(text, at):
@@ -132,7 +130,8 @@ def _short_after(text: str, end: int) -> str | None:
 
 
 def _apposition(text: str, end: int) -> tuple[str, int]:
-    """The name in "… approach, NAME," or "… approach: NAME"; "" where there is none. "…, a method that …" describes."""
+    """The name in "… approach, NAME," or "… approach: NAME", and its end; "" if there is none. "…, a method that …" is
+    a description, not a name."""
     match = re.match(r"[^,:;.()–—]{0,60}?\s*[,:–—]\s*(?:namely\s+|i\.e\.,?\s+)?", text[end : end + 90])
     if not match or re.match(r"(?:an?|the|our|its|which|where)\b", text[end + match.end() :], re.IGNORECASE):
         return "", end
@@ -142,7 +141,7 @@ def _apposition(text: str, end: int) -> tuple[str, int]:
 
 
 def terms(text: str) -> Iterator[Term]:
-    """Names that a sentence proposes or gives, each once."""
+    """The names that a sentence proposes, introduces or uses, each once."""
     seen: set[tuple[str, ...]] = set()
     for name, how, end in _named(text):
         if is_name(name, proper=True) and not _THING.match(text[end : end + 120]) and key(name) not in seen:
@@ -182,7 +181,7 @@ def _named(text: str) -> Iterator[tuple[str, Literal["propose", "call", "use"], 
 
 
 def equation_terms(sentence: Sentence) -> Iterator[Term]:
-    """The names that a sentence gives to a formula displayed in it."""
+    """The names that a sentence gives to its displayed formula."""
     if not sentence.display:
         return
     found = [match for before in re.split(r"\$[^$]{8,}\$", sentence.text)[:-1] for match in _introducing(before)]
@@ -197,8 +196,7 @@ def _introducing(before: str) -> Iterator[re.Match[str]]:
 
 
 def defines(text: str, name: str) -> bool:
-    """Whether a sentence says what `name` in it is: "the batch step computes …", "the second term is the repulsive
-    force: …"."""
+    """Whether a sentence defines `name`: "the batch step computes …", "the second term is the repulsive force: …"."""
     at = text.find(name)
     before, after = text[:at], text[at + len(name) :]
     subject = re.fullmatch(r"(?:[\w-]+,?\s+){0,3}?(?:the|our|an?|this|its)?\s*[\"“'‘]?", before, re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Whether a paper is in English, which the reading of techniques without a model needs."""
+"""Detects whether a paper is in English, which extraction without a model needs."""
 
 import re
 
@@ -6,15 +6,15 @@ from xkg.build.paper.document import Document
 from xkg.build.paper.plain import plain
 
 _COMMON = frozenset("the of and to for that with are by this it be as on an can which from".split())
-"""About 22 % of the words of English papers; up to 2 % of those in other languages."""
+"""These are about 22 % of the words of English papers, and at most 2 % in other languages."""
 _FEWEST_WORDS, _LEAST_SHARE = 20, 0.06
 _MOST_OTHER_LETTERS = 0.2
-"""The share of letters that are not Latin, such as Chinese or Greek ones in prose."""
+"""The maximum share of non-Latin letters, such as Chinese or Greek ones, in English prose."""
 
 
 def is_english(document: Document) -> bool:
-    """True also for a paper with too little text to tell. The abstract does not count: many papers in other languages
-    have one in English."""
+    """Whether a paper is in English; True if it has too little text to tell. The abstract does not count, since many
+    papers in other languages have an English one."""
     text = plain(document, document.sections[0].start, len(document.text)) if document.sections else ""
     letters = [character for character in text if character.isalpha()]
     if sum(character > "\u024f" for character in letters) > len(letters) * _MOST_OTHER_LETTERS:

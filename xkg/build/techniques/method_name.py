@@ -1,4 +1,4 @@
-"""The name of a paper's own method, by the agreement of title, abstract and "we propose …"."""
+"""Finds the name of a paper's own method, from the agreement of title, abstract and "we propose …"."""
 
 import math
 import re
@@ -43,8 +43,8 @@ _LIKE_A_NAME = re.compile(r"^[A-Z][\w+-]*+(?: [A-Z0-9][\w+-]*+)*+$")
 
 @dataclass(frozen=True)
 class Proposal:
-    """`name` is the short name where there is one, else the full name; `aliases` are its other spellings in the paper,
-    `naming` the sentences that propose it."""
+    """`name` is the short name if there is one, otherwise the full name. `aliases` are its other spellings in the
+    paper, `naming` the sentences that propose it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -99,7 +99,8 @@ class _Candidate:
 
 
 def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ...], _Candidate]:
-    """What sentences propose or call, and the title names; an abbreviation and its long form are one candidate."""
+    """Names that sentences propose or call, and names in the title. An abbreviation and its long form are one
+    candidate."""
     short_of = {key(long): short for short, long in shorts.items()}
     found: dict[tuple[str, ...], _Candidate] = {}
 
@@ -133,7 +134,7 @@ def _candidates(reader: Reader, shorts: Mapping[str, str]) -> dict[tuple[str, ..
 
 
 def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Proposal | None:
-    """The paper's own method; None where it names none (an analysis, a survey, a benchmark)."""
+    """The paper's own method; None if the paper names none (an analysis, a survey, a benchmark)."""
     document: Document = reader.document
     title = document.title.casefold()
     title_stems = set(key(document.title))
@@ -148,16 +149,16 @@ def find(reader: Reader, parts: Sequence[Part], shorts: Mapping[str, str]) -> Pr
         candidate.score += 2.5 * titled + (identity in headings) + captioned
         candidate.score += 0.6 * math.log2(1 + _count(names, reader))
         candidate.score += 1.5 * any(_LIKE_A_NAME.match(n) and sum(c.isupper() for c in n) > 1 for n in names)
-        # "a novel … method" describes the method, it does not name it.
+        # "a novel … method" describes the method but does not name it.
         if not (titled or candidate.named or identity in headings) and not any(c.isupper() for n in names for c in n):
             continue
-        # "A forecasting method" does not name it either.
+        # Neither does "A forecasting method".
         plain = all(n.islower() and " " not in _bare(n) for n in names)
         if plain or (len(identity) == 1 and not any(c.isupper() for n in names for c in n)):
             continue
         if any(is_data(reader, n) for n in names):
             continue
-        # A name from the title alone may be a field or a problem.
+        # A name that occurs only in the title may be a field or a problem.
         is_used = any(n.casefold() in body for n in names) and head(names[-1]) not in ("models", "networks", "data")
         before, colon, _ = document.title.partition(":")
         named = identity in headings or captioned or (bool(colon) and before.strip() in names)
@@ -181,7 +182,7 @@ def _bare(name: str) -> str:
 
 
 def _distinct(spellings: Iterable[str]) -> list[str]:
-    """One spelling of each name, the one with most capitals, without "approach", "method" and the like at the end."""
+    """One spelling of each name: the one with most capitals, without a final "approach", "method" or the like."""
     out: dict[tuple[str, ...], str] = {}
     for name in sorted(filter(None, spellings), key=lambda n: -sum(c.isupper() for c in n)):
         bare = _bare(name)
@@ -191,7 +192,7 @@ def _distinct(spellings: Iterable[str]) -> list[str]:
 
 
 def _expansion(short: str, titles: Iterable[str]) -> list[str]:
-    """The long form of `short`: consecutive words of a title with its letters as initials."""
+    """The long form of `short`: consecutive words of a title whose initials are its letters."""
     letters = [c.casefold() for c in short if c.isalpha()]
     for title in titles:
         found = list(re.finditer(r"[^\W_]+", title))

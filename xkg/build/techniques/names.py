@@ -1,4 +1,4 @@
-"""Names of techniques: which text can be one, and when two mean the same technique.
+"""Names of techniques: which texts can be names, and when two names mean the same technique.
 
 Abbreviations are matched with their long forms as in Schwartz and Hearst, "A simple algorithm for identifying
 abbreviation definitions in biomedical text", PSB 2003."""
@@ -33,13 +33,13 @@ _SUFFIX = re.compile(r"(?<=\w{4})(?:ization|isation|ation|ition|tion|ion|ing|ed|
 
 
 def words(name: str) -> list[str]:
-    """Folded words of a name: hyphens and case are ignored."""
+    """The folded words of a name, ignoring hyphens and case."""
     folded = unicodedata.normalize("NFKC", name).casefold().replace("’", "'")
     return re.findall(r"[^\W_]+(?:'[^\W_]+)?", folded)
 
 
 def stem(word: str) -> str:
-    """A folded word without plural and common endings, for comparing only."""
+    """A folded word without plural and common endings, only for comparisons."""
     return _SUFFIX.sub("", _PLURALS.sub("", word.removesuffix("'s")))
 
 
@@ -49,7 +49,7 @@ _PRAISE_STEMS = frozenset(map(stem, ("proposed", "novel", "new", "overall", "sim
 
 @lru_cache(maxsize=8192)
 def key(name: str) -> tuple[str, ...]:
-    """Stems of the distinctive words of a name, in order: equal keys mean the same technique."""
+    """The stems of a name's distinctive words, in order. Equal keys mean the same technique."""
     stems = [stem(w) for w in words(re.sub(r"\([^()]*\)", " ", name)) if w not in LITTLE]
     while len(stems) > 1 and stems[-1] in _KIND_STEMS:
         stems.pop()
@@ -68,7 +68,7 @@ def is_proper(text: str) -> bool:
 
 
 def is_adjective(word: str) -> bool:
-    """Whether a folded word can only be an adjective, by its ending: no noun phrase ends with one."""
+    """Whether a folded word must be an adjective, judged by its ending. No noun phrase ends with an adjective."""
     return word in ADJECTIVES or (bool(_ADJECTIVE.search(word)) and word not in NOUNS_LIKE_ADJECTIVES)
 
 
@@ -112,7 +112,7 @@ def head(name: str) -> str:
 
 
 def is_no_technique(name: str) -> bool:
-    """Whether the head of a name is a result, a topic or another thing that is no technique."""
+    """Whether the head of a name is a result, a topic or something else that is not a technique."""
     if " ".join(words(name)[-2:]) in TECHNIQUES_NONETHELESS:
         return False
     last = head(name)
@@ -162,7 +162,7 @@ def clean(title: str) -> str:
 
 
 def about(title: str) -> str:
-    """X of a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title as it is."""
+    """X in a heading such as "Framework of X", "Overview of X" or "X in detail"; any other title unchanged."""
     match = re.match(
         r"(?:[\w-]+\s+)?([\w-]+)\s+(?:of|for|behind)\s+(?:the\s+|our\s+)?(?:proposed\s+)?(.+)", title, re.IGNORECASE
     )
@@ -174,8 +174,8 @@ def about(title: str) -> str:
 
 
 def initials_match(short: str, long: str) -> bool:
-    """Whether the letters of `short` occur in `long` in order, the first at its start, at least half at the start of a
-    word."""
+    """Whether the letters of `short` occur in `long` in order, the first at its start and at least half at the start of
+    a word."""
     letters = [c for c in short.casefold() if c.isalnum()]
     text = long.casefold()
     if not letters or not text or text[0] != letters[0] or len(words(long)) > len(letters) + 4:
@@ -198,7 +198,7 @@ SHORT = r"[^\W_A-Z]*+[A-Z][\w+\-]*(?: [A-Z0-9][\w+\-]*)?"
 
 
 def abbreviations(texts: Iterable[str]) -> dict[str, str]:
-    """Short form → long form for every "long form (SHORT)" whose letters agree; the first one of a short form
+    """Short form → long form for every "long form (SHORT)" with matching letters; the first definition of a short form
     counts."""
     out: dict[str, str] = {}
     for text in texts:
@@ -231,9 +231,8 @@ def _core(name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names mean one technique: equal keys, equal without spaces, or one is the other with up to two more
-    words in front ("lightweight mask generator", "mask generator") or with its purpose ("fitness function for
-    CMA")."""
+    """Whether two names mean one technique. Their keys are equal, with or without spaces, or one adds up to two words
+    in front ("lightweight mask generator", "mask generator") or a purpose ("fitness function for CMA")."""
     a, b = key(one), key(other)
     if not a or not b:
         return False
@@ -253,5 +252,5 @@ def same(one: str, other: str) -> bool:
 
 
 def resolve(name: str, shorts: Mapping[str, str]) -> str:
-    """`name` with its abbreviations written out, for comparing."""
+    """`name` with its abbreviations expanded, for comparisons."""
     return " ".join(shorts.get(w, w) for w in name.split())

@@ -1,7 +1,8 @@
 """The role of each part of a paper: introduction, background, method, theory, experiments, …
 
-A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words of its title
-or else from its sentences and position: a part between background and experiments that proposes something is method."""
+A part is a section or a run-in heading ("Batch step. This step begins …"). Its role follows from the words of its
+title, or else from its sentences and position: a part between background and experiments that proposes something is
+method."""
 
 import re
 from bisect import bisect_left
@@ -26,14 +27,14 @@ class Role(StrEnum):
     EXPERIMENTS = "experiments"
     DISCUSSION = "discussion"
     CONCLUSION = "conclusion"
-    DETAILS = "details"  # of an appendix: how the method is built, trained, derived
+    DETAILS = "details"  # in an appendix: how the method is built, trained, derived
     BACK = "back"  # acknowledgements, references, statements, other appendices
 
 
 @dataclass
 class Part:
-    """A heading with its text. `start`, `body_start` and `end` as in `Section`; `sentences` are the indices of those in
-    it but in no child."""
+    """A heading with its text. `start`, `body_start` and `end` as in `Section`; `sentences` are the indices of its
+    sentences, without those of its children."""
 
     title: str
     level: int
@@ -126,15 +127,15 @@ _CITED = re.compile(
 
 
 def role_of_title(title: str) -> Role | None:
-    """The role that the words of a title indicate, if any. A section that has the method and something else is
-    method: its parts have roles of their own."""
+    """The role that the words of a title indicate, if any. A section on the method and something else counts as method;
+    its subparts have their own roles."""
     roles = [_role(each) for each in re.split(r"\band\b|,|&", title)]
-    # "Methods and Results": the results have headings of their own.
+    # "Methods and Results": the results have their own headings.
     if len(roles) == 2 and roles == [Role.METHOD, Role.EXPERIMENTS]:
         return Role.METHOD
     if len(roles) > 1 and Role.METHOD in roles and set(roles) <= {Role.METHOD, Role.BACKGROUND, Role.THEORY, None}:
         return Role.METHOD
-    # "Background and Setup" is no experiment.
+    # "Background and Setup" is not an experiment.
     if roles == [Role.BACKGROUND, Role.EXPERIMENTS] and re.search(r"\bset(?:-?up|tings?)$", title, re.IGNORECASE):
         return Role.BACKGROUND
     return _role(title)
@@ -169,8 +170,8 @@ def _innermost(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def _content_role(text: str, stated: int, cited: int, *, early: bool) -> Role:
-    """The role of a main part whose title indicates none, from the number of `stated` theorems and of citations;
-    `early` is before the experiments."""
+    """The role of a main part whose title indicates none, from the number of `stated` theorems and of citations.
+    `early`: it comes before the experiments."""
     thousand = max(1.0, len(text) / 1000)
     ours = len(_OURS.findall(text)) / thousand
     empirical = len(_EMPIRICAL.findall(text)) / thousand
@@ -192,13 +193,13 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
     title_roles = [
         None if r is Role.EXPERIMENTS and _is_vague(p.title) else r for p, r in zip(main, title_roles, strict=True)
     ]
-    # "Setup" before the method is what it starts from, later how the experiments are done.
+    # "Setup" before the method is its background; after it, it is the setup of the experiments.
     methods = [i for i, role in enumerate(title_roles) if role is Role.METHOD]
     title_roles = [
         Role.BACKGROUND if _SET_UP.search(p.title.strip()) and any(m > i for m in methods) else role
         for i, (p, role) in enumerate(zip(main, title_roles, strict=True))
     ]
-    # "Comparison of A and B" before the method is what it starts from too.
+    # "Comparison of A and B" before the method is its background too.
     for i, role in enumerate(title_roles[: methods[0]] if methods else ()):
         title_roles[i] = Role.BACKGROUND if role is Role.EXPERIMENTS else role
     firsts = [i for i, role in enumerate(title_roles) if role is Role.EXPERIMENTS]
@@ -218,14 +219,14 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
             stated = len(_STATED.findall(document.text, part.start, part.end))
             cited = len(_CITED.findall(document.text, part.start, part.end))
             role = Role.INTRODUCTION if first else _content_role(body, stated, cited, early=i < experiments)
-            # "State Prediction" with propositions or citations is a part of the method, before any experiments.
+            # Before the experiments, "State Prediction" with propositions or citations is part of the method.
             if role in (Role.THEORY, Role.RELATED) and i < experiments and is_method_like(clean(part.title)):
                 role = Role.METHOD
-            # What stands between an application or a discussion and the end goes on with it: "Basic adjustments".
+            # A part after an application or discussion, such as "Basic adjustments", continues it.
             if role is Role.METHOD and after is not None:
                 titled = after is not Role.DISCUSSION and is_method_like(clean(part.title))
                 role = role if titled else after
-            # What follows the experiments, last of all, looks back.
+            # The last part after the experiments is a conclusion.
             if role is Role.METHOD and i == last and i > experiments:
                 role = Role.CONCLUSION
         part.role = role
@@ -245,12 +246,12 @@ def _assign(parts: Sequence[Part], document: Document, sentences: Sequence[Sente
 
 
 def _is_vague(title: str) -> bool:
-    """Whether only a word that methods have too marks a title as one of experiments: "Hyperparameter Treatment"."""
+    """Whether a title suggests experiments only by a word that methods use too: "Hyperparameter Treatment"."""
     return is_method_like(clean(title)) and not _EXPERIMENTS.search(title) and _role(title) is Role.EXPERIMENTS
 
 
 def _inherit(part: Part, role: Role) -> None:
-    """Assigns the parent's `role` unless the title indicates an aside: background, a proof, an experiment."""
+    """Assigns the parent's `role`, unless the title indicates an aside: background, a proof, an experiment."""
     own = role_of_title(part.title)
     part.labelled = own is not None
     if own is Role.EXPERIMENTS and role is Role.METHOD and _is_vague(part.title):
@@ -285,8 +286,8 @@ def part_at(parts: Sequence[Part], offset: int) -> Part | None:
 
 
 def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ...]:
-    """The parts of a paper as trees in reading order, run-in headings included, with roles; first the abstract, if
-    any. Each sentence is listed in exactly one part, unless it precedes the first."""
+    """The parts of a paper, including run-in headings, as trees in reading order with roles. The abstract, if any,
+    comes first. Each sentence is in exactly one part, unless it precedes the first."""
     parts = _tree(document.sections, document, None)
     for i, sentence in enumerate(sentences):
         home = _innermost(parts, sentence.start)
@@ -295,7 +296,8 @@ def outline(document: Document, sentences: Sequence[Sentence]) -> tuple[Part, ..
     _assign(parts, document, sentences)
     subject = set(key(document.title))
     for part in [p for top in parts for p in top.walk()]:
-        # "Max-Margin Q-Learning Formulation" in the background of a paper on Max-Margin Q-Learning is its method.
+        # In a paper on Max-Margin Q-Learning, "Max-Margin Q-Learning Formulation" in the background is part of the
+        # method.
         inherited = part.role is Role.BACKGROUND and not (part.labelled or part.run_in)
         if inherited and len(subject & set(key(part.title))) > 1:
             _inherit(part, Role.METHOD)

@@ -22,7 +22,7 @@ from xkg.build.techniques.word_lists import QUANTITIES, SAME_KIND
 
 _LEAD = (Role.ABSTRACT, Role.INTRODUCTION)
 _ALIKE = 5  # letters of a stem
-# A paper that uses one of others makes no technique of it.
+# If a paper only uses one of these, it is not a technique of the paper.
 _ARCHITECTURES = frozenset(
     "network networks model models architecture architectures backbone transformer encoder decoder library package "
     "framework toolkit software engine simulator system systems".split()
@@ -32,7 +32,7 @@ _NAMED_ELSEWHERE = (Role.BACKGROUND, Role.EXPERIMENTS, Role.THEORY, Role.DETAILS
 
 
 def add_terms(tree: Tree) -> None:
-    """Adds the techniques that sentences propose, name or define to the tree; those of the method first."""
+    """Adds the techniques that sentences propose, name or define to the tree, those of the method first."""
     order = sorted(range(len(tree.reader.sentences)), key=lambda i: (not tree.is_main(i), i))
     for i in order:
         role, sentence, main = tree.reader.role(i), tree.reader.sentences[i], tree.is_main(i)
@@ -54,7 +54,7 @@ def add_terms(tree: Tree) -> None:
 
 
 def add_abbreviated(tree: Tree) -> None:
-    """Adds what the method abbreviates and uses, of others too."""
+    """Adds techniques that the method uses under an abbreviation, including those of other authors."""
     for short, long in tree.shorts.items():
         found = mentions([short, long], tree.reader)
         inside = [i for i in found if tree.is_main(i)]
@@ -110,14 +110,15 @@ def _add(tree: Tree, term: Term, i: int) -> None:
     # "We propose a transfer learning method" describes the root.
     if term.how == "propose" and words(name)[-1] in SAME_KIND - {"loss", "objective", "module", "layer"} and leads:
         return
-    # A description that never comes again is no name.
+    # A description that occurs only once is not a name.
     if len(found) < 2 and not (named or cited or defined):
         return
     outside = [n for n in found if tree.reader.role(n) not in _LEAD]
     if leads and len(inside) < 2 and not (outside and (named or inside)):
         return
     above = tree.above(tree.reader.part_of[(inside or [i])[0]])
-    # "Joint clustering" below "Joint proposal clustering over videos" is that, as is a "generator" below "generation".
+    # "Joint clustering" below "Joint proposal clustering over videos" is the same technique, and so is a "generator"
+    # below "generation".
     if above is not None and above is not tree.root:
         mine, theirs = ({stem[:_ALIKE] for stem in key(each)} for each in (name, PREPOSITION.split(above.name)[0]))
         if mine <= theirs or theirs < mine:

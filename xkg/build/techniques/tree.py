@@ -1,4 +1,4 @@
-"""Builds the technique tree of one paper: names with one meaning are one node, and all are under the paper's own
+"""Builds the technique tree of one paper. Names with one meaning share a node, and all nodes are under the paper's own
 method."""
 
 import re
@@ -27,17 +27,17 @@ from xkg.build.techniques.word_lists import ACTIONS, GENERIC, LEADING, STOP
 from xkg.model import Excerpt
 
 MAX_TECHNIQUES = 40
-MOST_CANDIDATES = 400  # each new name is compared with all of them
+MOST_CANDIDATES = 400  # a limit, since each new name is compared with all of them
 STEPS_OF_DEFINITION = 6
 MAIN = (Role.METHOD, Role.APPLICATION)
-OFTEN = 3  # sentences with a name that the paper works with
+OFTEN = 3  # sentences that mention a name with which the paper works
 DOUBT = "doubtful as a technique: its section does not use the name, and states no formula, algorithm or step"
 
 
 @dataclass(eq=False)
 class Node:
-    """A technique under construction. `score` is the confidence that it is one; `own` are the sentences under its
-    heading, `naming` those that name it. `doubt` says why it may be no technique."""
+    """A technique under construction. `score` is the confidence that it is a technique; `own` are the sentences under
+    its heading, `naming` those that name it. `doubt` says why it may not be a technique."""
 
     name: str
     start: int
@@ -68,8 +68,8 @@ class Node:
 
 
 class Tree:
-    """The techniques of one paper so far, with the paper's own method as the root. `node_of` maps each part, by
-    identity, to the technique that it describes."""
+    """The techniques of one paper so far, with the paper's own method as root. `node_of` maps each part, by its `id()`,
+    to the technique that it describes."""
 
     def __init__(self, reader: Reader, parts: tuple[Part, ...]) -> None:
         self.reader = reader
@@ -89,7 +89,7 @@ class Tree:
             self.tops.append(self.root)
 
     def is_main(self, i: int) -> bool:
-        """Whether a sentence is one of the method, or of a paper that marks no method."""
+        """Whether a sentence belongs to the method; always True if the paper marks no method."""
         return not self.has_method or self.reader.role(i) in MAIN
 
     def nodes(self) -> Iterator[Node]:
@@ -98,7 +98,7 @@ class Tree:
             yield from top.walk()
 
     def find(self, name: str) -> Node | None:
-        """The node that `name` means, or one whose name has more or fewer words in front or behind."""
+        """The node with this name, or one whose name has a few more or fewer words."""
         keys = {key(name), key(resolve(name, self.shorts))} - {()}
         nodes = list(self.nodes())
         exact = (node for node in nodes if keys & node.keys(self.shorts))
@@ -106,7 +106,7 @@ class Tree:
         return next(exact, None) or next(near, None)
 
     def is_root(self, name: str) -> bool:
-        """Whether a name is, or is only about, the paper's own method."""
+        """Whether a name is the paper's own method, or a heading about it."""
         if self.root is None:
             return False
         names = {name, about(name)}
@@ -117,11 +117,11 @@ class Tree:
         }
 
     def names_only_root(self, name: str) -> bool:
-        """Whether a name is the root's with one or two additional words: "Batch and match VI". One with an abbreviation
-        of its own, or with words of its own in front ("Randomized Sinkhorn"), is a variant."""
+        """Whether a name is the root's plus one or two words: "Batch and match VI". A name with its own abbreviation,
+        or with specific words in front ("Randomized Sinkhorn"), is a variant instead."""
         if self.root is None or " " not in name or self._is_variant(name):
             return False
-        # "Depth pretraining for FCOS" is done to FCOS.
+        # "Depth pretraining for FCOS" is applied to FCOS.
         core, *rest = PREPOSITION.split(name)
         if rest and is_name(core) and not any(set(key(core)) >= set(k) for k in self.root.keys(self.shorts)):
             return False
@@ -143,14 +143,14 @@ class Tree:
         return False
 
     def add(self, node: Node, parent: Node | None) -> None:
-        """Adds a new technique under `parent`, or to the top level for None."""
+        """Adds a new technique under `parent`, or at the top level if `parent` is None."""
         self._split_short_name(node)
         self.is_full = sum(1 for _ in self.nodes()) >= MOST_CANDIDATES
         node.parent = parent
         (parent.children if parent is not None else self.tops).append(node)
 
     def _split_short_name(self, node: Node) -> None:
-        """Splits "Long form (SHORT)", and adds the short form that the paper uses for the name."""
+        """Splits "Long form (SHORT)" and adds the paper's short form for the name."""
         match = re.fullmatch(r"(.+?)\s*\(\s*([\w+-]+)\s*\)", node.name)
         reverse = re.fullmatch(r"([\w+-]{2,12})\s*+\(\s*+([^()\s][^()]{3,80}+)\)", node.name)
         if reverse and initials_match(reverse[1], reverse[2]):
@@ -164,7 +164,7 @@ class Tree:
             node.aliases.append(other)
 
     def above(self, part: Part | None) -> Node | None:
-        """The technique that a part, or the nearest part around it that has one, describes; else the root."""
+        """The technique of the innermost part, from `part` outwards, that describes one; otherwise the root."""
         while part is not None:
             if (node := self.node_of.get(id(part))) is not None:
                 return node
@@ -172,7 +172,8 @@ class Tree:
         return self.root
 
     def finish(self) -> list[Node]:
-        """The top level: each technique with its definition, without those over the limit or without any."""
+        """The top-level techniques, each with its definition. Techniques over the limit or without a definition are
+        dropped."""
         nodes = list(self.nodes())
         keep = {id(n) for n in sorted(nodes, key=lambda n: (n.doubt is not None, -n.score))[:MAX_TECHNIQUES]}
         self.tops = _kept(self.tops, keep)
@@ -183,11 +184,11 @@ class Tree:
         return self.tops
 
     def _define(self, node: Node, used: set[int]) -> None:
-        """Defines a technique after its components, and adds its sentences to `used`."""
+        """Defines a technique after its components, and adds the sentences of the definition to `used`."""
         node.children.sort(key=lambda n: n.start)
         for child in node.children:
             self._define(child, used)
-        # A heading with only headings under it is described by the sentences of these.
+        # A heading that contains only headings is described by their sentences.
         own = node.own or sorted({i for c in node.walk() for i in c.own})
         names = list(dict.fromkeys([*node.names, *(resolve(n, self.shorts) for n in node.names)]))
         chosen = choose(self.reader, names, [] if node is self.root else own, node.naming, used)
@@ -201,7 +202,7 @@ class Tree:
 
 
 def _kept(nodes: Iterable[Node], keep: set[int]) -> list[Node]:
-    """The nodes to keep; the components of another one take its place."""
+    """The nodes in `keep`. A dropped node is replaced by its kept components."""
     out: list[Node] = []
     for node in nodes:
         node.children = _kept(node.children, keep)

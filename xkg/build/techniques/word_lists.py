@@ -1,11 +1,11 @@
-"""Word lists behind `names` and `terms`: English of papers, lower case."""
+"""Word lists for `names` and `terms`: words of English papers, in lower case."""
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that do not identify a technique: alone they make no name.
+# Words that do not identify a technique and cannot form a name alone.
 GENERIC = _words(
     """
     vanilla usual conventional naive iterative stochastic joint computational numerical automatic
@@ -47,7 +47,7 @@ ABOUT = _words(
     limitations pipeline procedure training objective setting choice variant variants
     """
 )
-# Heads of things that one can build or run.
+# Heads of names for things that can be built or run.
 HEADS = _words(
     """
     loss losses objective divergence module network networks layer layers algorithm sampler sampling estimator
@@ -69,7 +69,7 @@ HEADS = _words(
     control controller pruner propagation convolution recurrence dropout smoothing splitting thresholding clipping
     """
 )
-# What a method does in a step: a heading that begins with one names the step.
+# Actions of a method's step: a heading that begins with one names the step.
 ACTIONS = _words(
     """
     update updating sample sampling compute computing estimate estimating select selecting initialize initializing
@@ -80,7 +80,7 @@ ACTIONS = _words(
     calculating define defining determine determining assign assigning add adding remove removing
     """
 )
-# Heads of names that are no technique, whatever precedes them.
+# Heads of names that are not techniques, whatever precedes them.
 NOT_HEADS = _words(
     """
     problem setting paradigm issue challenge limitation result improvement performance accuracy evidence insight
@@ -96,7 +96,7 @@ NOT_HEADS = _words(
     principle principles principal principals desideratum desiderata
     """
 )
-# Techniques whose heads are in NOT_HEADS.
+# Techniques although their heads are in NOT_HEADS.
 TECHNIQUES_NONETHELESS = frozenset(
     {
         "component analysis",
@@ -108,8 +108,8 @@ TECHNIQUES_NONETHELESS = frozenset(
         "survival analysis",
     }
 )
-# Heads that name data of a method. With them, a heading names a technique only where its text describes a computation,
-# as under "Adaptive step size".
+# Heads that name data of a method. A heading with one names a technique only if its text describes a computation, as
+# under "Adaptive step size".
 QUANTITIES = _words(
     """
     direction matrices matrix number parameter parameters rate set sets size sizes space value values variable variables
@@ -117,7 +117,7 @@ QUANTITIES = _words(
     """
 )
 
-# Steps that readers call by such a word alone: "Model Training", "Loss Function".
+# Steps that headings name by such a word alone: "Model Training", "Loss Function".
 STEPS = _words(
     """
     training inference optimization optimisation objective objectives loss losses function sampling decoding encoding
@@ -125,7 +125,7 @@ STEPS = _words(
     prediction selection estimation test tests
     """
 )
-# Adjectives that no ending gives away, and nouns that end like adjectives.
+# Adjectives without a typical ending, and nouns that end like adjectives.
 ADJECTIVES = _words(
     """
     similar same different identical equal equivalent close likely unlikely possible impossible large small high low
@@ -141,7 +141,7 @@ NOUNS_LIKE_ADJECTIVES = _words(
     positive initiative functional operational conditional vertical reward forward backward award
     """
 )
-# Words that end a noun phrase; "of" does not.
+# Words that end a noun phrase. "of" is not one of them.
 STOP = _words(
     """
     that which who whose where when while to for by with via using from in on at into onto over under through based
@@ -153,7 +153,7 @@ STOP = _words(
     able along together throughout leading making achieving this these those there here according respectively looks
     """
 )
-# Words that make a heading a sentence.
+# Words that make a heading a full sentence.
 VERBS = _words(
     """
     is are was were be been has have had do does did can could will would may might must should shall cannot uses
@@ -174,7 +174,7 @@ SAME_KIND = _words(
     iterations
     """
 )
-# Words that are ignored in the comparison of names.
+# Words that are ignored when names are compared.
 LITTLE = _words(
     """
     a an the of for in on with by via using to and our its from at as

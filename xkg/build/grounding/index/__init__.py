@@ -1,4 +1,3 @@
-"""A repository's symbols and blocks of statements as documents to search, and the words that papers and code share.
+"""A repository's symbols and statement blocks as search documents, and the words that papers and code share.
 
-May import: code, and what lies below build.
-"""
+May import: code, and the layers below build."""

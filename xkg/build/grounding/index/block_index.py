@@ -1,4 +1,4 @@
-"""Blocks of statements as documents: a fielded BM25 over them, and which of them a symbol holds."""
+"""Blocks of statements as documents in a fielded BM25 index, and the blocks of each symbol."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ _FIELDS = {
     "code": FieldWeight(weight=1.0, length=0.6),
     "comments": FieldWeight(weight=2.0, length=0.4),
     "owner": FieldWeight(weight=0.7, length=0.2),
-    # Whole identifiers, marked: they meet the symbols of equations alone.
+    # Whole identifiers, with a mark so that they match only the symbols of equations.
     "identifiers": FieldWeight(weight=1.0, length=0.6),
 }
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 @dataclass(frozen=True)
 class IndexedBlock:
-    """A block with the innermost symbol that holds it."""
+    """A block and the innermost symbol that contains it."""
 
     id: str
     symbol: str
@@ -58,7 +58,7 @@ class BlockIndex:
         self.words = FieldedIndex(documents, _FIELDS)
 
     def inside(self, symbol: str) -> list[IndexedBlock]:
-        """The blocks within the lines of a symbol, its members' included."""
+        """The blocks within the lines of a symbol, including those of its members."""
         span = self.symbols.entries[symbol].source.symbol
         within = (b for b in self._in_file.get(span.path, ()) if b.lines.first >= span.start_line)
         return [block for block in within if block.lines.last <= span.end_line]
@@ -80,7 +80,7 @@ def _own_blocks(entry: Entry, index: SymbolIndex) -> Iterable[IndexedBlock]:
 
 
 def _runs(count: int, covered: set[int]) -> Iterable[tuple[int, int]]:
-    """Stretches of the numbers 1 to `count` that are not covered."""
+    """The ranges of the numbers 1 to `count` that are not covered."""
     first = 1
     for line in [*sorted(covered), count + 1]:
         if line > first:

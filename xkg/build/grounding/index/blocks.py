@@ -1,9 +1,8 @@
-"""The blocks of a symbol: paragraphs of statements, 3 to 15 lines, the grain at which an ablation edits code.
+"""The blocks of a symbol: paragraphs of statements, 3 to 15 lines, the unit in which an ablation edits code.
 
-Blocks are found by indentation and blank lines alone, as readers see them, so that one way serves all languages and
-takes time in proportion to the lines. A comment belongs to the statements under it; a docstring of more than 15 lines
-is a block of its own.
-"""
+Blocks are found only by indentation and blank lines, as readers see them. This works for all languages and takes time
+linear in the number of lines. A comment belongs to the statements under it; a docstring of more than 15 lines is a
+separate block."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +10,10 @@ from dataclasses import dataclass, field
 
 LEAST_LINES = 3
 MOST_LINES = 15
-_DOCSTRING_LINES = 15  # beyond which it says more than the statements under it do
-_WHOLE_LINES = 8  # up to which a compound statement is one block, whatever paragraphs its body has
+_DOCSTRING_LINES = 15  # a longer docstring is a separate block
+_WHOLE_LINES = 8  # a compound statement up to this length is one block, even if its body has paragraphs
 _TAB = 4
-_DEEPEST = 12  # levels of indentation that are taken apart
+_DEEPEST = 12  # levels of indentation that are split
 _BRACKETS = (")", "]", "}")
 _CLOSING = (*_BRACKETS, "else", "elif", "except", "finally", "catch", "end")
 _QUOTES = ('"""', "'''")
@@ -36,7 +35,7 @@ class Block:
 
 @dataclass
 class _Statement:
-    """A statement with its comments above it and its body below; `gap` where a blank line or a comment precedes it."""
+    """A statement with the comments above it and its body below. `gap`: a blank line or a comment precedes it."""
 
     first: int
     last: int
@@ -46,8 +45,7 @@ class _Statement:
 
 
 def blocks(lines: Sequence[str], first: int, last: int) -> list[Block]:
-    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and apart from one another. A
-    stretch of fewer than 15 lines is one block."""
+    """The blocks of lines `first` to `last` (1-based, inclusive) of a file, in order and without overlap."""
     statements = list(_statements(lines, first, last))
     return [block for block in _grouped(_tree(statements)) if block.last >= block.first]
 
@@ -59,7 +57,7 @@ def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statem
     for number in range(first, min(last, len(lines)) + 1):
         line = lines[number - 1]
         bare = line.strip()
-        if text_of:  # inside a string of several lines
+        if text_of:  # inside a multi-line string
             if current is not None and not comment_from:
                 current.last = number
             if text_of in bare:
@@ -92,12 +90,12 @@ def _statements(lines: Sequence[str], first: int, last: int) -> Iterator[_Statem
 
 
 def _is_long(rest: Sequence[str], mark: str) -> bool:
-    """Whether a docstring, open until `mark`, goes on for long in the lines that follow its first."""
+    """Whether a docstring, open until `mark`, is still open after the next `_DOCSTRING_LINES - 1` lines."""
     return not any(mark in line for line in rest[: _DOCSTRING_LINES - 1])
 
 
 def _tree(statements: Sequence[_Statement]) -> list[_Statement]:
-    """Statements that are indented further belong to the one above them."""
+    """Assigns more deeply indented statements to the one above them."""
     top: list[_Statement] = []
     open_: list[_Statement] = []
     for statement in statements:
@@ -129,7 +127,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
         if statement.body and (paragraphs or lines > MOST_LINES):
             flush()
             inner = _grouped(statement.body)
-            # What heads a body is read with its beginning.
+            # The head of a compound statement joins the first block of its body.
             head = Block(statement.first, inner[0].first - 1)
             if head.lines + inner[0].lines <= MOST_LINES:
                 inner[0] = Block(head.first, inner[0].last)
@@ -145,7 +143,7 @@ def _grouped(statements: Sequence[_Statement]) -> list[Block]:
 
 
 def _merged(found: Sequence[Block]) -> list[Block]:
-    """Blocks of fewer than three lines join the next, else the one before, where the two are no more than 15."""
+    """Joins a block of fewer than three lines with its neighbour if both together have at most 15 lines."""
     merged: list[Block] = []
     for block in found:
         before = merged[-1] if merged else None

@@ -15,7 +15,7 @@ _INLINE = re.compile(r"\$\$?([^$]{1,2000}+)\$")
 
 
 def equation_symbols(latex: str) -> frozenset[str]:
-    """Greek letters and subscripted symbols of a formula as lower-case identifiers without underscores."""
+    """The Greek letters and subscripted symbols of a formula, as lower-case identifiers without underscores."""
     plain = _ACCENTS.sub(r" \1 ", latex)
     greek = {name for name in _COMMAND.findall(plain) if name in _GREEK}
     subscripted = set()
@@ -27,10 +27,10 @@ def equation_symbols(latex: str) -> frozenset[str]:
 
 
 def inline_formulas(text: str) -> str:
-    """The formulas between dollar signs of a text, joined."""
+    """The formulas between dollar signs in a text, joined."""
     return " ".join(_INLINE.findall(text))
 
 
 def normalized(identifier: str) -> str:
-    """An identifier as it is compared: lower case, without underscores."""
+    """The form in which identifiers are compared: lower case, without underscores."""
     return identifier.replace("_", "").lower()

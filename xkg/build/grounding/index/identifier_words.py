@@ -1,8 +1,7 @@
 """Maps the words of papers to the names in code by stems, acronyms and abbreviations.
 
-Prose has "initialization" and "Direct Preference Optimization", code has `init` and `dpo_loss`. The rules cover how
-programmers shorten words in general; there is no list of particular terms.
-"""
+Prose has "initialization" and "Direct Preference Optimization"; code has `init` and `dpo_loss`. The rules cover how
+programmers generally shorten words; there is no list of particular terms."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -20,7 +19,7 @@ def _set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Function words and words that papers use with any technique: they do not identify one.
+# Function words, and words that papers use with any technique, so that they identify none.
 _STOP = _set(
     """a about above after again all also although an and any are as at based be because been before being below between
     both but by can could did different do does doing during each either every first for from further given has have
@@ -41,14 +40,14 @@ def _stemmer() -> TextAnalyzer:
 
 @cache
 def stem(word: str) -> str:
-    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001), or the word where it has none."""
+    """The stem of a lower-case word by the English Snowball stemmer (Porter 2001), or the word if it has none."""
     tokens = _stemmer().analyze(word) if len(word) > 2 else []
     return tokens[0] if len(tokens) == 1 else word
 
 
 @cache
 def _segment_words(segment: str) -> tuple[str, ...]:
-    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves crumbs, which are joined again.
+    # `BaM`, `LoRALayer`, `GPT2`, `BBox`: splitting at case and digits leaves fragments, which are joined again.
     if not segment.isascii():
         return (segment.lower(),) if len(segment) > 1 else ()
     whole: list[str] = []
@@ -84,17 +83,16 @@ def content_stems(text: str) -> list[str]:
 
 
 def initials(text: str) -> set[str]:
-    """Two to six initials of a phrase, with and without the stop words: "batch and match" → bm, bam."""
+    """The initials of a phrase, with and without stop words, if there are two to six: "batch and match" → bm, bam."""
     parts = [part.lower() for part in re.findall(r"[^\W\d_]+", text)]
     content = [part for part in parts if part not in _STOP]
     return {name for run in (parts, content) if 2 <= len(name := "".join(part[0] for part in run)) <= 6}
 
 
 def defined_acronyms(text: str) -> dict[str, str]:
-    """Short form → long form, for every "long form (SHORT)" of a text; the first definition of a short form counts.
+    """Short form → long form, for every "long form (SHORT)" in a text; the first definition of a short form counts.
 
-    Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003.
-    """
+    Schwartz and Hearst, "A simple algorithm for identifying abbreviation definitions in biomedical text", PSB 2003."""
     acronyms: dict[str, str] = {}
     for match in re.finditer(r"\(([A-Za-z][\w-]{1,9})\)", text):
         short = match[1]
@@ -125,9 +123,8 @@ def _long_form(short: str, text: str) -> str | None:
 class Vocabulary:
     """The stems that occur in a repository's names, looked up by the words of a paper.
 
-    Code shortens or lengthens a word in three ways: a prefix (`init`, `reg`, `patchify` for patchification), the
-    consonants (`ctrl`), and a compound (`lowrank` for low rank: `compounds`).
-    """
+    Code changes a word in three ways: a prefix (`init`, `reg`, `patchify` for patchification), the consonants (`ctrl`),
+    and a compound (`lowrank` for low rank: `compounds`)."""
 
     def __init__(self, known: Iterable[str]) -> None:
         self.known = frozenset(known)
@@ -137,7 +134,7 @@ class Vocabulary:
         self._cache: dict[str, dict[str, float]] = {}
 
     def related(self, word: str) -> dict[str, float]:
-        """Stems of the repository that may stand for `word`, with the confidence (the word itself: 1)."""
+        """The stems of the repository that may mean `word`, with the confidence (1 for the word itself)."""
         if word not in self._cache:
             self._cache[word] = {
                 known: confidence
@@ -147,7 +144,7 @@ class Vocabulary:
         return self._cache[word]
 
     def compounds(self, run: Sequence[str]) -> dict[str, set[int]]:
-        """Stems of the repository that are adjacent words of `run` written as one → the positions they cover."""
+        """The stems of the repository that join adjacent words of `run` → the positions of these words."""
         found: dict[str, set[int]] = {}
         for size in (2, 3):
             for start in range(len(run) - size + 1):
@@ -162,7 +159,7 @@ def _likeness(word: str, known: str) -> float:
         return 1.0
     short, long = sorted((word, known), key=len)
     if long.startswith(short):
-        # `reg` stands for regular, but `in` or `re` for anything; code seldom lengthens a paper's word.
+        # `reg` means regular, but `in` or `re` could mean anything. Code seldom lengthens a paper's word.
         if len(short) >= 5:
             return 0.85
         if len(short) >= 3 and short == known:

@@ -1,4 +1,4 @@
-"""Symbols of a repository as documents: their fields, a fielded BM25 over them, and a short rendering to embed."""
+"""The symbols of a repository as documents: their fields, a fielded BM25 index, and a short text for embedding."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,7 @@ _FIELDS: Mapping[str, FieldWeight] = {
 
 _BODY_CHARACTERS = 20_000
 _MOST_JOINED = 3  # words
-_LONG = 60  # lines, beyond which the blocks of a function are documents too
+_LONG = 60  # lines; the blocks of a longer function are documents too
 _NOT_CODE: Mapping[CommentMark, re.Pattern[str]] = {
     "#": re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|#[^\n]*'),
     "//": re.compile(r"//[^\n]*|/\*[\s\S]*?(?:\*/|\Z)"),
@@ -39,7 +39,7 @@ FORWARD_METHODS = frozenset({"__call__", "forward"})
 
 @dataclass(frozen=True)
 class Entry:
-    """A symbol as retrieval sees it, or the lines `at` of one. `fields` holds stems by field; `lines` is its length."""
+    """A symbol as indexed for search, or its lines `at`. `fields` holds stems by field; `lines` is its length."""
 
     source: SourceSymbol
     fields: Mapping[str, tuple[str, ...]]
@@ -65,17 +65,17 @@ class Entry:
 
     @property
     def supports(self) -> bool:
-        """Whether this is a special method that does not run its class, such as `__init__`."""
+        """Whether this is a special method that only supports its class, such as `__init__`."""
         name = self.short_name
         return name.startswith("__") and name.endswith("__") and name not in FORWARD_METHODS
 
 
 class SymbolIndex(FieldedIndex):
-    """The symbols of a codebase that can implement something: functions, methods, classes and modules, no constants.
+    """The symbols of a codebase that can implement something: functions, methods, classes and modules, but not
+    constants.
 
-    `titled` are the stems of the repository's own name. Document frequency counts functions and methods only: a class
-    or module repeats the words of its members, and a function those of the functions inside it.
-    """
+    `titled` are the stems of the repository's own name. Document frequency counts only outermost functions and methods,
+    since a class or module repeats the words of its members, and a function those of inner functions."""
 
     def __init__(self, codebase: Codebase) -> None:
         self.entries: dict[str, Entry] = {entry.id: entry for entry in _entries(codebase)}
@@ -88,36 +88,37 @@ class SymbolIndex(FieldedIndex):
         super().__init__(documents, _FIELDS, counted, parts)
 
     def search(self, query: Mapping[str, float]) -> dict[str, float]:
-        """As `search_parts`, of whole symbols alone."""
+        """Like `search_parts`, but only whole symbols."""
         return {identity: score for identity, score in self.search_parts(query).items() if identity in self.entries}
 
     def search_parts(self, query: Mapping[str, float]) -> dict[str, float]:
-        """Scores of the symbols and parts of symbols that hold any stem of `query` (stem → weight), best first."""
+        """The scores of symbols and parts of symbols that contain any stem of `query` (stem → weight), best first."""
         return super().search(query)
 
     def document(self, identity: str) -> Entry:
-        """A symbol, or a part of one, by the id under which `search_parts` gives it."""
+        """The symbol or part with an id returned by `search_parts`."""
         return self.entries.get(identity) or self.parts[identity]
 
     def symbol_of(self, identity: str) -> str:
-        """The symbol that `document` is, or is a part of."""
+        """The id of the symbol that this document is, or is a part of."""
         return self.document(identity).source.symbol.id
 
     def _repeats(self, entry: Entry) -> bool:
-        """Whether other documents hold the words of a symbol: a class or module, and a function inside a function."""
+        """Whether other documents contain a symbol's words: true for a class or module with members and for an inner
+        function."""
         above = self.entries.get(entry.source.parent or "")
         inside = above is not None and above.kind in ("function", "method")
         return inside or (bool(entry.members) and entry.kind in ("class", "module"))
 
 
 def _repository_name(repository: str) -> str:
-    """`name` of `host/owner/name@commit` or `local:name@hash`."""
+    """`name` from `host/owner/name@commit` or `local:name@hash`."""
     return re.split(r"[/:]", repository.rpartition("@")[0] or repository)[-1]
 
 
 def rendering(entry: Entry, limit: int = 45) -> str:
-    """The text to embed for a symbol: its name as words, then docstring, comments and the names it uses. At most
-    `limit` words: with twice as many, the embedding was slower and discriminated less well."""
+    """The text to embed for a symbol: its name as words, docstring, comments and used names, at most `limit` words.
+    With twice as many, embedding was slower and discriminated less well."""
     symbol = entry.source.symbol
     head = " ".join(words(symbol.qualified_name or entry.short_name))
     identifiers = " ".join(dict.fromkeys(words(strip_comments(entry.text, entry.language)[:2000])))
@@ -165,7 +166,7 @@ def _entries(codebase: Codebase) -> Iterable[Entry]:
 
 
 def _parts(entry: Entry) -> Iterable[Entry]:
-    """The blocks of a long function, and of a constructor the attributes that it makes."""
+    """The blocks of a long function, or the attribute assignments of a constructor."""
     if entry.kind not in ("function", "method"):
         return
     lines = entry.text.split("\n")
@@ -205,12 +206,12 @@ def _joined(parts: Sequence[str]) -> tuple[str, ...]:
 
 
 def strip_comments(text: str, language: LanguageName = "python") -> str:
-    """Source without comments and docstrings; other strings stay, since settings and messages contain names too."""
+    """Source without comments and docstrings. Other strings are kept, since settings and messages contain names too."""
     return _NOT_CODE[comment_mark(language)].sub("", text)
 
 
 def comments_of(text: str, language: LanguageName = "python") -> str:
-    """The comments and docstrings of source as prose, without their marks."""
+    """The comments and docstrings of source as prose, without comment marks."""
     found = _NOT_CODE[comment_mark(language)].findall(text)
     return " ".join(re.sub(r"[#/%*\"']+", " ", comment).strip() for comment in found)
 

@@ -8,8 +8,9 @@ from xkg.build.grounding.index.identifier_words import stem, words
 from xkg.build.grounding.index.symbol_index import Entry
 from xkg.build.grounding.index.working_lines import LOGGING, working_ranges
 
-# Words of a path or name that indicate a role. It lowers the score of a candidate by `_ASIDE`, unless the technique's
-# name or definition has such a word. Whole words are compared, not stems: a criterion over a set is no setting.
+# Words of a path or name that indicate a role. A role lowers a candidate's score by `_ASIDE`, unless the technique's
+# name or definition has one of its words. Whole words are compared, not stems, so that a mathematical "set" does not
+# count as settings.
 _ROLES = tuple(
     frozenset(text.split())
     for text in (
@@ -23,15 +24,15 @@ _ROLES = tuple(
 )
 _ASIDE = 0.7
 
-_STEP, _ATTRIBUTE = 0.9, 0.8  # of a long function, of a constructor: a whole symbol of equal evidence goes before them
+_STEP, _ATTRIBUTE = 0.9, 0.8  # for parts of a long function, of a constructor: whole symbols rank before them
 
 SUPPORTING = 0.55
-"""The factor on methods that only support their class: `__init__` names every setting, and does little."""
+"""The factor on methods that only support their class: `__init__` names every setting but does little."""
 
 
 def role_factor(entry: Entry, about: Set[str]) -> float:
-    """The factor on a symbol's score from its place and shape, for a technique whose words have the stems `about`:
-    0..1, 1 for an ordinary function or class."""
+    """The factor on a symbol's score for its place and shape, 0..1; 1 for an ordinary function or class. `about` are
+    the stems of the technique's words."""
     symbol = entry.source.symbol
     named = {*words(f"{symbol.path} {symbol.qualified_name}")}
     if symbol.path.endswith(".ipynb"):
@@ -44,7 +45,7 @@ def _shape_factor(entry: Entry) -> float:
     if entry.supports:
         return _ATTRIBUTE if entry.at else SUPPORTING
     if entry.kind == "module":
-        # The definitions in a file are located instead of the file; a script has nothing narrower.
+        # A file with definitions gives way to these; a script has nothing narrower.
         return 0.6 if entry.members else 0.85
     if is_abstract(entry):
         return 0.6
@@ -66,8 +67,8 @@ _DATA = frozenset("dataset datasets dataloader datamodule".split())
 
 
 def holds_nothing(entry: Entry, about: Set[str]) -> bool:
-    """Whether a symbol does nothing, as a stub and a class of settings, or only reads data, and the technique, whose
-    words have the stems `about`, is not about data."""
+    """Whether a symbol cannot implement the technique: it is a stub or a class of settings, or it only reads data
+    although the technique is not about data. `about` are the stems of the technique's words."""
     lines = entry.text.split("\n")
     signed = {1} if entry.kind != "module" else set[int]()
     if not working_ranges(lines, 1, len(lines), mark=comment_mark(entry.language), signed=signed):

@@ -1,7 +1,6 @@
-"""The lines of a symbol that do something: without signatures, docstrings, comments, imports, logging and bookkeeping.
+"""The working lines of a symbol: without signatures, docstrings, comments, imports, logging and bookkeeping.
 
-Lines are read as text, by brackets and indentation, so that one way serves all languages.
-"""
+Lines are read as text, by brackets and indentation, so that one implementation serves all languages."""
 
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -11,7 +10,7 @@ from xkg.build.code.codebase import CommentMark
 from xkg.build.grounding.index.identifier_words import words
 
 LOGGING = "log logs logger loggers logging wandb tensorboard writer tqdm print verbose profile"
-"""Words of the names of what only reports."""
+"""Words in the names of functions that only report."""
 _LOGGING = frozenset(LOGGING.split())
 
 _TAB = 4
@@ -41,7 +40,8 @@ _NEUTRAL = re.compile(
 
 @dataclass(frozen=True)
 class _Statement:
-    """Lines `first` to `last` of a statement, without its body; `text` has no comments, and `s` for strings."""
+    """Lines `first` to `last` of a statement, without its body. `text` has no comments, and `s` in place of each
+    string."""
 
     first: int
     last: int
@@ -52,20 +52,20 @@ class _Statement:
 def working_ranges(
     lines: Sequence[str], first: int, last: int, *, mark: CommentMark, signed: Container[int] = ()
 ) -> list[tuple[int, int]]:
-    """The runs of lines that do something among lines `first` to `last` (1-based, inclusive). `mark` begins a
-    comment; `signed` are lines where a symbol, and so a signature, begins."""
+    """The runs of working lines among lines `first` to `last` (1-based, inclusive). `mark` begins a comment; `signed`
+    are the first lines of symbols, where signatures begin."""
     found = list(_statements(lines, first, min(last, len(lines)), mark=mark))
     states = [_state(statement.text) for statement in found]
-    if "working" not in states:  # a list of what a loop makes may be all that a function does
+    if "working" not in states:  # recording a loop's results may be all that a function does
         states = ["working" if state == "recording" else state for state in states]
     for at, statement in enumerate(found):
         if statement.first in signed:
             states[at] = "idle"
-    for at in range(len(found) - 2, -1, -1):  # what heads a body is like what it begins with
+    for at in range(len(found) - 2, -1, -1):  # the head of a body has the state of the body's first statement
         if found[at + 1].indent > found[at].indent and states[at] != "idle":
             states[at] = states[at + 1]
     runs: list[tuple[int, int]] = []
-    end = 0  # of the last statement that is not idle, 0 after an idle one
+    end = 0  # last line of the previous statement, 0 after an idle one
     for statement, state in zip(found, states, strict=True):
         if state == "working":
             if runs and end:
@@ -77,7 +77,8 @@ def working_ranges(
 
 
 def made_attributes(lines: Sequence[str], *, mark: CommentMark) -> Iterator[tuple[int, int, str]]:
-    """The statements of a constructor that make an attribute, `self.act = GELU()`: first and last line, its name."""
+    """The statements of a constructor that create an attribute, such as `self.act = GELU()`: first line, last line,
+    attribute name."""
     for statement in _statements(lines, 1, len(lines), mark=mark):
         made = re.match(r"(?:self|this)(?:\.|->)(\w+)\s*+=\s*+(?:new\s+)?[\w.]++\(", statement.text)
         if made:
@@ -97,7 +98,7 @@ def _state(text: str) -> str:
 
 def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMark) -> Iterator[_Statement]:
     start = depth = indent = 0
-    inside, parts = "", list[str]()  # the mark of a string or comment of several lines
+    inside, parts = "", list[str]()  # the mark of an open multi-line string or comment
     for number in range(first, last + 1):
         line = lines[number - 1]
         text, inside = _bare(line, inside, mark=mark)
@@ -114,7 +115,8 @@ def _statements(lines: Sequence[str], first: int, last: int, *, mark: CommentMar
 
 
 def _bare(line: str, inside: str, *, mark: CommentMark) -> tuple[str, str]:
-    """A line without comments and with `s` for each string, and the mark that closes what is open at its end."""
+    """A line without comments and with `s` for each string, and the mark that closes a string or comment still open at
+    its end."""
     text = ""
     while True:
         if inside:

@@ -1,4 +1,3 @@
-"""What is wrong with a model's code of a technique, and its repair: runs, tests that prove too little, fidelity.
+"""Finds and repairs faults in code that a model wrote: failing runs, weak tests, low fidelity.
 
-May import: repair_guard, and the rooms of build without a model.
-"""
+May import: repair_guard, and the packages of build without a model."""

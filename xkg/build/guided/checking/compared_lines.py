@@ -1,4 +1,4 @@
-"""A module's source lines as a check of the module reads them: without what the module itself shows already."""
+"""The source lines that a review compares with a module, without lines that the module itself shows."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,15 +7,15 @@ from xkg.build.slicing.docstrings import with_first_lines_of_docstrings
 
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NOT_SHOWN = "# --- left out for room"
-# Shorter runs are as long as what would stand for them.
+# Replacing a shorter run would save too little.
 _SHORTEST_RUN = 4
 _MOST_LINES = 4_000
 
 
 def compared_lines(excerpt: str, module: str) -> str:
-    """The excerpt without signatures of what is not in it, and with the first lines of its docstrings. Of four or more
-    lines that follow one another in the module, too, letter for letter but for their margin, it has the first and
-    `# … and 3 more as in the module`."""
+    """The excerpt without the signatures of omitted code, and with only the first lines of docstrings. A run of four or
+    more lines that the module repeats, apart from indentation, becomes its first line and `# … and 3 more as in the
+    module`."""
     parts = _PART.split(excerpt)
     text = with_first_lines_of_docstrings("".join(part for part in parts if not part.startswith(_NOT_SHOWN)))
     lines, others = text.rstrip("\n").split("\n"), module.split("\n")
@@ -39,7 +39,7 @@ def compared_lines(excerpt: str, module: str) -> str:
 
 
 def _longest_run(lines: Sequence[str], at: int, others: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """How many lines from `at` on follow one another in the others, too; 0 where the first is not there."""
+    """The number of lines from `at` on that the others repeat in the same order; 0 if they lack the first."""
     longest = 0
     for start in places.get(lines[at].strip(), ()) if not lines[at].startswith("# --- ") else ():
         shift = _margin(lines[at]) - _margin(others[start])

@@ -1,4 +1,4 @@
-"""Which components a module includes, and which a text names."""
+"""Finds the components that a module includes, and those that a text names."""
 
 import ast
 import re
@@ -11,8 +11,8 @@ from xkg.sandbox.evidence.own_statements import own_lines
 
 
 def uncalled(composed: Composed, parts: Sequence[Part]) -> list[int]:
-    """The positions of the parts of which a composed module includes nothing that it can call. A definition that two
-    parts share counts for both."""
+    """The indices of the parts that contribute no public definition to a composed module. A definition that two parts
+    share counts for both."""
     return [i for i, part in enumerate(parts) if i not in composed.used and not _shares(part.source, composed.source)]
 
 
@@ -24,7 +24,7 @@ def _shares(component: str, module: str) -> bool:
 
 
 def named(names: Iterable[str], text: str) -> list[str]:
-    """Those of the names that a text has: literally, or all their words in one sentence, whatever their endings."""
+    """The names that occur in a text: literally, or as all their words in one sentence, ignoring word endings."""
     plain = " ".join(text.split()).casefold()
     sentences = [frozenset(stems(sentence)) for sentence in re.split(r"[.!?;] ", plain)]
     found = []

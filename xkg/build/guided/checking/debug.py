@@ -1,4 +1,4 @@
-"""Debugs a draft: run it, repair it by the error, run it again, until its test passes or no round is left."""
+"""Debugs a draft: runs it and repairs it after each error, until its test passes or the rounds are used up."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -23,13 +23,13 @@ CUT = "\n… (cut)"
 _REMEMBERED = 4
 
 Trial = Callable[[Draft], Proof]
-"""Finds the packages that a draft imports, runs it, and mutates it if its test passes. Equal drafts give equal
+"""Finds the packages that a draft imports, runs the draft, and mutates it if its test passes. Equal drafts give equal
 proofs."""
 
 PASSED = frozenset((Cause.PASSES, Cause.PROVES_NOTHING, Cause.NOT_SETTLED))
-# No change of the code repairs these.
+# No change of the code can repair these failures.
 HOPELESS = frozenset((Cause.MISSING_PACKAGE, Cause.LANGUAGE, Cause.NO_TEST))
-# The sources do not help with these.
+# The source lines do not help with these failures.
 _OUTER = frozenset((Cause.REMOVED_API, Cause.DOWNLOAD, Cause.TIME, Cause.MEMORY, Cause.KILLED))
 _HINTS = {
     Cause.REMOVED_API: "A library no longer has this; use what its present version offers instead.",
@@ -41,9 +41,9 @@ _HINTS = {
 
 
 class Debugged(Value):
-    """The result of debugging. `proof` is that of `draft`; `first` the evidence of the first run. `repairs` counts the
-    repairs in `draft`, `refused` those that the guard rejected, `rounds` the questions. `stopped` is the reason why
-    there is no further round though the test fails, `failed` the reason why the model gave no usable answer."""
+    """The result of debugging. `proof` belongs to `draft`, `first` is the evidence of the first run. `repairs` counts
+    the repairs in `draft`, `refused` those that the guard rejected, `rounds` the questions. `stopped` says why
+    debugging ended although the test fails, `failed` why the model gave no usable answer."""
 
     draft: Draft
     proof: Proof
@@ -60,9 +60,9 @@ class Debugged(Value):
 
 
 def debug(draft: Draft, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft, repaired in at most `rounds` rounds. No model is asked where the test passes at once, or where no code
-    can repair the failure (an unavailable package). Raises `ModelUnavailableError` and `BudgetError` as `ask` does, and
-    what `trial` raises."""
+    """The draft after at most `rounds` repairs. The model is not asked if the test passes at once, or if no change of
+    the code can repair the failure (such as an unavailable package). Raises `ModelUnavailableError` and `BudgetError`
+    like `ask`, and every error of `trial`."""
     proof = trial(draft)
     state = Debugged(draft=draft, proof=proof, first=proof.evidence)
     if proof.cause in HOPELESS:
@@ -109,9 +109,9 @@ def ask_for_repair(
     test_alone: bool = False,
     may_remove: bool = False,
 ) -> tuple[Debugged, Repair | None]:
-    """The state with the answers that the guard refused counted, and the answer to the prompt of this name, whose edits
-    fit the draft and pass the guard; without one, None and `failed`. `tried` maps code and test of earlier runs to
-    their failure; with `test_alone` only the test may change; `may_remove` as in `complaint`."""
+    """The answer to the named prompt, if its edits fit the draft and pass the guard; otherwise None, and `failed` is
+    set. The returned state counts the answers that the guard refused. `tried` maps code and test of earlier runs to
+    their failure. With `test_alone` only the test may change. `may_remove` is passed to `complaint`."""
     draft, refused = state.draft, 0
 
     def check(answer: Repair) -> str | None:
@@ -141,8 +141,8 @@ def ask_for_repair(
 
 
 def with_old_test(repaired: Draft, before: Draft, trial: Trial) -> tuple[Draft, Proof]:
-    """The repaired draft and its proof; with the test of before all repairs, if that passes, too: then the code alone
-    was wrong."""
+    """The repaired draft and its proof. If the test from before all repairs passes too, it is restored: then only the
+    code was wrong."""
     if repaired.test != before.test and repaired.implementation != before.implementation:
         same_test = repaired.model_copy(update={"test": before.test})
         if (proof := trial(same_test)).cause in PASSED:
@@ -167,7 +167,7 @@ def _hint(state: Debugged) -> str:
 
 
 def _sources(state: Debugged) -> str:
-    """The source lines, where they may help to find the cause."""
+    """The source lines, if they may help to find the cause."""
     if state.rounds and state.proof.cause in _OUTER:
         return "not shown: the failure has nothing to do with them"
     draft = state.draft
@@ -175,7 +175,7 @@ def _sources(state: Debugged) -> str:
 
 
 def room_for(excerpt: str, *others: str) -> str:
-    """The start of an excerpt, as much as fits into a prompt with `others`."""
+    """The start of an excerpt that fits into a prompt together with `others`."""
     room = MOST_CODE - sum(len(text.encode("utf-8", "replace")) for text in others)
     data = excerpt.encode("utf-8", "replace")
     if len(data) <= room:

@@ -1,4 +1,4 @@
-"""What the author of a module said of it, after a repair that the author did not know of."""
+"""Updates the author's statements about a module after a repair that the author did not see."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,9 @@ _BEFORE = "(said before the module was repaired)"
 
 
 def after_repair(draft: Draft, implementation: str) -> tuple[Sequence[str], Mapping[str, tuple[int, ...]]]:
-    """`declared` and `by_definition` of a draft for its repaired module: what was declared says that it may no longer
-    hold, and which functions and classes that it names are gone; what is gone is not written from the definition."""
+    """`declared` and `by_definition` of a draft, updated for its repaired module. Each declared entry says that it may
+    be outdated, and names the functions and classes that the module no longer has; these are removed from
+    `by_definition`."""
     before, after = parse_ast(draft.implementation), parse_ast(implementation)
     gone = public_names(before) - public_names(after) if before is not None and after is not None else set()
     declared = []

@@ -1,4 +1,4 @@
-"""Names in the documentation of a module that neither the module nor what it imports has. Nothing is executed."""
+"""Finds names in a module's documentation that exist neither in the module nor in its imports. Runs no code."""
 
 import ast
 import builtins
@@ -19,10 +19,10 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def unknown_names(documentation: str, implementation: str, source: str = "", site: Path | None = None) -> list[str]:
-    """The names in backticks that do not exist, in order: callables that the module does not have, keywords and
-    arguments beyond what a callable of it takes, other names that neither it nor `source` has (the lines it was made
-    from: what of them was left out is named, too), and attributes of packages under `site` that no file of theirs has.
-    Text in backticks that is no Python names nothing."""
+    """The names in backticks that do not exist, in order: callables that the module does not define; keywords and
+    arguments that no such callable takes; attributes of packages under `site` that none of their files has; and other
+    names found neither in the module nor in `source`, the lines that it was made from. Text in backticks that is not
+    valid Python is skipped."""
     tree = parse_ast(implementation)
     if tree is None:
         return []
@@ -38,7 +38,7 @@ def unknown_names(documentation: str, implementation: str, source: str = "", sit
 
 
 def with_remark(documentation: str, implementation: str, source: str = "", site: Path | None = None) -> str:
-    """The documentation with a sentence about the names in it that do not exist, if there are any."""
+    """The documentation, followed by a sentence that lists the names in it that do not exist, if there are any."""
     names = unknown_names(documentation, implementation, source, site)
     if not names:
         return documentation
@@ -46,7 +46,7 @@ def with_remark(documentation: str, implementation: str, source: str = "", site:
 
 
 class _Module:
-    """What a module has: its words and those of its source, its functions and methods, what it imports."""
+    """The names that a module has: its words and those of its source, its functions and methods, its imports."""
 
     def __init__(self, tree: ast.Module, words: frozenset[str], source: frozenset[str], site: Path | None) -> None:
         self.words = words
@@ -76,7 +76,7 @@ def _unknown_in(span: ast.expr, module: _Module) -> Iterator[str]:
     target = called or span
     dotted = _dotted(target)
     if not dotted:
-        # A formula or a value, which may have symbols of its own.
+        # A formula or a value may have its own symbols.
         return
     root, _, rest = dotted.partition(".")
     last = dotted.rpartition(".")[2]
@@ -96,13 +96,13 @@ def _unknown_in(span: ast.expr, module: _Module) -> Iterator[str]:
 
 
 def _beyond(call: ast.Call, functions: list[_Function], name: str) -> Iterator[str]:
-    """The keywords, and the call itself for its number of arguments, that none of the functions takes."""
+    """The keywords that none of the functions takes, and the call itself if none takes that many arguments."""
     takes = [function.args for function in functions]
     for keyword in call.keywords:
         if keyword.arg and not any(a.kwarg or keyword.arg in _parameters(a) for a in takes):
             yield f"{name}({keyword.arg}=…)"
     given = [argument for argument in call.args if not isinstance(argument, ast.Starred)]
-    # An ellipsis stands for any arguments; a method may be shown with or without its object.
+    # An ellipsis matches any arguments. A method may be shown with or without its object.
     if not any(isinstance(a, ast.Constant) and a.value is ... for a in given) and not any(
         a.vararg or len(given) + len(call.keywords) <= len(_parameters(a)) for a in takes
     ):
@@ -114,15 +114,15 @@ def _parameters(arguments: ast.arguments) -> list[str]:
 
 
 def _package_has(dotted: str, site: Path | None) -> bool:
-    """Whether an installed package has the attribute, as far as its files tell: a folder or a file of this name, or a
-    name in the text of the files beside. True for what is not installed here, or too large to read."""
+    """Whether the files of an installed package have the attribute: as a folder, a file, or a word in a nearby file.
+    True if the package is not installed here or is too large to read."""
     *folders, name = dotted.split(".")
     if site is None or not (site / folders[0]).is_dir():
         return True
     at = site
     for folder in folders:
         if not (at / folder).is_dir():
-            # A module, or an object of one: its attributes are looked for in the folder that holds it.
+            # A module or an object in one: its attributes are searched in the folder that contains the module.
             break
         at = at / folder
     if (at / name).is_dir():
@@ -136,7 +136,7 @@ def _package_has(dotted: str, site: Path | None) -> bool:
             return True
         if word.search(file.read_text(encoding="utf-8", errors="replace")):
             return True
-    # Names of compiled modules stand in no text.
+    # The names in compiled modules do not occur in any text file.
     return any(at.glob("*.so")) or any(at.glob("*.pyd"))
 
 

@@ -1,5 +1,4 @@
-"""A model's edits of a draft: exact text and its replacement, so that the cost of an answer depends on the change, not
-on the file."""
+"""A model's edits of a draft: exact text and its replacement, so that an answer costs only as much as the change."""
 
 import itertools
 from collections.abc import Sequence
@@ -11,27 +10,27 @@ from xkg.build.guided.draft import Draft
 from xkg.llm.client import AnswerType
 
 
-# `search` is text that occurs once in the file; if it is empty, `replace` is the whole new file. (Docstrings of answers
-# would be sent with every question, whose prompt says the same.)
+# `search` is text that occurs once in the file; if it is empty, `replace` is the whole new file. (A docstring of an
+# answer type would be sent with every question, and the prompt already says this.)
 class Edit(AnswerType):
     file: Literal["implementation", "test", "documentation"]
     search: str
     replace: str
 
 
-# `cause` in a sentence; no edits where none is possible or necessary.
+# `cause` is one sentence. `edits` is empty if none is possible or necessary.
 class Repair(AnswerType):
     cause: str
     edits: tuple[Edit, ...]
 
 
 class EditError(ValueError):
-    """An edit does not fit the draft; the message is for the model."""
+    """Raised if an edit does not fit the draft. The message is for the model."""
 
 
 def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
-    """The draft after the edits, in order, with the components that it now calls, and what was declared of a module
-    that they change marked so. Raises `EditError` where a search text does not occur exactly once."""
+    """The draft after the edits, in order, with the components that it now calls. If the module changes, its declared
+    statements are marked as older. Raises `EditError` if a search text does not occur exactly once."""
     texts = {"implementation": draft.implementation, "test": draft.test, "documentation": draft.documentation}
     for n, edit in enumerate(edits, 1):
         text = texts[edit.file]
@@ -52,7 +51,7 @@ def applied(draft: Draft, edits: Sequence[Edit]) -> Draft:
 def _replaced(text: str, edit: Edit, n: int) -> str:
     if text.count(edit.search) == 1:
         return text.replace(edit.search, edit.replace)
-    # Models easily lose blanks at the ends of lines.
+    # Models often drop trailing spaces.
     lines, searched = text.split("\n"), [line.rstrip() for line in edit.search.strip("\n").split("\n")]
     bare = [line.rstrip() for line in lines]
     places = [i for i in range(len(bare) - len(searched) + 1) if bare[i : i + len(searched)] == searched]

@@ -1,4 +1,4 @@
-"""Further lines of a repository for a review: those that may do what the source lines of a module lack."""
+"""Finds more lines of a repository for a review. They may implement statements that a module's source lines lack."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,19 +10,19 @@ from xkg.build.guided.draft import Draft
 from xkg.errors import EmbeddingError
 
 Search = Callable[[str, Sequence[str], Shown, Sequence[str]], Sequence[FoundLines]]
-"""Lines of a repository for a technique's name and statements: first what is left out of what is shown, then others,
-first those whose symbols are named like these (ids)."""
+"""Finds lines of a repository for a technique's name and statements: first lines omitted from the shown symbols, then
+others. Of the latter, symbols named like the given ids come first."""
 
 
 def other_lines(draft: Draft, search: Search | None) -> tuple[FoundLines, ...]:
-    """The lines nearest to the statements that the draft's author found in none of its source lines; empty where there
-    are no such statements."""
+    """The lines nearest to the statements that the draft's author did not find in the source lines. Empty if there are
+    no such statements."""
     statements = statements_of(draft.definition)
     lacking = [statements[n - 1] for n in draft.lacking if 0 < n <= len(statements)]
     if search is None or not lacking:
         return ()
     compared = compared_sources(draft)
-    # lines that the check reads in the module instead are known to it, too
+    # includes lines that the check reads in the module instead
     own = compared if compared.endswith(CUT) else draft.own_excerpt or draft.excerpt
     shown = Shown(text=f"{own}\n{draft.beside}", symbols=draft.partly, gaps=draft.gaps)
     try:
@@ -32,8 +32,8 @@ def other_lines(draft: Draft, search: Search | None) -> tuple[FoundLines, ...]:
 
 
 def with_lines_found(draft: Draft, compared: Sequence[Compared], others: Sequence[FoundLines]) -> Draft:
-    """The draft with the other lines that a review names among those that it is compared with, and without its author's
-    words that the repository lacks what they do."""
+    """Adds the lines that the review cites to the draft's source lines, and removes the author's remarks that the
+    repository lacks these statements."""
     statements = statements_of(draft.definition)
     found = {
         each.statement: lines

@@ -1,5 +1,5 @@
-"""The model's review of a module: does it follow definition and source lines, and do these two agree? Where paper and
-repository part, that is a departure: no fault of the code, and never unsaid."""
+"""The model's review of a module: does it follow the definition and the source lines, and do these agree? A difference
+between paper and repository is always reported as a departure; it is not a fault of the code."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,8 @@ from xkg.build.similarity.fidelity import omitted, unmatched, written_by_definit
 from xkg.llm.client import AnswerType, Ask
 from xkg.model import Departure, Fault, Fidelity
 
-# Comments describe answers here: a docstring would be sent with every question, whose prompt says the same.
+# The answer types have comments, because docstrings would be sent with every question, and the prompt already says
+# this.
 
 _MOST_STATEMENTS = 15
 _MOST_LEFT_OUT = 10
@@ -30,7 +31,8 @@ class FaultFound(AnswerType):
     remark: str
 
 
-# How definition, source lines and module agree in a statement of the definition; `lines` are numbers of other lines.
+# How definition, source lines and module agree on one statement of the definition. `lines` are numbers of other
+# lines.
 class Compared(AnswerType):
     statement: int
     verdict: Literal["same", "differs", "added", "absent", "elsewhere", "fault", "none"]
@@ -38,7 +40,7 @@ class Compared(AnswerType):
     lines: tuple[int, ...] = ()
 
 
-# The comparison by the statements of the definition, then the faults; none where the module is faithful.
+# The comparison by statements of the definition, then the faults; no faults if the module is faithful.
 class Verdict(AnswerType):
     compared: str
     statements: tuple[Compared, ...]
@@ -46,8 +48,8 @@ class Verdict(AnswerType):
 
 
 def review(draft: Draft, share: float, ask: Ask, others: Sequence[FoundLines] = ()) -> tuple[Fidelity, Verdict]:
-    """The fidelity of a draft with this share, from one question, and the answer. `others` are further lines of the
-    repository, in which it is looked for what the source lines lack. Raises as `ask` does."""
+    """The fidelity of a draft with this share, and the model's answer, from one question. `others` are more lines of
+    the repository, which may implement statements that the source lines lack. Raises the errors of `ask`."""
     inputs = {
         "definition": f"{draft.name}:\n{numbered(draft.definition)}",
         "declared": "\n".join(draft.declared),
@@ -66,7 +68,7 @@ def review(draft: Draft, share: float, ask: Ask, others: Sequence[FoundLines] = 
 
 
 def review_of_change(before: Draft, fidelity: Fidelity, draft: Draft, share: float, ask: Ask) -> Fidelity:
-    """The fidelity of a revised draft, from a question that has only what has changed. Raises as `ask` does."""
+    """The fidelity of a revised draft, from a question that shows only the changes. Raises the errors of `ask`."""
     statements = statements_of(draft.definition)
     numbers = {statement: n for n, statement in enumerate(statements, start=1)}
     found = [f"- {fault.kind}: {fault.remark}" for fault in fidelity.faults or ()]
@@ -102,14 +104,14 @@ def _difference(before: str, after: str) -> str:
 
 
 def compared_sources(draft: Draft) -> str:
-    """The source lines that a draft's own statements are compared with, as much as fits into a prompt."""
+    """The source lines that a draft's own statements are compared with, cut to fit into a prompt."""
     module = shown_module(draft)
     return room_for(compared_lines(draft.own_excerpt or draft.excerpt, module), module, draft.beside)
 
 
 def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
-    """The share of statements that the definition asks for and the lines lack, as far as the review agrees with the
-    module's author: each statement of the definition that they were written for has the verdict "added"."""
+    """The share of the module's statements that were written from the definition alone. They count only if the review
+    agrees: each definition statement that they implement must have the verdict "added"."""
     statements = statements_of(draft.definition)
     by_hand = {each.statement for each in departures if each.kind == "added"}
     added = {n for n, text in enumerate(statements, start=1) if text in by_hand}
@@ -119,7 +121,7 @@ def _accepted(draft: Draft, departures: Sequence[Departure]) -> float:
 
 
 def _departures(compared: Sequence[Compared], draft: Draft, others: Sequence[FoundLines]) -> Iterator[Departure]:
-    """Where paper and repository part."""
+    """The differences between paper and repository."""
     statements = statements_of(draft.definition)
     for each in compared:
         kind = each.verdict
@@ -136,16 +138,16 @@ def _departures(compared: Sequence[Compared], draft: Draft, others: Sequence[Fou
 
 
 def _left_out_components(draft: Draft, found: tuple[Fault, ...]) -> list[Fault]:
-    """A fault for each component that the definition names and the module leaves out unexplained, where the model finds
-    none: the same technique may take it as an argument, but not where the repository's lines call it."""
+    """A fault for each component that the definition names and the module leaves out unexplained, unless the model
+    already reports it. A module may take a component as an argument instead, but not if the source lines call it."""
     remarks = " ".join(fault.remark for fault in found)
     names = [name for name in named(draft.unexplained, draft.definition) if not named([name], remarks)]
     return [Fault(kind="missing", remark=f"it does not call {name}, which the definition names") for name in names]
 
 
 def listed_unmatched(draft: Draft, *, by_definition: bool = True) -> str:
-    """The statements of a draft's own without a counterpart in their source lines, one per line; without
-    `by_definition` not those that its author wrote from the definition."""
+    """The draft's own statements without a counterpart in their source lines, one per line. If `by_definition` is
+    False, statements that the author wrote from the definition are left out."""
     scope = draft.scope
     found = unmatched(draft.implementation, draft.excerpt, scope)
     found = found if by_definition else [each for each in found if each.line not in scope.by_definition]

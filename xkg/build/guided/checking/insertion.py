@@ -1,4 +1,4 @@
-"""Puts the code of components into a module that a repair has made call them."""
+"""Inserts the code of components that a module calls after a repair."""
 
 import re
 
@@ -9,14 +9,13 @@ _EMPTY_SECTION = re.compile(r"^# --- new\n\s*+(?=# --- component: )", re.MULTILI
 
 
 def callable_components(draft: Draft) -> str:
-    """The code, or the signatures, of the components that a draft does not call and could; empty where there are
-    none."""
+    """The code or signatures of the components that a draft could call but does not; empty if there are none."""
     return rendered(_parts(draft)) if draft.ready else ""
 
 
 def with_called_components(draft: Draft) -> Draft:
-    """The draft with the definitions in front that its module calls of components that it did not call before. It is
-    unchanged where there are none, or where they do not fit together."""
+    """The draft, preceded by the definitions of components that its module newly calls. Unchanged if there are none, or
+    if they do not fit together."""
     if not draft.ready:
         return draft
     composed = compose(draft.implementation, _parts(draft))

@@ -1,4 +1,4 @@
-"""Checks a debugged draft: a test that can fail, then fidelity to the sources, each repaired once if necessary."""
+"""Checks a debugged draft: can its test fail, and does it follow the sources? Each is repaired at most once."""
 
 from xkg.build.guided.checking.compared_lines import compared_lines
 from xkg.build.guided.checking.debug import ROUNDS, Debugged, Trial, ask_for_repair, debug, room_for, with_old_test
@@ -18,10 +18,10 @@ from xkg.value import Value
 
 
 class Checked(Value):
-    """The result of the checks. `evidence` is the code node's: of the first run, if the draft was repaired, then of its
-    level. `proof` is that of `draft`, without fidelity. `refused` counts the repairs that the guard rejected, `rounds`
-    those of debugging. `unrelated` is the reason why the code is not the technique's at all, `failed` the reason why a
-    check has no answer."""
+    """The result of the checks. `evidence` is stored on the code node; if the draft was repaired, it starts with the
+    first run. `proof` is the draft's proof without fidelity. `refused` counts repairs that the guard rejected, `rounds`
+    those of debugging. `unrelated` says why the code is not the technique's at all, `failed` why a check has no
+    answer."""
 
     draft: Draft
     proof: Proof
@@ -45,13 +45,13 @@ def check(
     search: Search | None = None,
     rounds: int = ROUNDS,
 ) -> Checked:
-    """Checks a draft. A test that proves too little is strengthened once; proven code is reviewed, and revised once if
-    it is not faithful. The review looks with `search` in the rest of the repository for what the source lines lack, and
-    a second one sees only what the revision changed. `rounds` limits all repairs together, including those in
-    `debugged`.
+    """Checks a draft. A test that proves too little is strengthened once. Proven code is reviewed, and revised once if
+    it is not faithful. With `search`, the review looks in the rest of the repository for statements that the source
+    lines lack; a second review sees only the revision's changes. `rounds` limits all repairs together, including those
+    in `debugged`.
 
-    Without a usable answer of the model, the level so far stays. Raises `ModelUnavailableError` and `BudgetError` as
-    `ask` does, and what `trial` raises."""
+    If the model gives no usable answer, the draft keeps its level. Raises `ModelUnavailableError` and `BudgetError`
+    like `ask`, and every error of `trial`."""
     state, unused = debugged, ""
     if state.passed:
         state = strengthen(state, definition, trial, ask, rounds=rounds)
@@ -75,7 +75,7 @@ def _is_same_code(one: Draft, other: Draft) -> bool:
 
 
 def _why_unused(after: Debugged, fidelity: Fidelity | None) -> str:
-    """Why a revision is no better than what it revises."""
+    """Why a revision is not better than the code that it revises."""
     evidence = after.proof.evidence
     if evidence.level.rank < Level.TESTED.rank:
         return f"{evidence.level.value}: {evidence.reason or after.stopped or 'its test proves less'}"
@@ -91,8 +91,8 @@ def revise(
     *,
     rounds: int = ROUNDS,
 ) -> Debugged:
-    """The draft revised once by the findings, then debugged with the remaining `rounds`; it may be no better. Without a
-    usable answer of the model, the draft is unchanged and `failed` is set."""
+    """The draft revised once by the findings, then debugged in the remaining `rounds`; it may not be better. If the
+    model gives no usable answer, the draft is unchanged and `failed` is set."""
     draft = state.draft
     lines = compared_lines(draft.own_excerpt or draft.excerpt, draft.implementation)
     foreign = any(f.kind in ("foreign", "beyond") for f in fidelity.faults or ())
@@ -122,8 +122,8 @@ def _is_proven(state: Debugged) -> bool:
 
 
 def _review(state: Debugged, ask: Ask, search: Search | None) -> tuple[Debugged, Fidelity | None, str | None]:
-    """The draft with further lines that do what its source lines lack, its fidelity, and the reason why the model's
-    part is missing. No fidelity where there are no source lines; a share alone of what is not proven."""
+    """The draft with more source lines if the review found any, its fidelity, and the reason if the model's review is
+    missing. Fidelity is None if there are no source lines, and has only a share if the code is not proven."""
     draft = state.draft
     if not statements(draft.own_excerpt or draft.excerpt):
         return state, None, None

@@ -1,4 +1,4 @@
-"""The report of a run for a repair prompt, shortened, and without details that change from run to run."""
+"""Reports a run in a repair prompt: shortened, and without details that differ between runs."""
 
 import re
 
@@ -18,8 +18,7 @@ _FOLDER = re.compile(r"/(?:tmp|scratch|var/tmp|work|run)/[\w./@+-]*")
 
 
 def report(proof: Proof) -> str:
-    """The failure of a draft for a prompt: the cause, the last frames of its own code, the error; at most `LONGEST`
-    characters."""
+    """The failure of a draft for a prompt: cause, last frames of its own code, error. At most `LONGEST` characters."""
     evidence = proof.evidence
     lines = [f"{proof.cause.value}: {steady(evidence.reason or 'no reason was given')}"]
     printed = _trimmed(steady(evidence.output_end))

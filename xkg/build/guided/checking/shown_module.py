@@ -1,4 +1,4 @@
-"""A module as it is shown to those who judge it or sharpen its test, and may not change its components."""
+"""A module as shown for a review or a stronger test, neither of which may change its components."""
 
 import ast
 
@@ -12,9 +12,8 @@ _NOT_SHOWN = "# (its code is proven and reviewed apart, and not shown here)"
 
 
 def shown_module(draft: Draft) -> str:
-    """The module; where its proven components are longer than an author is shown them (`LISTED`), with their functions
-    and classes as signatures and first sentences, which a comment says. What is not a component's own, to the letter,
-    is never left out."""
+    """The module. If its proven components are longer than `LISTED`, their functions and classes are shortened to
+    signature and first sentence, and a comment says so. Lines that differ from a component's own are never left out."""
     proven = [component.implementation for component in draft.components if component.proven]
     tree = parse_ast(draft.implementation) if proven else None
     if tree is None:

@@ -1,4 +1,4 @@
-"""Strengthens, with one question, a test that passes but would not notice changes of the code."""
+"""Strengthens a test that passes but misses changes of the code, with one question."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -21,12 +21,12 @@ _SLOW_SECONDS = 3.0
 
 
 def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, rounds: int = ROUNDS) -> Debugged:
-    """The draft with a stronger test, if its test proves nothing, or does not notice that a whole statement is left
-    out, and the new one proves more; else unchanged.
+    """The draft with a stronger test, if its test proves nothing or misses that a whole statement is left out, and the
+    new test proves more; otherwise unchanged.
 
-    In the one question the implementation stays unchanged and assertions are only added or strengthened. A new test
-    that fails is debugged with the remaining `rounds`: it may have found a bug, or be wrong itself. `failed` is set
-    where the model gives no usable answer."""
+    The question may only add or strengthen assertions, not change the implementation. A new test that fails is debugged
+    in the remaining `rounds`, since either the code or the test may be wrong. `failed` is set if the model gives no
+    usable answer."""
     proven = state.proof.cause is Cause.PASSES and not _statements_left_out(state.proof.evidence)
     if proven or state.proof.cause not in (Cause.PROVES_NOTHING, Cause.NOT_SETTLED, Cause.PASSES):
         return state
@@ -38,7 +38,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
     before = state.failed
     state, answer = ask_for_repair(state, "strengthen", inputs, ask, test_alone=True)
     if answer is None and state.proof.cause is Cause.PASSES:
-        # Nothing is missing without the answer.
+        # The test already passed, so a missing answer is not a failure.
         state = state.model_copy(update={"failed": before})
     if answer is None or not answer.edits:
         return state
@@ -46,7 +46,7 @@ def strengthen(state: Debugged, definition: str, trial: Trial, ask: Ask, *, roun
 
 
 def better_of(state: Debugged, after: Debugged) -> Debugged:
-    """The better of a draft and of its revision, with the counts of both."""
+    """The better of a draft and its revision, with the counts of both."""
     both = with_counts(state, after)
     if proof_rank(after.proof) > proof_rank(state.proof):
         return both
@@ -54,7 +54,7 @@ def better_of(state: Debugged, after: Debugged) -> Debugged:
 
 
 def with_counts(state: Debugged, after: Debugged) -> Debugged:
-    """`after`, one change from `state`, with the counts of both."""
+    """`after`, which is one change from `state`, with the counts of both."""
     return after.model_copy(
         update={
             "first": state.first,
@@ -67,7 +67,7 @@ def with_counts(state: Debugged, after: Debugged) -> Debugged:
 
 
 def proof_rank(proof: Proof) -> tuple[int, float]:
-    """For comparing proofs: the level, then the share of mutants that the test notices."""
+    """A sort key for proofs: the level, then the share of mutants that the test notices."""
     return proof.evidence.level.rank, proof.evidence.mutation_score or 0.0
 
 
@@ -76,8 +76,8 @@ def _statements_left_out(evidence: Evidence) -> bool:
 
 
 def only_defaults(draft: Draft) -> list[str]:
-    """The parameters of a draft's own public functions, methods and classes that its test never gives a value, as
-    `function(parameter)`, in order."""
+    """The optional parameters of a draft's own public functions, methods and classes to which the test never gives a
+    value, as `function(parameter)`, in order."""
     module, test = parse_ast(draft.implementation), parse_ast(draft.test)
     if module is None or test is None:
         return []
@@ -100,7 +100,7 @@ def only_defaults(draft: Draft) -> list[str]:
 
 
 def _public_functions(module: ast.Module) -> Iterator[tuple[str, ast.FunctionDef, int]]:
-    """The name by which each is called, the function, and how many arguments come from the object."""
+    """The name that calls each function, the function, and its number of implicit arguments (`self`)."""
     for node in module.body:
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
             yield node.name, node, 0

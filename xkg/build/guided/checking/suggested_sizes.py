@@ -1,4 +1,4 @@
-"""Which sizes a test should take, by the frameworks that it runs: what costs time differs between them."""
+"""Suggests sizes for a test's data by framework, since different operations are slow in each."""
 
 from collections.abc import Collection
 
@@ -24,7 +24,7 @@ _ARRAYS = "Arrays of 2 to 8 along each axis; a few dozen steps cost nothing."
 
 
 def suggested_sizes(packages: Collection[str], seconds: float) -> str:
-    """`sizes_for` the packages, and the limit of a run in `seconds`."""
+    """The `sizes_for` these packages, and the time limit of a run in `seconds`."""
     return f"{sizes_for(packages)}\nA run is ended at its {seconds:g}-second limit."
 
 

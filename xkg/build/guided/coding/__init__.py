@@ -1,4 +1,3 @@
-"""A model writes the code of one technique, from its lines and what these need; it is run and checked.
+"""A model writes a technique's code from its lines and their dependencies. The code is then run and checked.
 
-May import: checking, repair_guard, and the rooms of build without a model.
-"""
+May import: checking, repair_guard, and the packages of build without a model."""

@@ -1,4 +1,4 @@
-"""What a check of a module is shown beside the lines that it was written from."""
+"""The other places of a technique, shown to a check in addition to the source lines."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ _MOST = 8_000
 
 
 def other_places(codebase: Codebase, located: Sequence[str], used: Sequence[str]) -> str:
-    """The source of the located symbols (ids, best first) that are not among `used`, in about 8,000 characters, and the
-    names of those that do not fit; empty where there are none. Raises `UnknownIdError` as `Codebase` does."""
+    """The source of the located symbols (ids, best first) that are not in `used`, up to about 8,000 characters, and the
+    names of those that do not fit. Empty if there are none. Raises `UnknownIdError` like `Codebase`."""
     parts: list[str] = []
     dropped: list[str] = []
     for identity in (each for each in located if each not in used):

@@ -1,4 +1,4 @@
-"""Where a repository calls a located function: the arguments it gives, and what it does with the result."""
+"""Calls of a located function in its repository, with their arguments and the use of the result."""
 
 import ast
 from collections.abc import Collection, Iterator
@@ -14,8 +14,8 @@ _MOST_MODULES = 200
 
 
 def call_sites(codebase: Codebase, symbol: Symbol, shown: Collection[str]) -> list[str]:
-    """Up to two calls of a Python function or method elsewhere in its repository, those of its own file first and those
-    of tests last, with the lines that follow, as comments; none that stand in a symbol that is `shown` (ids)."""
+    """Up to two calls of a Python function or method elsewhere in its repository, with the following lines, as
+    comments. Calls in its own file come first, calls in tests last. Calls inside `shown` symbols (ids) are skipped."""
     if symbol.kind not in ("function", "method") or codebase.module(symbol).language != "python":
         return []
     name = symbol.qualified_name.rpartition(".")[2]
@@ -56,7 +56,7 @@ def _last_name(function: ast.expr) -> str:
 
 
 def _end(lines: list[str], first: int, last: int) -> int:
-    """The last of the lines that follow a statement in the same block."""
+    """The last of the following lines in the same block as the statement."""
     margin = len(lines[first - 1]) - len(lines[first - 1].lstrip())
     end = last
     for number in range(last + 1, min(last + _AFTER, len(lines)) + 1):

@@ -1,9 +1,8 @@
-"""The values that located code reads from its repository's configuration, as a short excerpt with their files.
+"""The values that located code reads from its repository's configuration, as a short excerpt with file names.
 
-What code reads is found in its syntax: attributes and keys of objects that are named as configurations are, what the
-callers of its functions pass from such objects, and what gin and hydra bind to its parameters. The values come from
-configuration files, from defaults of command lines and flags, from fields of classes and dictionaries that are named as
-configurations are."""
+Reads are found in the syntax: attributes and keys of objects with names such as `cfg`, values that callers pass from
+such objects, and parameters bound by gin and hydra. The values come from configuration files, from defaults of command
+lines and flags, and from fields of classes and dictionaries with such names."""
 
 import ast
 import re
@@ -17,7 +16,7 @@ from xkg.build.code.settings import Setting
 
 MOST_CHARACTERS = 2_000
 _MOST_NAMES = 30
-_MOST_FILES = 3  # for one name
+_MOST_FILES = 3  # per name
 _MOST_CALLS = 6
 _HOLDER = re.compile(
     r"(?i)^_*(?:[a-z0-9]+_)*(?:cfgs?|conf|configs?|configuration|args?|arguments|opts?|options?|h?params?|hps?"
@@ -31,7 +30,7 @@ _OF_CONTAINERS = frozenset(
     "lock".split()
 )
 _PARAMETER = re.compile(r"[(,]\s*\*{0,2}(\w+)(?=\s*[:=,)])")
-# What only runs an experiment: places, devices, logs.
+# Settings that only run an experiment: paths, devices, logs.
 _PLUMBING = re.compile(
     r"(?i)(?:^|\.)(?:conf|config|cfg|mode|case|name|gpus?|device|cuda|workers|resume|is_continue|verbose|debug|project"
     r"|entity|use_tb|use_wandb|(?:wandb|log|save|exp|run|job)\w*|\w*_(?:dir|path|file|root|folder|name|workers))$"
@@ -41,18 +40,18 @@ _DEFAULTS = re.compile(r"(?i)default|base|config\.|main|train")
 _LONGEST = 120
 
 Path = tuple[str, ...]
-"""The names by which a value is reached from a configuration: `cfg.optim.lr` is ("optim", "lr")."""
+"""The names that lead to a configured value: `cfg.optim.lr` is ("optim", "lr")."""
 
 
 @dataclass(frozen=True)
 class _Read:
     path: Path
-    file: str  # where it is read
-    by: str = ""  # the parameter that a caller passes it as
+    file: str  # the reading file
+    by: str = ""  # the parameter that receives it in a call
 
 
 def configuration(codebase: Codebase, symbols: Sequence[str]) -> str:
-    """The values that these symbols (ids) read, a line each under their files, at most about 2,000 characters; "" where
+    """The values that these symbols (ids) read, one per line under their files, about 2,000 characters at most; "" if
     they read none."""
     reads = list(dict.fromkeys([*_own_reads(codebase, symbols), *_passed(codebase, symbols)]))[:_MOST_NAMES]
     bound = list(_bound(codebase, symbols))
@@ -107,8 +106,8 @@ def _importers(codebase: Codebase, symbols: Sequence[str]) -> frozenset[str]:
 def _values(
     path: Path, by_leaf: Mapping[str, Sequence[Setting]], near: Sequence[frozenset[str]]
 ) -> Iterator[tuple[Setting, list[str]]]:
-    """The setting that a path most likely means, with other values of the same name elsewhere. Of
-    scripts, those of the first of the `near` groups of files that set it."""
+    """The setting that a path most likely means, and other values of the same name. If Python files set it, those in
+    the first matching group of `near` are preferred."""
     wanted = [_plain(part) for part in path]
     candidates = by_leaf.get(wanted[-1], ())
     if not candidates:
@@ -128,7 +127,7 @@ def _values(
 
 
 def _likeliest(settings: Sequence[Setting]) -> tuple[Setting, list[str]]:
-    """The setting of a default or base, and other values of the same name with their files."""
+    """The setting from a default or base file, and other values of the same name with their files."""
     first, *rest = sorted(
         settings, key=lambda s: (s.name.count("."), _DEFAULTS.search(s.path) is None, s.path.count("/"), s.path, s.line)
     )
@@ -140,7 +139,8 @@ def _likeliest(settings: Sequence[Setting]) -> tuple[Setting, list[str]]:
 
 
 def _bound(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[Setting, list[str]]]:
-    """What gin binds to the symbols' parameters by name (`Trainer.clip = 1.0`), and hydra beside `_target_`."""
+    """The values that gin binds to the symbols' parameters by name (`Trainer.clip = 1.0`), and those next to `_target_`
+    in hydra files."""
     known = codebase.symbols()
     parts = (known[s].symbol.qualified_name.split(".") for s in symbols if s in known)
     names = {name for qualified in parts for name in qualified if name and name not in ("__init__", "forward")}
@@ -162,7 +162,7 @@ def _bound(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[Setting
 
 
 def _own_reads(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
-    """What the symbols read, and what their class sets the attributes from that their methods use."""
+    """The symbols' own reads, and the reads in their class that set attributes used by their methods."""
     known = codebase.symbols()
     for identity in symbols:
         if identity not in known:
@@ -195,7 +195,7 @@ def reads_in(tree: ast.AST) -> Iterator[Path]:
 
 
 def _path(node: ast.expr) -> Path | None:
-    """The path of an expression that reads a configuration."""
+    """The path that an expression reads from a configuration."""
     parts: list[str] = []
     at: ast.expr = node
     if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
@@ -230,7 +230,8 @@ def _path(node: ast.expr) -> Path | None:
 
 
 def _passed(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
-    """What callers of the symbols' functions pass from configurations, one by one or as a whole section (`**cfg`)."""
+    """The values that callers of the symbols' functions pass from configurations, singly or as a whole section
+    (`**cfg`)."""
     for call, file, parameters in _calls(codebase, symbols):
         for keyword in call.keywords:
             path = _path(keyword.value)
@@ -243,7 +244,7 @@ def _passed(codebase: Codebase, symbols: Sequence[str]) -> Iterator[_Read]:
 
 
 def _calls(codebase: Codebase, symbols: Sequence[str]) -> Iterator[tuple[ast.Call, str, frozenset[str]]]:
-    """Calls of the symbols' functions and classes, with their files and the names of the parameters."""
+    """Calls of the symbols' functions and classes, with the calling file and the parameter names."""
     known = codebase.symbols()
     left = _MOST_CALLS
     for identity in symbols[:3]:
@@ -271,8 +272,8 @@ def _is_holder(node: ast.expr) -> bool:
 
 
 def _section(settings: Sequence[Setting], path: Path, parameters: frozenset[str]) -> list[str]:
-    """The names of the settings in the section that a path means, or, for a whole file, in the one with the most names
-    of parameters."""
+    """The names of the settings in the section that a path means. For a whole file: in the section with the most
+    parameter names."""
     sections: dict[tuple[str, str], list[str]] = {}
     for setting in settings:
         owner, _, leaf = setting.name.rpartition(".")
@@ -363,7 +364,7 @@ def _target(node: ast.Attribute) -> Path | None:
 
 
 def _entries(module: Module, value: ast.expr, name: str, depth: int = 0) -> Iterator[Setting]:
-    """The entries of a dictionary, written with braces or as a call with keywords."""
+    """The entries of a dictionary, written with braces or as a call with keyword arguments."""
     pairs: list[tuple[str, ast.expr]] = []
     if isinstance(value, ast.Dict):
         keys = (k.value if isinstance(k, ast.Constant) and isinstance(k.value, str) else "" for k in value.keys)

@@ -34,7 +34,7 @@ _FILE_CALLS = frozenset(
 
 
 def implementation_faults(source: str, allowed: Collection[str]) -> Iterator[str]:
-    """`allowed` are the packages that may be imported beside the standard library."""
+    """`allowed` are the packages that may be imported in addition to the standard library."""
     parsed = check_parsed(source)
     if parsed.level is Level.NONE:
         yield f"implementation: {parsed.reason}"
@@ -116,7 +116,7 @@ def _reaches_out(where: str, tree: ast.Module) -> Iterator[str]:
 
 
 def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Functions of the module and methods of its classes."""
+    """The functions of the module and the methods of its classes."""
     for node in tree.body:
         for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -138,13 +138,13 @@ def _is_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _is_base(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether it is a method for subclasses to override."""
+    """Whether the function is a method that subclasses must override."""
     arguments = [*function.args.posonlyargs, *function.args.args]
     return bool(arguments) and arguments[0].arg == "self"
 
 
 def _imported_from_implementation(tree: ast.Module) -> tuple[set[str], bool]:
-    """Names imported from the implementation, and whether it is imported as a whole."""
+    """The names imported from the implementation, and whether it is imported as a whole."""
     names: set[str] = set()
     whole = False
     for node in ast.walk(tree):
@@ -169,7 +169,7 @@ def _defined(tree: ast.Module) -> set[str]:
 
 
 def _asserts(node: ast.AST) -> bool:
-    """Whether it is an assertion about a value: not `assert True`."""
+    """Whether an assertion checks a value, unlike `assert True`."""
     if isinstance(node, ast.Assert):
         return any(isinstance(inner, ast.Name | ast.Attribute | ast.Call) for inner in ast.walk(node.test))
     if isinstance(node, ast.Call):

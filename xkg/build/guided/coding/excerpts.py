@@ -1,4 +1,4 @@
-"""Excerpts of a symbol: the few lines that best show what it does."""
+"""Excerpts of symbols: the few lines that best show their purpose."""
 
 import re
 import textwrap
@@ -11,9 +11,9 @@ _DOCSTRING = 160
 _SIGNATURE = 200
 _LINE = 160
 _TOLERANCE = 3
-# The weight of a word falls with each line that has it.
+# A word loses weight with each line that repeats it.
 _REPEAT_FACTOR = 0.5
-# Limits the weight of shared words, so that what a line computes counts, too.
+# Limits the weight of shared words, so that computation counts too.
 _MOST_SHARED = 2.0
 _CALL = re.compile(r"[\w\])]\(")
 _OPERATOR = re.compile(
@@ -22,7 +22,7 @@ _OPERATOR = re.compile(
 _FORMULA = re.compile(r"\b(?:exp|log|sum|mean|sqrt|norm|solve|einsum|softmax|argmax|argmin|min|max|loss)\b|_loss\b")
 _VALUE = re.compile(r"\s*(?:return|yield)\b|[^=!<>(]*[^=!<>]=(?!=)")
 _ASIDE = re.compile(r"\s*(?:(?:import|from|assert|raise|try|except|pass|global|del)\b|//|#)")
-# An assignment of a parameter to an attribute, and a return of names only.
+# An assignment of a parameter to an attribute, or a return of names only.
 _TRIVIAL = re.compile(r"\s*self\.(\w+)\s*=\s*\1\s*$|\s*return\b[\w\s,.()]*$")
 _SYMBOL = re.compile(r"(?<![A-Za-z])[A-Za-z](?![A-Za-z])")
 _DEVICE = re.compile(
@@ -35,13 +35,13 @@ _INNER = re.compile(r"\s*(?:async\s+)?(?:def|class|function|fn)\b")
 
 
 def subject(text: str) -> frozenset[str]:
-    """The features that lines of code can share with a text: the stems of its words, and its symbols of one letter."""
+    """The features that code lines can share with a text: word stems and one-letter symbols."""
     return frozenset(stems(text)) | (frozenset(_SYMBOL.findall(text)) - {"a", "A", "I"})
 
 
 def excerpt(entry: Entry, about: Collection[str], limit: int, inner: Mapping[tuple[int, int], str]) -> str:
-    """Signature, start of the docstring, and about `limit` lines of the body: all of a short one, else those that
-    compute most and share most with `about` (a `subject`), with `…` for omissions. `inner` maps parts that are shown
+    """The signature, the start of the docstring, and about `limit` lines of the body. A longer body keeps the lines
+    that compute most and share most with `about` (a `subject`), with `…` for omissions. `inner` maps parts shown
     elsewhere (first and last line in the file) to their replacement."""
     symbol = entry.source.symbol
     docstring = " ".join(entry.source.docstring.split("\n\n")[0].split())
@@ -52,11 +52,11 @@ def excerpt(entry: Entry, about: Collection[str], limit: int, inner: Mapping[tup
 
 
 def _body(entry: Entry, inner: Mapping[tuple[int, int], str]) -> list[str | None]:
-    """The lines of the body, None for one that is always omitted."""
+    """The lines of the body; None for a line that is always omitted."""
     text = _DOCSTRINGS.sub(lambda docstring: "\n" * docstring[0].count("\n"), entry.text)
     lines: list[str | None] = [line.rstrip() for line in text.split("\n")]
     if entry.kind != "module":
-        # Decorators and signature: `excerpt` has the signature already.
+        # Omit decorators and signature, which `excerpt` already shows.
         end = next((i for i, line in enumerate(lines[:40]) if _HEADER_END.search(line or "")), -1)
         lines[: end + 1] = [""] * (end + 1)
     top = entry.source.symbol.start_line
@@ -105,7 +105,7 @@ def _weight(shared: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def _shape(line: str) -> float:
-    """The weight of a line independent of its subject: highest for computation, lowest for imports and assertions."""
+    """The weight of a line regardless of the subject: highest for computation, lowest for imports and assertions."""
     if _INNER.match(line) or line.lstrip().startswith("["):
         return 1.5
     if _ASIDE.match(line) or _DEVICE.search(line):

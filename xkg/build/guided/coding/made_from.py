@@ -1,4 +1,4 @@
-"""The symbols of a repository that a module was made from, among those that its writer was shown."""
+"""Finds the symbols of a repository that a module was made from, among those that its author saw."""
 
 import ast
 import re
@@ -9,13 +9,13 @@ from xkg.build.code.languages.python import parse_ast
 from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 
-# The share of a symbol's statements with a counterpart in the module. A single one may be alike by chance.
+# The minimum share of a symbol's statements with a counterpart in the module; a single one may be alike by chance.
 _LEAST_SHARE = 0.34
 
 
 def made_from(implementation: str, best: str, sources: Sequence[str], codebase: Codebase) -> tuple[str, ...]:
-    """The ids among `sources` whose statements, or at least name, occur in the implementation, in order; the `best`
-    place always. Raises `UnknownIdError` as `Codebase` does."""
+    """The ids in `sources` whose statements, or at least name, occur in the implementation, in order. The `best` place
+    is always included. Raises `UnknownIdError` like `Codebase`."""
     symbols = codebase.symbols()
     names = _names(implementation)
 
@@ -37,7 +37,7 @@ def _is_used(source: SourceSymbol, implementation: str, names: frozenset[str], c
 
 
 def _names(implementation: str) -> frozenset[str]:
-    """The names that a module defines, and those that it reads."""
+    """The names that a module defines or uses."""
     tree = parse_ast(implementation)
     if tree is None:
         return frozenset(re.findall(r"[^\W\d]\w*", implementation))

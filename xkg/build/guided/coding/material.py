@@ -1,4 +1,4 @@
-"""The material of a repository from which a language model writes a technique's code: slices, or unchanged files."""
+"""The code from which a language model writes a technique: slices of the repository, or unchanged files."""
 
 import ast
 import re
@@ -17,25 +17,24 @@ from xkg.build.slicing.slice import MAX_LINES, Slice, slice_symbols
 from xkg.model import LineRange, Symbol
 
 MAX_BYTES = 52_100
-# What is located is shown up to this, the best place always; the rest of the located places is named.
+# Bytes of located symbols that are shown, always including the best place. The others are only named.
 _MOST_LOCATED = 24_000
-# What the best place depends on is shown while both are within this, docstrings shortened; what other places depend on,
-# beside all of that, up to the second.
+# The best place and its dependencies get the first limit, with shortened docstrings. The dependencies of other places
+# may add up to the second.
 _MOST_NEEDED = 20_000
 _BESIDE = 6_000
-# Of a longer function only the lines that do a technique are shown, and what is near them.
+# Of a longer function, only the lines that implement the technique and their surroundings are shown.
 _SHORT_FUNCTION = 3_000
-# A file that cannot be sliced is shown whole up to this.
+# Up to this size, a file that cannot be sliced is shown whole.
 _SHORT_FILE = 12_000
 _MOST_OUTLINED = 3_000
 
 
 @dataclass(frozen=True)
 class Material:
-    """`code` is the text; `used` are the located symbols in it, `sources` these and their dependencies. `entries` are
-    the names of the located symbols in it. `partly` are the symbols, located ones first, of which lines may be left out
-    of it, `gaps` those that are, by path. `packages` are imports from outside the standard library and the repository;
-    `remarks` are special circumstances, one per line."""
+    """The code shown to the model, as text in `code`. `used` are the located symbols in it and `entries` their names;
+    `sources` adds their dependencies. `partly` are the symbols, located ones first, that may lack lines, and `gaps` the
+    missing lines by path. `packages` are third-party imports. `remarks` are special circumstances, one per line."""
 
     code: str
     used: tuple[str, ...]
@@ -53,10 +52,10 @@ def material(
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
     ready: Mapping[str, str] = MappingProxyType({}),
 ) -> Material:
-    """The located symbols, best first, with what they depend on, nearest first; at most 52,100 bytes. What there is no
-    room for is named at the end of the code, dependencies with their signatures. Of a located function or file only
-    `lines` and what these depend on, where they are given. What is `ready` in a component (id → its name) is left out.
-    Raises `UnknownIdError` for a symbol that the codebase does not have."""
+    """The located symbols, best first, and their dependencies, nearest first: at most 52,100 bytes. Symbols that do not
+    fit are named at the end of the code, dependencies with their signatures. If `lines` are given for a located
+    function or file, only these and their dependencies are shown. Symbols that are `ready` in a component (id → its
+    name) are left out. Raises `UnknownIdError` for a symbol that the codebase does not have."""
     best = slice_symbols(codebase, located[:1])
     if best.refused:
         return _unsliced(codebase, located, best.refused)
@@ -110,7 +109,7 @@ def material(
 
 
 def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> dict[str, Sequence[LineRange]]:
-    """The lines of those symbols that are too long to be shown whole."""
+    """The given lines of the symbols that are too long to be shown whole."""
     symbols = codebase.symbols()
     return {
         identity: within
@@ -122,7 +121,7 @@ def narrowed(codebase: Codebase, lines: Mapping[str, Sequence[LineRange]]) -> di
 
 
 def _ready_remarks(source: str, ready: Mapping[str, str]) -> list[str]:
-    """Which functions that the source uses are not in it, and the component that does each."""
+    """The functions that the source uses but does not contain, with the component that implements each."""
     by_component: dict[str, list[str]] = {}
     there = _qualified_names(source)
     for identity, component in ready.items():
@@ -145,7 +144,7 @@ def _qualified_names(source: str) -> frozenset[str]:
 
 
 def _wanted_size(codebase: Codebase, symbol: Symbol, lines: Sequence[LineRange], ready: Collection[str]) -> int:
-    """The bytes of a symbol: of its `lines` where they are given, else without what is `ready`."""
+    """The size of a symbol in bytes: only its `lines` if they are given, otherwise everything that is not `ready`."""
     text = codebase.source(symbol).split("\n")
     if lines:
         first = symbol.start_line
@@ -167,7 +166,7 @@ def _verbatim(codebase: Codebase, symbol: Symbol) -> str:
 
 
 def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
-    """Comments that name what there was no room for."""
+    """Comments that name the symbols that did not fit."""
     lines = ["# --- left out for room"]
     lines += [f"# also located: {s.path}:{s.start_line}-{s.end_line} {s.qualified_name}" for s in places]
     room = _MOST_OUTLINED
@@ -178,8 +177,8 @@ def _named(outlines: Sequence[str], places: Sequence[Symbol]) -> str:
 
 
 def without(code: str, names: Collection[str], retained: Collection[str]) -> str:
-    """The code with its functions and classes of these names, except `retained`, replaced by a comment. Code that does
-    not parse is returned unchanged."""
+    """The code with its functions and classes of these names, except those in `retained`, replaced by a comment. Code
+    that does not parse is returned unchanged."""
     tree = parse_ast(code)
     if tree is None:
         return code
@@ -202,8 +201,8 @@ def _fitting_slice(
     ready: Sequence[str],
     whole: Collection[str],
 ) -> Slice:
-    """The slice of symbols, with short docstrings but for those of `whole` (qualified names), and with fewer
-    dependencies where it would be longer than `limit` bytes."""
+    """The slice of the symbols. Docstrings are short except for those in `whole` (qualified names). It has fewer
+    dependencies if it would be longer than `limit` bytes."""
     lines, vendored = MAX_LINES, vendored_folders(codebase)
 
     def outlined(path: str) -> bool:
@@ -220,7 +219,7 @@ def _fitting_slice(
 
 
 def _unsliced(codebase: Codebase, located: Sequence[str], why: str) -> Material:
-    """The file of the best symbol, or its lines if the file is long; then the lines of the others."""
+    """The file of the best symbol, or only its lines if the file is long, then the lines of the others."""
     symbols = codebase.symbols()
     first = symbols[located[0]].symbol
     module = codebase.module(first)

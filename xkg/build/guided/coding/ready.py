@@ -1,4 +1,4 @@
-"""What a composite's components already do of the code that it is written from."""
+"""Finds the source functions that a composite's components already implement."""
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +9,8 @@ from xkg.build.similarity.fidelity import unmatched
 from xkg.build.similarity.statements import statements
 from xkg.model import Symbol
 
-# The share of a symbol's statements with a counterpart in the component. One or two may be alike by chance: of these
-# the component has all, under the symbol's name.
+# The minimum share of a symbol's statements with a counterpart in the component. One or two statements may be alike
+# by chance, so the component must have all of these, under the symbol's name.
 _LEAST_SHARE = 0.6
 _FEW = 2
 
@@ -18,9 +18,9 @@ _FEW = 2
 def ready_in_components(
     codebase: Codebase, located: Sequence[str], components: Iterable[tuple[str, Sequence[str], str]]
 ) -> Mapping[str, str]:
-    """The functions and methods (ids) that components do, each with the component's name, but for the `located` ones
-    and what lies around or in a located function. `components` are names, the ids of the symbols that each was made
-    from, and their code. Raises `UnknownIdError` as `Codebase` does."""
+    """The functions and methods (ids) that components implement, each with the component's name. Functions that are
+    `located`, or that contain or are inside a located function, are excluded. `components` are tuples of name, ids of
+    the symbols that it was made from, and code. Raises `UnknownIdError` like `Codebase`."""
     symbols = codebase.symbols()
     own = [symbols[identity].symbol for identity in located]
     found: dict[str, str] = {}
@@ -29,7 +29,7 @@ def ready_in_components(
         defined = top_level_names(implementation)
         for identity in (each for each in sources if each in symbols):
             symbol = symbols[identity].symbol
-            # Two components may have the same helper: the one that can be called by its name is meant.
+            # If two components have the same helper, prefer the one that can be called by its name.
             is_named = symbol.qualified_name.rpartition(".")[2] in defined
             if identity in named or (identity in found and not is_named):
                 continue

@@ -1,4 +1,4 @@
-"""Code for the techniques of a paper: written, debugged and checked, components before composites."""
+"""Writes, debugs and checks the code of a paper's techniques, components before composites."""
 
 import re
 import sys
@@ -42,10 +42,10 @@ class Model(Protocol):
 
 
 class Coded(Value):
-    """The result for one technique: `code`, with the symbols and lines it was written from, or the `reason` why there
-    is none. `elsewhere` maps statements of the definition to symbols that do them and that it was not written from.
-    `failed` is the model's failure, `first` the level of the first run, `repairs` the number of repairs,
-    `refused` those that the guard rejected. `final` is False where another run may reach more."""
+    """The result for one technique: `code`, with the symbols and lines that it was written from, or the `reason` why
+    there is none. `elsewhere` maps statements of the definition to other symbols that implement them. `failed` is the
+    model's failure, `first` the level of the first run. `repairs` and `refused` count repairs that were applied and
+    rejected. `final` is False if another run may reach more."""
 
     technique: str
     code: Code | None = None
@@ -68,10 +68,10 @@ class Coded(Value):
 
 @dataclass(frozen=True)
 class CodingContext:
-    """The context of all techniques, of which `jobs` are worked on at a time. `title` is the paper's, `why` maps
-    techniques to the reason for their location, `lines` to the lines that do them in symbols that do more; `search`
-    finds lines of the repository for statements; `runs` is whether this machine can run code: without it, as in a plan,
-    there are no `trials`, and the highest level is `parsed`."""
+    """The context shared by all techniques; `jobs` of them are processed at a time. `title` is the paper's. `why` maps
+    techniques to the reason for their location, `lines` to the relevant lines of symbols that do more. `search` finds
+    lines of the repository for statements. `runs` says whether this machine can run code; if not, as in a plan,
+    `trials` is None and the highest level is `parsed`."""
 
     folder: Path
     settings: Settings
@@ -94,12 +94,12 @@ def code_techniques(
     progress: Callable[[int, int, str], None],
     begun: Callable[[str], None] = lambda _: None,
 ) -> tuple[dict[str, Coded], LanguageModelError | None]:
-    """Code for every technique of `located` (technique → symbols, best first), by technique; after an error, which is
-    returned, some are missing. `progress` is called with each finished technique: how many are done, of how many, and
-    its name; `begun` with the name of each that begins.
+    """The code of every technique in `located` (technique → symbols, best first), by technique, and the error after
+    which some are missing. `progress` is called for each finished technique with the number done, the total and the
+    name; `begun` is called with the name of each that begins.
 
-    A composite begins when its own components are done, and what else its definition names. Finished ones are stored in
-    the context's folder. Raises what `Trials` raises."""
+    A composite begins after its components and the other techniques that its definition names. Finished ones are stored
+    in the context's folder. Raises the errors of `Trials`."""
     done: dict[str, Coded] = {}
     names = {t.id: t.name for t in techniques}
     by_id = {t.id: t for t in techniques}
@@ -135,8 +135,8 @@ def code_techniques(
 def found_for_others(
     techniques: Sequence[Technique], located: Mapping[str, Sequence[str]], coded: Iterable[Coded]
 ) -> dict[str, list[str]]:
-    """Symbols for techniques that are not `located`: those that a review of another's code found for a statement that
-    names such a technique."""
+    """Symbols for techniques that are not `located`: reviews of other code found them for statements that name such a
+    technique."""
     found: dict[str, list[str]] = {}
     for statement, symbols in (item for each in coded for item in each.elsewhere.items()):
         for technique in techniques:
@@ -146,7 +146,7 @@ def found_for_others(
 
 
 def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str]:
-    """What a technique is a part of, nearest first."""
+    """The ancestors of a technique, nearest first."""
     found: list[str] = []
     parent = technique.parent
     while parent is not None and parent in by_id and parent not in found:
@@ -158,8 +158,8 @@ def _ancestors(technique: Technique, by_id: Mapping[str, Technique]) -> list[str
 def _components(
     technique: Technique, techniques: Sequence[Technique], done: Mapping[str, Coded]
 ) -> tuple[list[Component], list[str]]:
-    """The components of a technique whose code runs, and the names of those without; a component without it is replaced
-    by its own components."""
+    """The components of a technique whose code runs, and the names of the others. A component without running code is
+    replaced by its own components."""
     found: list[Component] = []
     absent: list[str] = []
     for child in (t for t in techniques if t.parent == technique.id):
@@ -184,8 +184,8 @@ def _components(
 
 
 def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """For each technique those that its definition names although they stand elsewhere in the hierarchy: it runs them,
-    too. No technique comes to depend on itself."""
+    """For each technique, the techniques elsewhere in the hierarchy that its definition names; its code runs them too.
+    No technique comes to depend on itself."""
     needs = {each: set(others) for each, others in below.items()}
 
     def reached(identity: str) -> set[str]:
@@ -208,7 +208,7 @@ def _named_beside(located: Sequence[Technique], below: Mapping[str, Sequence[str
 
 
 def _is_named(name: str, definition: str) -> bool:
-    """Whether a definition has the name, word for word."""
+    """Whether a definition contains the name, word for word."""
     literal = re.escape(" ".join(name.split()).casefold())
     return re.search(rf"(?<!\w){literal}(?!\w)", " ".join(definition.split()).casefold()) is not None
 
@@ -216,7 +216,7 @@ def _is_named(name: str, definition: str) -> bool:
 def _named_components(
     technique: Technique, beside: Sequence[Technique], components: Sequence[Component], done: Mapping[str, Coded]
 ) -> list[Component]:
-    """The code, as far as it runs, of techniques that stand elsewhere and are not among the components."""
+    """The running code of techniques that are elsewhere in the hierarchy and not among the components."""
     known = {component.technique for component in components}
     parts = [each.model_copy(update={"parent": technique.id}) for each in beside if each.id not in known]
     found, _ = _components(technique, parts, done)
@@ -310,7 +310,7 @@ def _coded(
 
 
 def with_departures_of(draft: Draft, components: Sequence[Component], evidence: Evidence) -> Evidence:
-    """Evidence that also says where the components that a draft's module includes depart from the paper."""
+    """Evidence with the added departures of the components that a draft's module includes."""
     if evidence.fidelity is None:
         return evidence
     used = {component.name for component in draft.components}
@@ -323,7 +323,7 @@ def with_departures_of(draft: Draft, components: Sequence[Component], evidence: 
 
 
 def _with_sources(draft: Draft, codebase: Codebase) -> Draft:
-    """The draft with those of its second places among its sources that a revision took lines from."""
+    """The draft. If a revision took lines from its second places, these are added to its sources."""
     second = [symbol for symbols in draft.second_places.values() for symbol in symbols]
     used = made_from(draft.implementation, "", second, codebase)
     return draft.model_copy(update={"sources": tuple(dict.fromkeys([*draft.sources, *used]))}) if used else draft

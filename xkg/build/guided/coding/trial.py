@@ -19,15 +19,14 @@ _Versions = tuple[Sequence[str], str | None]
 
 
 class Trials:
-    """Runs drafts of one paper, as many runs at a time as there are `slots`, the cheapest first; the same draft gives
-    the same proof, in this run or a later one, unless the first was killed or took too long.
+    """Runs drafts of one paper, at most `slots` at a time, the cheapest first. The same draft always gives the same
+    proof, in later builds too, unless its run was killed or timed out.
 
-    Packages are those that `make` finds for the imports of code and test, together with `base`, the imports of the
-    paper's code, so that most drafts share an environment. Of the versions that the repository names and the others,
-    the first in which most of `base` imports come first: what `installed` gives is what drafts run with. Where a run
-    fails inside a package all the same, the others are tried. `final` becomes False where another run may reach more (a
-    registry was down). Raises what runner and `make` raise, and `StoreError` where `folder` cannot be written.
-    Thread-safe."""
+    `make` finds the packages for the imports of code and test, plus `base`, the imports of the paper's code, so that
+    most drafts share an environment. Of several package versions, the first with the most successful `base` imports is
+    used; `installed` returns this environment. If a run fails inside a package, the other versions are tried. `final`
+    becomes False if another run may reach more (a registry was down). Raises the errors of the runner and of `make`,
+    and `StoreError` if `folder` cannot be written. Thread-safe."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class Trials:
     def _completed(
         self, code: Code, proven: Sequence[str], environment: Environment, lines: Sequence[str], day: str | None
     ) -> tuple[Proof, Environment]:
-        """The proof, in the environment with the modules too that the code missed only when it ran."""
+        """The proof, and its environment with the modules added that the code turned out to need when it ran."""
 
         def make(modules: Sequence[str]) -> Environment:
             return self._made({**dict.fromkeys(modules, ()), **self._imports(code)}, lines, day)
@@ -94,7 +93,7 @@ class Trials:
             return self._make(self._base, lines, day)
 
     def _versions(self) -> list[_Versions]:
-        """Requirement lines with their date, in the order in which drafts run with them."""
+        """Requirement lines and their date, in the order in which drafts try them."""
         with self._choosing:
             if self._ordered is None:
                 self._ordered = self._by_imports()
@@ -125,7 +124,7 @@ class Trials:
         return [versions[best], *versions[:best], *versions[best + 1 :]]
 
     def _import(self, packages: Sequence[str], environment: Environment) -> bool:
-        """Whether these import together."""
+        """Whether these packages can be imported together."""
         source = "".join(f"import {name}\n" for name in packages)
         code = Code(id=code_id("", source, ""), technique="", implementation=source, test="", documentation="")
         return self._cached_proof(code, (), environment).evidence.level.rank >= Level.IMPORTED.rank
@@ -165,7 +164,7 @@ class Trials:
 
 
 def node(draft: Draft) -> Code:
-    """The code node of a draft, at no level yet."""
+    """The code node of a draft, without a level."""
     return Code(
         id=code_id(draft.technique, draft.implementation, draft.test),
         technique=draft.technique,

@@ -33,14 +33,14 @@ ALWAYS = ("numpy",)
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PART = re.compile(r"^(?=# --- )", re.MULTILINE)
 _NAME = re.compile(r"[^\W\d]\w*")
-# A part whose share of new lines is not larger is redundant.
+# A part with at most this share of new lines is redundant.
 _REPEATED = 0.15
-# `Beta2` beside `Beta1`: shown with what is located, as far as there is room.
+# Siblings such as `Beta2` of a located `Beta1` are shown too, if they fit.
 _MOST_SIBLINGS = 3
 _MOST_LISTED = 8
 _LISTED = "Beside what was located, `{}` of its file lists {}: what the definition asks for may be there"
 Origin = Literal["lines", "differs", "definition", "argument", "nowhere", "none"]
-# What a statement that is not simply taken over from the source lines is said to be.
+# Descriptions of statements that the module does not simply take over from the source lines.
 _DECLARED: Mapping[Origin, str] = {
     "differs": "the lines do it in another way, and the module follows them",
     "definition": "not in the lines, written from the definition",
@@ -55,8 +55,8 @@ _NO_CODE = (
 
 
 class Component(Value):
-    """Code of a component, ready to be called; `proven` is whether its own test has proven it. `sources` and `excerpt`
-    are those of its draft, `departures` where it departs from the paper."""
+    """A component's code, ready to be called. `proven` says whether its own test has proven it. `sources` and `excerpt`
+    come from its draft; `departures` are its differences from the paper."""
 
     name: str
     technique: str
@@ -69,7 +69,7 @@ class Component(Value):
 
 class Declined(Value):
     """The model's reason why the located code does not implement the technique. `shown` are the names of the symbols
-    that it was shown, `left_out` is whether some of their lines, or of what they use, were not."""
+    that it saw. `left_out` says whether some of their lines or dependencies were not shown."""
 
     technique: str
     reason: str
@@ -77,7 +77,8 @@ class Declined(Value):
     left_out: bool = False
 
 
-# How a module does a statement of the definition, or a part of one. (A docstring would be sent with every question.)
+# How a module implements one statement of the definition, or a part of it. (A docstring would be sent with every
+# question.)
 class Planned(AnswerType):
     statement: int
     origin: Origin
@@ -106,14 +107,13 @@ def modularize_with_model(
     seconds: float = 60,
     lines: Mapping[str, Sequence[LineRange]] = MappingProxyType({}),
 ) -> Draft | Declined:
-    """One question: the code of a technique of `paper` (its title), written from its located symbols (ids, best first,
-    at least one; `why` is the reason for the location). The definitions it uses of its components are inserted before
-    it, so that the implementation is one module; the excerpt then includes the sources of those components. What is
-    not in the environment `installed`, if one is given, cannot be imported. `absent` are the names of components
-    without code, `seconds` is the limit of a run of the test. `lines` are those that do the technique in located
-    symbols that do more.
+    """Asks one question: the code of a technique of `paper` (its title), from its located symbols (ids, best first, at
+    least one; `why` is the reason for the location). Used definitions of components are inserted before the answer, so
+    that the implementation is one module; the excerpt then includes their sources. If an environment `installed` is
+    given, only its packages can be imported. `absent` names components without code, `seconds` is the time limit of the
+    test. `lines` are the relevant lines of located symbols that do more.
 
-    Raises `UnknownIdError` for a symbol that the codebase does not have, and what `ask` raises."""
+    Raises `UnknownIdError` for a symbol that the codebase does not have, and the errors of `ask`."""
     ready = ready_in_components(codebase, located, [(c.name, c.sources, c.implementation) for c in components])
     beside = [each for each in siblings(codebase, located) if each not in ready]
     located = [*located, *beside[:_MOST_SIBLINGS]]
@@ -195,8 +195,8 @@ def _declared(answer: Written) -> Iterable[str]:
 
 
 def written_from_definition(answer: Written) -> dict[str, tuple[int, ...]]:
-    """The functions and classes of an answer that its plan names for statements with the origin "definition" and for
-    none that the source lines have, each with the numbers of these statements."""
+    """The functions and classes that the answer's plan names for statements of origin "definition" and for none of
+    origin "lines" or "differs", each with the numbers of these statements."""
     tree = parse_ast(answer.implementation)
     named = [(planned, set(_NAME.findall(planned.note))) for planned in answer.statements]
     found: dict[str, tuple[int, ...]] = {}
@@ -219,7 +219,7 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
         return
     composed = compose(answer.implementation, parts)
     if composed.problem:
-        # Its own faults, if any, are clearer.
+        # The answer's own faults, if any, are clearer.
         own = list(implementation_faults(answer.implementation, allowed))
         yield from own or [f"implementation: it cannot be put together with the components: {composed.problem}"]
         return
@@ -234,7 +234,7 @@ def faults(answer: Written, parts: Sequence[Part], allowed: Sequence[str]) -> It
 
 
 def unmentioned(answer: Written, parts: Sequence[Part]) -> list[str]:
-    """The names of the parts that an answer neither calls nor names in its documentation."""
+    """The names of the parts that an answer neither calls nor mentions in its documentation."""
     if answer.declined is not None:
         return []
     names = [parts[i].name for i in uncalled(compose(answer.implementation, parts), parts)]
@@ -243,8 +243,8 @@ def unmentioned(answer: Written, parts: Sequence[Part]) -> list[str]:
 
 
 def _joined(own: str, others: Iterable[str]) -> str:
-    """An excerpt, followed by the parts of others that are mostly new: slices of overlapping lines may differ only in a
-    name or an import."""
+    """An excerpt, followed by the mostly new parts of others: slices of overlapping lines may differ only in a name or
+    an import."""
     parts = [part.strip("\n") for excerpt in others for part in _PART.split(excerpt) if part.strip("\n")]
     seen_lines, retained = set(_code_lines(own)), []
     for i, part in sorted(enumerate(parts), key=lambda pair: (-len(pair[1]), pair[0])):
@@ -260,8 +260,8 @@ def _code_lines(part: str) -> list[str]:
 
 
 def _same_definitions(code: str, components: str) -> frozenset[str]:
-    """The functions and classes of the code that components also have: functions with the same parameters, without any
-    computation that the code lacks. A component may reuse the name of its source."""
+    """The functions and classes of the code that components have too: they have the same parameters, and the code lacks
+    none of the component's computation. A component may reuse the name of its source."""
     ready = {node.name: node for node in _definitions(components)}
     return frozenset(
         node.name
@@ -288,7 +288,8 @@ def _parameters(node: _Definition) -> list[str]:
 def _allowed(
     source: Material, components: Sequence[Component], installed: Environment | None
 ) -> tuple[list[str], list[str]]:
-    """The packages that may be imported, and a remark on each that the code imports and that is not available."""
+    """The packages that may be imported, and a remark on each package that the code imports but that is not
+    available."""
     packages = {*ALWAYS, *source.packages}
     for component in components:
         packages.update(needed_imports(component.implementation))
@@ -299,7 +300,7 @@ def _allowed(
 
 
 def _listed(codebase: Codebase, located: Sequence[str]) -> list[tuple[str, str]]:
-    """Tables of the repository that list a located symbol, each with what else they list."""
+    """The tables of the repository that list a located symbol, each with its other entries."""
     found = listed_beside(codebase, located)
     return [(table, ", ".join(f"`{name}`" for name in names[:_MOST_LISTED])) for table, names in found.items()]
 

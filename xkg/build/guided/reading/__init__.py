@@ -1,4 +1,3 @@
-"""A model reads the paper: techniques, definitions, overview, and where the code is.
+"""A model reads the paper: its techniques, their definitions, an overview of the code, and the code's location.
 
-May import: the rooms of build without a model.
-"""
+May import: the packages of build without a model."""

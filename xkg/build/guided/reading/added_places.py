@@ -1,4 +1,4 @@
-"""Adds to the places of techniques those that were found with their definitions."""
+"""Adds the places found together with definitions to the places of techniques."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from xkg.build.grounding.ground import Grounding
 from xkg.model import Location, Technique
 
 _MOST_PLACES = 5
-# Below what a model is sure of, since it saw a signature alone.
+# Lower than a place that the model is sure of, since it saw only a signature.
 _SCORE = 0.7
 _STEP = 0.02
 
@@ -14,7 +14,8 @@ _STEP = 0.02
 def with_places(
     grounding: Grounding, techniques: Sequence[Technique], places: Mapping[str, Sequence[str]]
 ) -> Grounding:
-    """The grounding with these symbols (technique → ids) after the places that techniques have, at most five in all."""
+    """The grounding with these symbols (technique → ids) after the existing places of each technique, at most five in
+    all."""
     locations: list[Location] = []
     primaries = dict(grounding.primaries)
     for technique in techniques:

@@ -1,4 +1,4 @@
-"""Checks that a definition can be understood without its paper, and has no number that the paper does not have."""
+"""Checks that a definition can be understood without its paper, and that all its numbers occur in the paper."""
 
 import re
 from functools import lru_cache
@@ -16,7 +16,7 @@ _POINTER = re.compile(
 )
 
 
-# \\theta, \\rho and \\nabla after JSON decoded a single backslash.
+# \\theta, \\rho and \\nabla whose single backslash JSON has decoded.
 _MANGLED = re.compile(r"[\t\r]\w+|\n(?:abla|eq|eg|u|otin)\b")
 
 
@@ -27,7 +27,7 @@ def mangled(text: str) -> str | None:
 
 
 def pointer(text: str) -> str | None:
-    """The first reference in `text` to a section, an equation, a citation and the like, if any."""
+    """The first reference in `text` to a section, an equation, a citation or the like, if any."""
     plain = _FORMULA.sub(" ", text)
     match = _POINTER.search(plain)
     return " ".join(match[0].split()) if match else None
@@ -39,7 +39,7 @@ _SPELLED = 20
 
 
 def foreign_numbers(definition: str, document: Document) -> list[str]:
-    """The numbers of a definition that the paper has nowhere, whatever their form: 0.50 is .5, 1,000 is 1000, 5 % is
+    """The numbers of a definition that do not occur in the paper in any form: 0.50 is .5, 1,000 is 1000, 5 % is
     0.05."""
     known = _numbers_of(document.title, document.abstract, document.text)
     return [text for text, value in _values(definition).items() if not known & {value, value / 100, value * 100}]

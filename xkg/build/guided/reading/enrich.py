@@ -1,7 +1,7 @@
-"""Stage 2 with a language model: definitions that can be implemented, and what is missing among the techniques.
+"""Stage 2 with a language model: definitions that can be implemented, and missing techniques.
 
-One question has all techniques of the paper. Each definition is checked separately: a technique with a faulty
-definition is asked again alone, with the fault."""
+One question covers all techniques of the paper. Each definition is checked separately: a technique with a faulty
+definition is asked about again alone, and the question names the fault."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _LONGEST = 2_500  # characters of a definition
 
 
 class Enriched(Completed):
-    """`failed` maps techniques that keep their old definition to the reason, by id."""
+    """`failed` maps the ids of techniques that keep their old definition to the reason."""
 
     failed: dict[str, str] = Field(default={})
 
@@ -39,11 +39,10 @@ def enrich_with_model(
     window: int = 128_000,
     codebase: Codebase | None = None,
 ) -> Enriched:
-    """The techniques of a paper (parents first) with better definitions, and those that were missing; their excerpts
-    are the passages that these cite and the previous ones. A question has at most `window` tokens, its answer included.
+    """The techniques of a paper (parents first) with better definitions, and the techniques that were missing. Their
+    excerpts are the previous ones and the newly cited passages. A question and its answer have at most `window` tokens.
 
-    Raises `EmbeddingError`, and what `ask` raises except `AnswerError`.
-    """
+    Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
     passages = read_passages(document)
     if not techniques or not passages.listed:
         return Enriched(techniques=tuple(techniques))
@@ -67,7 +66,7 @@ class _Enrichment:
     missing: Sequence[Missing] = ()
 
     def answered(self, batch: Sequence[Technique], remark: str = "") -> dict[str, Technique | str]:
-        """For each technique the improved one, or the fault."""
+        """Each technique's improved version, or the fault of its definition."""
 
         def check(answer: PaperAnswer) -> str | None:
             evaluated = self._evaluate(batch, answer)

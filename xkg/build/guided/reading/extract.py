@@ -36,9 +36,8 @@ _KINDS = (
 
 
 def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int) -> Extraction:
-    """Techniques, findings and resources of a paper from one question of at most `window` tokens, its answer included.
-    Excerpts are the passages that the answer cites. Raises as `ask` does.
-    """
+    """The techniques, findings and resources of a paper, from one question of at most `window` tokens including its
+    answer. Excerpts are the passages that the answer cites. Raises the errors of `ask`."""
     passages = read_passages(document)
     paper = paper_text(passages, window)
     printed = [p for p in shown(passages) if p.kind == "algorithm" and f"\n[{p.number}] " in paper]
@@ -65,7 +64,7 @@ def extract_with_model(document: Document, paper_id: str, ask: Ask, window: int)
 
 
 def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
-    """The certain errors of an answer, in words for the model; None where there are none."""
+    """The certain errors of an answer, in words for the model; None if there are none."""
     techniques = [c for c in answer.components if c.is_technique]
     if not techniques:
         return "there is no methodology and no technique: list what the paper proposes and what that consists of"
@@ -96,8 +95,8 @@ def complaint(answer: PaperAnswer, passages: Passages) -> str | None:
 
 
 def _undescribed(answer: PaperAnswer, printed: Sequence[Passage]) -> str | None:
-    """The printed algorithms that no technique has among its passages, in words for the model; None where all have one.
-    An algorithm that a method uses without a word is not found by anybody who looks for it."""
+    """The printed algorithms that no technique has among its passages, in words for the model; None if all are covered.
+    Nobody could find an algorithm that the method uses but no technique mentions."""
     cited = {n for c in answer.components if c.is_technique for n in c.passages}
     missing = [f"[{p.number}] {p.text.splitlines()[0][:_LONGEST_TITLE]}" for p in printed if p.number not in cited]
     if not missing:
@@ -131,7 +130,7 @@ def _faults_of_tree(components: Sequence[Component]) -> list[str]:
 
 
 def _parent(component: Component, components: Sequence[Component]) -> int | None:
-    """The index of a component's parent, found by name, else by alias."""
+    """The index of a component's parent, found by name or else by alias."""
     if not component.parent:
         return None
     parent = _folded(component.parent)
@@ -143,7 +142,7 @@ def _parent(component: Component, components: Sequence[Component]) -> int | None
 
 
 def _foreign(answer: PaperAnswer, document: Document) -> Iterator[str]:
-    """Numbers, and addresses of resources, that do not occur in the paper."""
+    """Numbers and resource addresses that do not occur in the paper."""
     text = re.sub(r"[\s\\{}]", "", document.text).casefold()
     for c in answer.components:
         for match in _ADDRESS.finditer(f"{c.name} {c.definition}" if c.type == "resource" else ""):
@@ -199,7 +198,7 @@ def _tree(answer: PaperAnswer, passages: Passages) -> list[Node]:
 
 
 def _resources(answer: PaperAnswer, passages: Passages, paper_id: str) -> tuple[Resource, ...]:
-    """The resources that the model lists, and the addresses of releases that it omits."""
+    """The resources that the model lists, and the addresses of releases that the model omits."""
     rows = [(c.name.strip(), c.definition.strip() or None) for c in answer.components if c.type == "resource"]
     listed_text = " ".join(f"{name} {text}" for name, text in rows).casefold()
     for found in claims.resources(passages.reader, paper_id):

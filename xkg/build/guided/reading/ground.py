@@ -1,4 +1,4 @@
-"""Locates techniques in a repository: a language model judges the candidates of the search."""
+"""Locates techniques in a repository: a language model judges the candidates of a search."""
 
 import itertools
 import math
@@ -24,16 +24,17 @@ from xkg.value import Value
 CANDIDATES = 10
 MOST_PLACES = 5
 _BATCH = 24
-_DEFINITION = 2_600  # characters: a definition whole, since what is cut is not looked for
-# Lines of a function and of a class: for symbols that the search ranks first for a technique, and for the others. All
-# are shortened where together they would exceed the characters of a question.
+_DEFINITION = 2_600  # characters; definitions are kept whole, since the model would not look for parts that are cut off
+# Lines shown of functions and classes: for symbols that the search ranks first for a technique, and for others. All
+# are shortened further if together they exceed the characters of a question.
 _FIRST = 5
 _LINES = (90, 50)
 _LINES_OF_OTHERS = (14, 14)
 _FEWEST_LINES = 6
 _CANDIDATE_CHARACTERS = 36_000
 _MOST_NAMESAKES = 4
-# Functions that read data and options or show results, and how much of its lines a twin of another script shares.
+# Functions that read data or options or show results, and the share of lines that twins in two scripts have in
+# common.
 _PLUMBING = re.compile(
     r"(?:^|[._])(?:collate|(?:data_?)?loaders?|load|save|read|write|plot|visuali[sz]e|parse|get)_?"
     r"(?:args?|data\w{0,20}|fn)?$"
@@ -67,9 +68,9 @@ class Places(AnswerType):
 
 
 class GuidedGrounding(Value):
-    """`why` holds by technique the model's sentence about the code that it needs and where it is, or that it is
-    missing; `lines`, by technique and symbol, the lines that do the technique in a symbol that does more; `failed` the
-    reason why no answer could be used: such a technique is not located."""
+    """The located techniques. `why` maps each technique to the model's sentence about the code that it needs and where
+    this is, or that it is missing. `lines` maps technique and symbol to the relevant lines of a symbol that does more.
+    `failed` maps techniques without a usable answer to the reason; these are not located."""
 
     grounding: Grounding
     why: Mapping[str, str] = {}
@@ -87,9 +88,9 @@ def ground_with_model(
     jobs: int,
 ) -> GuidedGrounding:
     """Locates each technique at up to five of the ten symbols that the search ranks best, or nowhere. Scores express
-    the model's confidence: about 0.95, 0.75 or 0.5. A question takes up to twelve techniques; without a usable answer
-    it is asked again in halves. At most `jobs` questions run at a time; the result does not depend on their order.
-    Raises `EmbeddingError`, and what `ask` raises except `AnswerError`."""
+    the model's confidence: about 0.95, 0.75 or 0.5. A question covers up to twelve techniques; if it has no usable
+    answer, it is repeated in halves. At most `jobs` questions run at a time, and the result does not depend on their
+    order. Raises `EmbeddingError`, and the errors of `ask` except `AnswerError`."""
     if not techniques or not codebase.modules:
         return GuidedGrounding(grounding=Grounding())
     ranked = candidates(techniques, codebase, embedder, document, limit=CANDIDATES)
@@ -127,7 +128,8 @@ def ground_with_model(
 
 
 def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
-    """The techniques in order, split into the fewest lists of at most twelve, of about equal length."""
+    """The techniques in order, split into as few lists as possible, each of at most twelve and of about equal
+    length."""
     count = math.ceil(len(techniques) / _BATCH)
     edges = [round(i * len(techniques) / count) for i in range(count + 1)] if count else []
     return [techniques[a:b] for a, b in itertools.pairwise(edges)]
@@ -135,8 +137,8 @@ def batches(techniques: Sequence[Technique]) -> list[Sequence[Technique]]:
 
 @dataclass(frozen=True)
 class _Located:
-    """Symbols, best first, each with the lines of it that do the technique, none where all of it does; and the model's
-    sentence about them."""
+    """Symbols, best first, each with its lines that implement the technique (empty if all do), and the model's sentence
+    about them."""
 
     places: tuple[tuple[str, _Confidence, tuple[LineRange, ...]], ...] = ()
     why: str = ""
@@ -158,7 +160,7 @@ class _Judge:
     ask: Ask
 
     def batch(self, batch: Sequence[Technique]) -> tuple[dict[str, _Located], dict[str, str]]:
-        """Technique → its places, and technique → why there is no answer."""
+        """Technique → its places, and technique → the reason why there is no answer."""
         entries = self._listed(batch)
         if not entries:
             return {technique.id: _Located() for technique in batch}, {}
@@ -198,8 +200,8 @@ class _Judge:
         return quoted_lines(self.codebase.source(symbol), symbol.start_line, quotes)
 
     def _listed(self, batch: Sequence[Technique]) -> list[Entry]:
-        """The candidates of the batch, in the order of the files. Of twins in several files there is one; what reads
-        data or options is there only if the search ranks it first."""
+        """The candidates of the batch, in the order of the files. Of twins in several files, only one is listed. Code
+        that reads data or options is listed only if the search ranks it first."""
         listed = {symbol for technique in batch for symbol in self.ranked[technique.id]}
         listed |= self._of_the_same_name([self.ranked[technique.id][:_FIRST] for technique in batch])
         best = {symbol for technique in batch for symbol in self.ranked[technique.id][:1]}
@@ -212,8 +214,8 @@ class _Judge:
         return found
 
     def _of_the_same_name(self, ranked: Iterable[Sequence[str]]) -> set[str]:
-        """Functions and classes of other files with the name of one that the search ranks first: a second half of the
-        technique, or the technique a second time, in other words. At most a few."""
+        """A few functions and classes in other files with the same name as one that the search ranks first. They may be
+        a second half of the technique, or another implementation of it."""
         names = {}
         for identity in itertools.chain.from_iterable(ranked):
             entry = self.index.entries[identity]
@@ -263,7 +265,7 @@ class _Judge:
 
 
 def _twin(entry: Entry, found: Iterable[Entry]) -> bool:
-    """Whether one of the entries has the same name in another file, and nearly the same lines."""
+    """Whether one of the entries has the same name in another file and nearly the same lines."""
     symbol = entry.source.symbol
     own = {line.strip() for line in entry.text.split("\n")}
     for before in found:
@@ -276,8 +278,8 @@ def _twin(entry: Entry, found: Iterable[Entry]) -> bool:
 
 
 def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRange, ...]:
-    """The lines of a source that are one of the quotes, or else begin with it, whatever their blanks, numbered from
-    `first`; none where one of the quotes is not in it."""
+    """The lines of a source that equal one of the quotes, or else begin with it, ignoring whitespace and numbered from
+    `first`. Empty if any quote does not occur."""
     texts = {number: "".join(line.split()) for number, line in enumerate(source.split("\n"), first)}
     found: set[int] = set()
     for quote in ("".join(words.split()).removesuffix("…") for words in quotes):
@@ -296,13 +298,13 @@ def quoted_lines(source: str, first: int, quotes: Sequence[str]) -> tuple[LineRa
 
 
 def _reason(judged: Judged) -> str:
-    """The model's sentence, and what of the definition is in none of the places, if there are any."""
+    """The model's sentence, and the parts of the definition that it found in none of the places."""
     lacking = " ".join(judged.lacking.split()) if judged.places else ""
     return " ".join([*judged.why.split(), *([f"In none of these places: {lacking}"] if lacking else [])])
 
 
 def _inner(entry: Entry, entries: Sequence[Entry]) -> dict[tuple[int, int], str]:
-    """The outermost other candidates inside this one, with number and signature by first and last line."""
+    """The outermost other candidates inside this one: first and last line → number and signature."""
     inner: dict[tuple[int, int], str] = {}
     own = entry.source.symbol
     for i, other in enumerate(entries, start=1):

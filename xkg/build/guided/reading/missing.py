@@ -1,4 +1,4 @@
-"""Adds to the techniques of a paper what an answer says is missing among them."""
+"""Adds techniques that an answer reports as missing."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,10 +17,10 @@ _LONGEST_REASON = 200
 
 
 class Completed(Value):
-    """The techniques of a paper with those that were missing, parents first; `outside` are procedures of the paper
-    that are said to be no part of its method, hidden with the reason; `parts` counts the definitions that were
-    completed. `places` maps techniques to functions and classes (ids) that do them or a part of them; `nothing_in` are
-    the ids of the other code that was asked about."""
+    """The techniques of a paper and those that were missing, parents first. `outside` are procedures that do not belong
+    to the paper's method; they are hidden with the reason. `parts` counts the definitions that were completed. `places`
+    maps techniques to functions and classes (ids) that implement all or part of them. `nothing_in` are the ids of the
+    other listed code."""
 
     techniques: tuple[Technique, ...]
     outside: tuple[Technique, ...] = ()
@@ -32,8 +32,8 @@ class Completed(Value):
 def with_missing(
     techniques: Sequence[Technique], missing: Sequence[Missing], passages: Passages, code: Sequence[PublicCode]
 ) -> Completed:
-    """The techniques completed by the entries of an answer that hold; the others are passed over. `code` is what their
-    numbers mean."""
+    """The techniques completed by the valid entries of an answer; invalid entries are skipped. `code` gives the meaning
+    of the numbers in the entries."""
     named = [(entry, [code[n - 1].symbol for n in entry.code if 0 < n <= len(code)]) for entry in missing]
     held = [(entry, symbols) for entry, symbols in named if _holds(entry, symbols, len(techniques), passages)]
     used = {symbol for _, symbols in held for symbol in symbols}
@@ -47,7 +47,7 @@ def with_missing(
 
 
 def _holds(entry: Missing, code: Sequence[str], techniques: int, passages: Passages) -> bool:
-    """Whether an entry says what it has to, in words that stand alone, with nothing that the paper lacks."""
+    """Whether an entry is complete, can be understood without the paper, and adds nothing that the paper lacks."""
     if entry.verdict == "part":
         return 0 < entry.of <= techniques and _is_clean(entry, passages) and bool(code or entry.text.strip())
     if not (entry.text.strip() and words(entry.name)):
@@ -62,7 +62,7 @@ def _is_clean(entry: Missing, passages: Passages) -> bool:
 
 
 class _Applied:
-    """The techniques after the entries of an answer, in order; several entries may be one technique."""
+    """Applies the entries of an answer to the techniques, in order. Several entries may be about one technique."""
 
     def __init__(self, techniques: Sequence[Technique], passages: Passages) -> None:
         self._passages = passages
@@ -126,7 +126,7 @@ class _Applied:
             self._places.setdefault(key, []).extend(code)
 
     def _with_place(self, key: tuple[str, ...], technique: Technique) -> Technique:
-        """What is left out, with the places where the repository has it."""
+        """A hidden technique, with its places in the repository added to the reason."""
         if technique.hidden is None or not (symbols := self._places.get(key)):
             return technique
         places = ", ".join(symbol.partition(":")[2].partition(":")[2] for symbol in symbols)
@@ -134,7 +134,8 @@ class _Applied:
 
 
 def _placed(techniques: Sequence[Technique], added: Sequence[Technique]) -> list[Technique]:
-    """All in preorder, the added ones last among their siblings, with ids, depths, and weights that sum to 1."""
+    """All techniques in preorder, the added ones last among their siblings, with ids, depths, and weights that sum to
+    1."""
     below: dict[str | None, list[Technique]] = {}
     for technique in [*techniques, *added]:
         below.setdefault(technique.parent, []).append(technique)
@@ -167,7 +168,7 @@ def _placed(techniques: Sequence[Technique], added: Sequence[Technique]) -> list
 
 
 def in_preorder(techniques: Sequence[Technique]) -> tuple[Technique, ...]:
-    """The techniques, each right after its parent and before that one's next sibling."""
+    """The techniques in preorder: each comes right after its parent and before its parent's next sibling."""
     below: dict[str | None, list[Technique]] = {}
     for technique in techniques:
         below.setdefault(technique.parent, []).append(technique)

@@ -18,16 +18,16 @@ _SYMBOLS_A_FILE = 14
 _DOCSTRING = 90
 _MAX_PARTS = 12
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
-# Headings of a readme that do not concern the method.
+# Readme headings that do not concern the method.
 _NO_METHOD = re.compile(
     r"\b(?:install\w*|requirements?|dependenc\w+|prerequisites?|cit(?:e|ing|ations?)|bibtex|licen[cs]e"
     r"|acknowledge?ments?|contribut(?:e|ing|ors?)|changelog|troubleshooting|faq)\b"
     r"|^\W*(?:news|contact|set-?up|environment)\W*$",
     re.IGNORECASE,
 )
-# A code block, and its end, which most often has the important call.
+# A code block and its end, which usually has the important call.
 _FENCED = re.compile(r"^(```[^\n]*\n)(?:(?!```)[^\n]*\n)+?((?:(?!```)[^\n]*\n){3}```)", re.MULTILINE)
-# Files that seldom contain a method; they are listed last, and cut first.
+# Files that seldom contain a method. They are listed last and cut first.
 _ASIDE = re.compile(
     r"(?:^|[/_])(?:tests?|conftest|examples?|docs?|benchmarks?|tools|setup|plot\w{0,20}|logg\w{0,10})(?=[/_.])",
     re.IGNORECASE,
@@ -46,8 +46,8 @@ class RepositoryOverview(AnswerType):
 
 
 def overview(codebase: Codebase, ask: Ask) -> str:
-    """A few hundred words in Markdown: purpose, which file does what, how it is run. One question. Raises what `ask`
-    raises; `static_overview` stands in where no answer could be used."""
+    """A few hundred words in Markdown: the purpose, what each file does, how to run it. Asks one question and raises
+    the errors of `ask`. If no answer is usable, call `static_overview` instead."""
     paths = {*codebase.files, *(module.path for module in codebase.modules)}
     folders = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
 
@@ -83,8 +83,8 @@ def static_overview(codebase: Codebase) -> str:
 
 
 def readme_head(codebase: Codebase) -> str:
-    """The beginning of the readme without images, badges and HTML; a long one also without installation, citation and
-    the like, and with shortened examples."""
+    """The beginning of the readme without images, badges and HTML. A long readme also loses sections on installation,
+    citation and the like, and its examples are shortened."""
     text = re.sub(
         r"<!--[\s\S]*?(?:-->|\Z)|<[^>\n]{1,400}>|\[?!\[[^\]]{0,500}+\]\([^)]{0,1000}+\)(?:\]\([^)]{0,1000}+\))?",
         "",
@@ -100,7 +100,7 @@ def readme_head(codebase: Codebase) -> str:
 
 
 def _of_method(readme: str) -> str:
-    """The readme without the sections, and their subsections, whose headings do not concern the method."""
+    """The readme without sections whose headings do not concern the method."""
     lines: list[str] = []
     skipped_level, titled, fenced = 0, False, False
     for line in readme.split("\n"):
@@ -116,7 +116,7 @@ def _of_method(readme: str) -> str:
 
 
 def file_tree(codebase: Codebase) -> str:
-    """One line per folder: the names of its parsed files and the number of others; of the top folder all names."""
+    """One line per folder: the names of its parsed files and the number of others; for the top folder all names."""
     parsed = {module.path for module in codebase.modules}
     folders: dict[str, list[str]] = {}
     for path in sorted({*codebase.files, *parsed}):
@@ -155,7 +155,7 @@ def symbol_list(codebase: Codebase) -> str:
 
 
 def by_importance(codebase: Codebase) -> list[Module]:
-    """The modules, first those that the readme names or that are run, those of vendored packages, tests and the like
+    """The modules. Those that the readme names or that can be run come first, vendored packages, tests and the like
     last."""
     vendored = vendored_folders(codebase)
 

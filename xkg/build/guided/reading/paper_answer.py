@@ -1,7 +1,7 @@
-"""The form of the answers to all questions about a paper.
+"""The one format of the answers to all questions about a paper.
 
-There is one, since an endpoint that caches the beginning of a question counts the schema of its answer to it: with one
-schema each, the paper would be billed again and again."""
+Endpoints that cache the beginning of a question include the answer's schema in it. With one schema per question, the
+paper would be billed again each time."""
 
 from typing import Literal
 

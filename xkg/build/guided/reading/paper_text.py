@@ -1,7 +1,7 @@
-"""The text of a paper that all questions about it begin with, so that endpoints bill it once.
+"""The text of a paper that begins every question about it, so that endpoints bill it only once.
 
-Everything that can define a technique is in it, in full. Parts whose titles say that they report experiments or related
-work are reduced to their headings, but for displayed equations, algorithms, and settings."""
+Everything that can define a technique is included in full. Parts with titles of experiments or related work are reduced
+to headings, displayed equations, algorithms, and settings."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -12,11 +12,11 @@ from xkg.embeddings.base import Embedder
 from xkg.model import Technique
 
 CUT = "[…]"
-_CHARACTERS = 4  # of a token, about
-_QUESTION = 4_000  # tokens of a question without the paper
-_ANSWER = 16_000  # tokens of an answer with its reasoning
+_CHARACTERS = 4  # per token, about
+_QUESTION = 4_000  # tokens of a question, excluding the paper
+_ANSWER = 16_000  # tokens of an answer, including its reasoning
 _REDUCED = frozenset({Role.EXPERIMENTS, Role.RELATED, Role.DISCUSSION, Role.BACK})
-# How a method was run is read even among experiments.
+# The settings of a method are kept even among experiments.
 _SETTINGS = re.compile(
     r"hyper-?param|implementation|configuration|architecture|details|set-?up|settings?\b", re.IGNORECASE
 )
@@ -24,7 +24,7 @@ _PROOFS = re.compile(r"\bproofs?\b", re.IGNORECASE)
 _QED = re.compile(r"(?:\\square|\\blacksquare|\\qed|\\Box|[□∎◻]|Q\.E\.D\.)\W*+$")
 _STATEMENT = re.compile(r"\W*+(?:Theorem|Lemma|Proposition|Corollary|Definition|Assumption|Condition|Algorithm)\b")
 _PROOF = re.compile(r"\W*+(?:Proof|Sketch of (?:the )?proof)\b", re.IGNORECASE)
-# In a window that is too small for the paper, what comes last here is left out first.
+# If the window is too small for the paper, roles at the end of this list are left out first.
 _ORDER = (
     Role.ABSTRACT,
     Role.METHOD,
@@ -48,7 +48,7 @@ def paper_text(passages: Passages, window: int) -> str:
 
 
 def text_about(passages: Passages, window: int, techniques: Sequence[Technique], embedder: Embedder) -> str:
-    """`paper_text`, but in a small window with the passages most similar to these techniques. Raises
+    """Like `paper_text`, but a small window keeps the passages most similar to these techniques. Raises
     `EmbeddingError`."""
     if _fits(passages, window):
         return paper_text(passages, window)
@@ -61,17 +61,17 @@ def text_about(passages: Passages, window: int, techniques: Sequence[Technique],
 
 
 def shown(passages: Passages) -> list[Passage]:
-    """The passages that questions show in a window that is large enough."""
+    """The passages that a sufficiently large window shows."""
     equations = [e.start for e in passages.document.equations]
     found: list[Passage] = []
-    proved_in: Part | None = None  # a proof goes on to the next statement or heading
+    proved_in: Part | None = None  # a proof continues until the next statement or heading
     for passage in passages.listed:
         is_proof = _PROOF.match(passage.text) is not None
         if passage.part is not proved_in or _STATEMENT.match(passage.text):
             proved_in = None
         if not is_proof and proved_in is None and _is_shown(passage, equations):
             found.append(passage)
-        if is_proof and passage.kind != "statement":  # of LaTeX, a whole proof is one passage
+        if is_proof and passage.kind != "statement":  # in LaTeX, a whole proof is one passage
             proved_in = passage.part
         if _QED.search(passage.text):
             proved_in = None
@@ -79,7 +79,7 @@ def shown(passages: Passages) -> list[Passage]:
 
 
 def rendered(passages: Passages, numbers: Collection[int]) -> str:
-    """These passages for a prompt, in reading order under the headings of all parts; omissions are marked."""
+    """These passages for a prompt, in reading order, under the headings of all parts. Omissions are marked."""
     out: list[str] = []
     ahead = [part for top in passages.parts for part in top.walk()]
     was_cut = False
@@ -105,7 +105,7 @@ def _head(passages: Passages) -> str:
 
 
 def _room(passages: Passages, window: int) -> int:
-    """The characters of passages that a question has room for. In a small window the answer gets at most half."""
+    """The number of characters that a question has for passages. In a small window the answer gets at most half."""
     tokens = window - min(_QUESTION, window // 4) - min(_ANSWER, window // 2)
     return _CHARACTERS * tokens - len(_head(passages))
 
@@ -145,7 +145,7 @@ def _is_shown(passage: Passage, equations: Sequence[int]) -> bool:
 
 
 def _path(part: Part) -> Iterator[Part]:
-    """The part and what holds it, inner first."""
+    """The part and its ancestors, innermost first."""
     at: Part | None = part
     while at is not None:
         yield at
@@ -153,11 +153,11 @@ def _path(part: Part) -> Iterator[Part]:
 
 
 def _is_reduced(above: Sequence[Part]) -> bool:
-    """Whether the nearest title that says what a part is for names experiments or related work."""
+    """Whether the nearest title that indicates a role names experiments or related work."""
     if any(_SETTINGS.search(part.title) for part in above):
         return False
     for part in above:
-        # "Preliminaries and related work" are read for the preliminaries.
+        # "Preliminaries and related work" is kept for its preliminaries.
         roles = {role_of_title(each) for each in re.split(r"\band\b|,|&", part.title)} - {None, Role.THEORY}
         if roles:
             return roles <= _REDUCED

@@ -1,5 +1,5 @@
 """A paper as numbered passages: its paragraphs, statements, algorithms, tables, captions and footnotes as readable
-text, formulas as LaTeX.
+text, with formulas as LaTeX.
 
 A model cites passages by number, so that its answer leads back to offsets of the paper without quotes."""
 
@@ -32,7 +32,7 @@ _TABLE = re.compile(
 _SETTINGS = re.compile(
     r"hyper-?parameters?|configurations?|architectures?|notations?|learning rate|batch size", re.IGNORECASE
 )
-# Captions and footnotes in Markdown, as Mathpix and the PDF reader write them.
+# Captions and footnotes in Markdown, in the form written by Mathpix and the PDF reader.
 _BESIDE = re.compile(
     r"^(?:Figure|Fig\.|Table|Tab\.)[ \t]*[A-Z]?\.?\d[.\d]{0,6}[.:|][^\n]*$"
     r"|\\(?P<command>caption|footnotetext|footnote)\{",
@@ -43,7 +43,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 @dataclass(frozen=True)
 class Piece:
-    """A sentence, or a whole block that is not running text: its readable text and its position."""
+    """A sentence, or a whole block such as a table: its readable text and its position."""
 
     text: str
     spans: tuple[Span, ...]
@@ -77,7 +77,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class Passages:
-    """All passages of a paper, with their sentences and parts."""
+    """All passages of a paper, its sentences and its parts."""
 
     reader: Reader
     parts: tuple[Part, ...]
@@ -94,7 +94,7 @@ class Passages:
         return 1 <= number <= len(self.listed)
 
     def excerpts(self, numbers: Sequence[int]) -> tuple[Excerpt, ...]:
-        """The spans of these passages, in order; a passage that a float interrupts has two."""
+        """The spans of these passages, in order. A passage that a float interrupts has two spans."""
         return tuple(
             excerpt_of(self.document, self[number].part, start, end)
             for number in numbers
@@ -133,8 +133,8 @@ _Block = tuple[Kind, Part | None, tuple[Piece, ...], bool]
 
 
 def _has_content(kind: str, part: Part | None, pieces: Sequence[Piece]) -> bool:
-    """False for references, acknowledgements and the like (other appendices may support a definition) and for lone
-    punctuation."""
+    """Whether a passage has content. False for lone punctuation, and for references, acknowledgements and the like;
+    other appendices may support a definition."""
     if part is not None and (role_of_title(part.title) is Role.BACK or (part.role is Role.BACK and not part.appendix)):
         return False
     return kind != "text" or any("$" in p.text or _WORD.search(p.text) for p in pieces)
@@ -157,7 +157,7 @@ def _algorithms(document: Document, parts: Sequence[Part]) -> Iterator[_Block]:
 
 
 def _numbered_lines(document: Document, algorithm: Algorithm) -> str:
-    """The steps, with numbers where the paper refers to one of them."""
+    """The steps of an algorithm. They are numbered if the paper refers to one of them."""
     labels = LABEL.findall(document.text, algorithm.start, algorithm.end)
     if not any(document.labels.get(label.strip(), "").startswith("line ") for label in labels):
         return algorithm.body
@@ -211,7 +211,7 @@ def _statement(document: Document, part: Part, start: int, end: int) -> Iterator
 
 
 def _cells(table: str) -> str:
-    """The rows of a table, which is LaTeX, Markdown or HTML."""
+    """The rows of a table in LaTeX, Markdown or HTML."""
     if begin := re.match(r"\\begin\{(\w+\*?)\}", table):
         return rows(table[begin.end() : table.rindex("\\end{")], begin[1], latex_text)
     return "\n".join(" ".join(line.split()) for line in table.splitlines() if line.strip())

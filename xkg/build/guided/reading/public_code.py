@@ -19,7 +19,7 @@ class PublicCode:
 
 
 def public_code(codebase: Codebase) -> list[PublicCode]:
-    """At most forty public functions and classes of at least four lines, those of the most important files first."""
+    """At most forty public functions and classes of at least four lines each, from the most important files first."""
     found = [
         PublicCode(source.symbol.id, f"{module.path}: {described(source)}")
         for module in by_importance(codebase)
@@ -30,8 +30,7 @@ def public_code(codebase: Codebase) -> list[PublicCode]:
 
 
 def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) -> tuple[str, ...]:
-    """Path and name of those symbols `among` these (ids) that the `located` ones neither are, contain nor reach by
-    calls."""
+    """The path and name of each symbol in `among` (ids) that no `located` symbol is, contains or reaches by calls."""
     symbols = codebase.symbols()
     reached = _reached(symbols, located)
     found = (symbols[each].symbol for each in among if each in symbols and each not in reached)
@@ -39,7 +38,7 @@ def unreached(codebase: Codebase, among: Iterable[str], located: Iterable[str]) 
 
 
 def _reached(symbols: Mapping[str, SourceSymbol], located: Iterable[str]) -> frozenset[str]:
-    """The located symbols, what they call, and what holds one of them."""
+    """The located symbols, the symbols that they call, and the symbols that contain any of these."""
     found: set[str] = set()
     ahead = [identity for identity in located if identity in symbols]
     members: dict[str, list[str]] = {}
@@ -47,11 +46,11 @@ def _reached(symbols: Mapping[str, SourceSymbol], located: Iterable[str]) -> fro
         members.setdefault(source.parent or "", []).append(identity)
     while ahead:
         identity = ahead.pop()
-        # A whole file is no reason to think that each of its functions is a technique's.
+        # If a whole file is located, its individual functions need not belong to a technique.
         if identity in found or identity not in symbols or symbols[identity].symbol.kind == "module":
             continue
         found.add(identity)
-        # A table of functions, such as one of samplers by name, has alternatives beside what is used.
+        # A table of functions, such as samplers by name, also lists alternatives that are not used.
         ahead += symbols[identity].calls if symbols[identity].symbol.kind != "constant" else ()
         ahead += members.get(identity, ()) if symbols[identity].symbol.kind == "class" else ()
     for identity in list(found):

@@ -1,4 +1,3 @@
-"""What a repair may not do: weaken a test, hollow out code, look where the answer stands.
+"""Prevents repairs that cheat: weakening a test, emptying a function, reading the expected answer.
 
-May import: what lies below build.
-"""
+May import: the layers below build."""

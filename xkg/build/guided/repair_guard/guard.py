@@ -1,7 +1,7 @@
-"""The guard of repairs: refuses those that hide an error or get around the test.
+"""The repair guard: rejects repairs that hide an error or bypass the test.
 
-What a repaired test proves is measured, not read: its mutants say whether it still notices changes of the code, and the
-check of fidelity whether the code is still the source's. The guard refuses what these cannot see."""
+Other checks measure a repaired draft: mutants show whether the test still notices changes of the code, and the fidelity
+check whether the code still follows the source. The guard rejects cheats that these checks cannot see."""
 
 import ast
 from collections.abc import Iterator
@@ -18,8 +18,8 @@ _MOST_FAULTS = 5
 
 
 def complaint(before: Draft, after: Draft, *, may_remove: bool = False) -> str | None:
-    """The faults of a repair, in words for the model; None if there are none. With `may_remove` public functions may
-    go, and assertions with them."""
+    """The faults of a repair, in words for the model; None if there are none. With `may_remove`, public functions and
+    assertions may be removed."""
     trees: list[ast.Module] = []
     for name, source in (("implementation", after.implementation), ("test", after.test)):
         try:
@@ -52,7 +52,7 @@ def _shadowed(old_code: ast.Module, old_test: ast.Module, code: ast.Module, test
 
 
 def _hollow(old_code: ast.Module, code: ast.Module) -> Iterator[str]:
-    """Functions that used their arguments, and no longer do."""
+    """Functions that used their arguments before the repair but no longer do."""
     before = {node.name: node for node in ast.walk(old_code) if isinstance(node, ast.FunctionDef)}
     for node in ast.walk(code):
         was = before.get(node.name) if isinstance(node, ast.FunctionDef) else None
@@ -67,7 +67,7 @@ def _uses_arguments(function: ast.FunctionDef) -> bool:
 
 
 def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Module) -> Iterator[str]:
-    """Public functions and assertions that are no longer there; what is renamed is."""
+    """Public functions and assertions that the repair removed; renaming is allowed."""
     old_names, names = ({n for n in public_names(tree) if n[0] != "_"} for tree in (old_code, code))
     gone = old_names - names
     if len(gone) > len(names - old_names):
@@ -83,7 +83,7 @@ def _gone(before: Draft, old_code: ast.Module, code: ast.Module, test: ast.Modul
 
 
 def _assertions(test: ast.Module) -> int:
-    """The assertions that look at something, of any kind."""
+    """The number of assertions, of any kind, that check something."""
     return sum(
         (
             isinstance(node, ast.Assert)

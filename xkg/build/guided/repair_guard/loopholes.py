@@ -1,5 +1,5 @@
-"""Ways around a test: ending the process, inspecting the caller, patching libraries, silencing messages, catching
-errors that should end the run. They are found as names that a program did not use before."""
+"""Ways to bypass a test: ending the process, inspecting the caller, patching libraries, silencing messages, catching
+errors that should end the run. They are detected as names that a program did not use before."""
 
 import ast
 from collections import Counter
@@ -88,7 +88,7 @@ def _swallowing(where: str, tree: ast.Module) -> list[ast.ExceptHandler]:
                 continue
             names = {n.id for n in ast.walk(handler.type or ast.Pass()) if isinstance(n, ast.Name)}
             broad = handler.type is None or not names.isdisjoint(_EVERYTHING)
-            # A test may expect an error by `try: …; assert False` / `except ValueError: pass`.
+            # A test may expect an error with `try: …; assert False` / `except ValueError: pass`.
             if where == "test" and not broad and any(_cannot_pass(s) for s in [*node.body[-1:], *node.orelse]):
                 continue
             if where == "test" or broad or all(_does_nothing(s) for s in handler.body):
