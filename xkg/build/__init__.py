@@ -1,9 +1,9 @@
-"""Paper and repository to `PaperBundle`: a room for each kind of stage, `pipeline` orders them.
+"""Builds a `PaperBundle` from a paper and its repository: one package per kind of stage, run in order by `pipeline`.
 
 May import: llm, embeddings, sandbox, and what lies below. Knows nothing of any database.
 
-What serves a graph opens this room only to read a repository or a paper, and so works without the extra `build`.
-"""
+Code that serves a graph opens this layer only to read a repository or a paper, and so works without the extra
+`build`."""
 
 from importlib.util import find_spec
 

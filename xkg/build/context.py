@@ -24,7 +24,8 @@ from xkg.value import Value
 
 
 class Guard(Protocol):
-    """What may not be built (`xkg.build.curation.blacklist_guard`): each gives the reason, None for what may be."""
+    """Refuses papers and repositories (`xkg.build.curation.blacklist_guard`). Each method returns the reason, None if
+    it is allowed."""
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None: ...
     def repository(self, url: str) -> str | None: ...
@@ -32,18 +33,18 @@ class Guard(Protocol):
 
 
 class Claims(Protocol):
-    """Under which id a paper is built, and that nobody else builds it (`xkg.commands.claims`)."""
+    """Decides the id of a paper, and ensures that nobody else builds it meanwhile (`xkg.commands.claims`)."""
 
     def claim(self, document: Document, identity: str, *, chosen: bool) -> str: ...
 
 
 @dataclass(frozen=True)
 class BuildContext:
-    """The services of a build. Without a `runner` no code can be run, so that the highest level is `parsed`; without
-    `environments` code has only the standard library, without `sources` papers are files, and without a `model` the
-    build is static analysis. With `roots`, folders must be under them. A `guard` keeps papers and repositories out,
-    `claims` decide under which id a paper is built. `packages` are requirement lines beside those of the repository;
-    with `cpu`, code for CUDA runs on the CPU."""
+    """The services of a build. Without a `runner`, no code is run and the highest level is `parsed`. Without
+    `environments`, code has only the standard library; without `sources`, papers are files; without a `model`, the
+    build is static analysis. With `roots`, folders must be under them. A `guard` refuses papers and repositories, and
+    `claims` decide under which id a paper is built. `packages` are requirement lines in addition to those of the
+    repository; with `cpu`, code for CUDA runs on the CPU."""
 
     settings: Settings
     embedder: Embedder
@@ -61,7 +62,7 @@ class BuildContext:
 
     @property
     def added(self) -> dict[str, object]:
-        """What was asked beside the defaults, for the keys of stages."""
+        """The options that differ from the defaults, for the keys of stages."""
         return {**({"added": list(self.packages)} if self.packages else {}), **({"cpu": True} if self.cpu else {})}
 
     def environment(
@@ -71,7 +72,8 @@ class BuildContext:
         written: str | None,
         declared: Sequence[str] = (),
     ) -> Environment:
-        """Like `EnvironmentMaker.make`, with `packages` too; without `environments`, the standard library only."""
+        """Like `EnvironmentMaker.make`, with the context's `packages`; without `environments`, the standard library
+        only."""
         if self.environments is None:
             return Environment(site=None, hash="")
         added = self.packages
@@ -94,7 +96,7 @@ class OpenedPaper:
 
 
 class CodeNodes(Value):
-    """Code of located techniques. `final` is False where another run may reach more (a registry was down)."""
+    """Code of located techniques. `final` is False if another run may reach more (a registry was down)."""
 
     code: tuple[Code, ...] = ()
     derivations: tuple[Derivation, ...] = ()
@@ -116,9 +118,9 @@ class Stopped:
 
 @dataclass(frozen=True)
 class Contents:
-    """The results of the stages. `overview` is the written overview of the repository, empty for its own readme;
-    `incomplete` lists the failures, one per line, and `stopped` is where the build ended early; `nothing_in` as in
-    `Paper`."""
+    """The results of the stages. `overview` is the written overview of the repository, empty if its own README serves.
+    `incomplete` lists the failures, one per line; `stopped` is the stage at which the build ended early; `nothing_in`
+    as in `Paper`."""
 
     extraction: Extraction
     grounding: Grounding = field(default_factory=Grounding)

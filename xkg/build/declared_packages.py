@@ -1,4 +1,4 @@
-"""The names that a repository's packages have when it is installed, from the files that say so. Nothing is run."""
+"""The import names of a repository's own packages once installed, read from its project files. Nothing is run."""
 
 import ast
 import configparser
@@ -8,16 +8,16 @@ from typing import Any
 from xkg.sandbox.evidence.python_ast import syntax_tree
 from xkg.sandbox.packages.toml_text import read_toml
 
-# What readers raise for text that is not of the kind that its file's name suggests, or nested too deep.
+# Raised by the readers if a text does not fit its file name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, AttributeError, TypeError,
 )  # fmt: skip
 
 
 def declared_packages(files: Mapping[str, str]) -> frozenset[str]:
-    """Top-level import names in small letters, as `files` (path → text) state them: `setup.py` (literals),
-    `setup.cfg`, `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). A project's own name counts, as an import
-    name. Files that do not parse are ignored."""
+    """Top-level import names in lower case, as declared in `files` (path → text): `setup.py` (literals), `setup.cfg`,
+    `pyproject.toml` (PEP 621, setuptools, Poetry, Flit, Hatch). A project's name also counts, as an import name. Files
+    that do not parse are ignored."""
     readers: dict[str, Callable[[str], Iterable[object]]] = {
         "pyproject.toml": _pyproject,
         "setup.cfg": _setup_cfg,

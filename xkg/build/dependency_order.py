@@ -1,4 +1,4 @@
-"""Work on items of which some need others first."""
+"""Runs items concurrently, each after the items that it needs."""
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -16,11 +16,12 @@ def in_dependency_order(
     *,
     ends: Callable[[R], bool] = lambda _: False,
 ) -> dict[T, R]:
-    """The result of `work` for every item: at most `jobs` at a time, each as soon as all items that it needs are done;
-    of those that could begin, the first in `items`. `needs` has no circle, and what it names beside `items` is ignored.
+    """The result of `work` for every item. At most `jobs` run at a time, and each starts as soon as all items that it
+    needs are done; ties go by the order of `items`. `needs` must have no cycle; needed names that are not in `items`
+    are ignored.
 
-    After a result for which `ends` is true no other item begins, and the results have those of the finished items
-    alone. What `work` raises ends it too, and is raised at once, without waiting for what is under way."""
+    After a result for which `ends` is true, no other item starts, and only finished items have results. If `work`
+    raises, the error is raised at once, without waiting for running items."""
     known = set(items)
     waiting = {item: known.intersection(needs.get(item, ())) for item in dict.fromkeys(items)}
     running: dict[Future[R], T] = {}

@@ -1,5 +1,5 @@
-"""Determines the levels of code nodes with packages of several dates: where the versions that the repository names do
-not work together, others are tried."""
+"""Determines the levels of code nodes with packages of several dates: if the versions that the repository names do not
+work together, others are tried."""
 
 import re
 import sys
@@ -31,7 +31,7 @@ _FRAME = re.compile(r'^[^\S\n]*+File "([^"]*)", line \d+', re.M)
 
 
 class Checked(Value):
-    """Code nodes with their levels, in the original order. `final` is False where another run may reach more."""
+    """Code nodes with their levels, in the original order. `final` is False if another run may reach more."""
 
     code: tuple[Code, ...]
     final: bool
@@ -46,12 +46,13 @@ def check_with_packages(
     requirements: Sequence[str],
     written: str | None,
 ) -> Checked:
-    """Checks code with the packages it imports: in the versions that the repository names, else of the day `written`.
+    """Checks code with the packages that it imports, in the versions that the repository names, otherwise those of the
+    day `written`.
 
-    Nodes that miss a module only when they run are tried again with its package. Nodes that fail in a package rather
-    than in their own lines are tried again, at most three times: without the versions that the repository names, with
-    the newest, then on the Python of that day; the last also those that fail for what this Python has removed. `make`
-    gives an environment as an `EnvironmentMaker` does."""
+    Nodes that miss a module only at run time are tried again with its package. Nodes that fail inside a package are
+    tried at most three more times: without the repository's versions, with the newest versions, then on the Python of
+    that day. The last attempt includes nodes that use something that this Python has removed. `make` works like
+    `EnvironmentMaker.make`."""
     environment = make(_imports(candidates), requirements, written)
     with in_use(environment):
         code = check_code(candidates, runner, environment, limits)
@@ -91,7 +92,7 @@ def _completed(
     make: Callable[[Mapping[str, Sequence[str]]], Environment],
     imports: Mapping[str, Sequence[str]],
 ) -> tuple[tuple[Code, ...], Environment]:
-    """The nodes, and the environment that has the modules too which they missed only when they ran."""
+    """The nodes, and the environment extended by the modules that they missed only at run time."""
     completion = Completion(lambda modules: make({**dict.fromkeys(modules, ()), **imports}))
     while failing := [node for node in code if node.evidence[-1].exit_code not in (0, None)]:
         outputs = (node.evidence[-1].output_end for node in failing)
@@ -107,8 +108,7 @@ def _completed(
 
 
 def other_versions(requirements: Sequence[str], written: str | None) -> list[tuple[list[str], str | None, str]]:
-    """Alternatives where the versions that the repository names do not work: requirement lines, their date, and a
-    description."""
+    """Alternatives to the versions that the repository names: requirement lines, their date, and a description."""
     free = without_versions(requirements)
     others: list[tuple[list[str], str | None, str]] = []
     if free != list(requirements):
@@ -121,14 +121,14 @@ def other_versions(requirements: Sequence[str], written: str | None) -> list[tup
 
 
 def _imports(nodes: Sequence[Code]) -> dict[str, tuple[str, ...]]:
-    """Packages of the code that parses: packages that only broken code imports are not fetched."""
+    """Packages of code that parses. Packages that only broken code imports are not fetched."""
     sound = [node for node in nodes if check_parsed(node.implementation).level is Level.PARSED]
     used = imported_names(node.implementation for node in sound)
     return {package: used.get(package, ()) for node in sound for package in node.packages}
 
 
 def failed_in_package(node: Code, environment: Environment) -> bool:
-    """Whether an installed package failed: at its import, or in a call that ended inside it."""
+    """Whether an installed package failed, at its import or in a call that ended inside it."""
     if node.level is not Level.PARSED or not node.evidence or node.evidence[-1].runner is None:
         return False
     evidence = node.evidence[-1]
@@ -139,22 +139,22 @@ def failed_in_package(node: Code, environment: Environment) -> bool:
 
 
 def failed_in_python(node: Code) -> bool:
-    """Whether the code calls what its Python no longer has: `from collections import Mapping`."""
+    """Whether the code uses something that its Python has removed, such as `from collections import Mapping`."""
     reason = node.evidence[-1].reason if node.evidence else None
     match = _REMOVED_FROM_PYTHON.search(reason or "")
     return match is not None and (match[1] or match[2]) in sys.stdlib_module_names
 
 
 def _some(environment: Environment, nodes: Iterable[Code]) -> str:
-    """Versions of the packages that the nodes import themselves, by name."""
+    """Names and versions of the packages that the nodes import directly."""
     imported = {package.lower().replace("_", "-") for node in nodes for package in node.packages}
     own = [pin.replace("==", " ") for pin in environment.packages if pin.partition("==")[0].lower() in imported]
     return ", ".join(own or [pin.replace("==", " ") for pin in environment.packages[:6]])
 
 
 def unavailable_packages(code: Sequence[Code], environment: Environment, offered: Collection[str] = ()) -> list[str]:
-    """One line per reason, with its effect; packages that no code node needs have lines of their own, but for those
-    that were only `offered`."""
+    """One line per reason, with its effect. Packages that no code node needs have separate lines, unless they were only
+    `offered`."""
     needing = Counter(name for node in code for evidence in node.evidence for name in evidence.missing)
     reasons: dict[tuple[str, bool], list[str]] = {}
     for name in sorted(needing.keys() | (environment.missing.keys() - set(offered))):
@@ -177,8 +177,8 @@ _SIDE_BY_SIDE = 2
 def check_code(
     candidates: Sequence[Code], runner: Runner | None, environment: Environment, limits: Limits
 ) -> tuple[Code, ...]:
-    """The same code nodes with `level` and `evidence`. Without a runner, and in languages other than Python, code is
-    not run, and the evidence says so.
+    """The same code nodes with `level` and `evidence`. Code in languages other than Python is not run, and no code is
+    run without a runner; the evidence says so.
 
     Raises `SandboxUnavailableError` as the runner does."""
 

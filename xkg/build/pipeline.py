@@ -1,4 +1,4 @@
-"""Runs the stages for one paper: from paper and repository to a `PaperBundle`."""
+"""Runs the stages for one paper, which turn paper and repository into a `PaperBundle`."""
 
 import time
 from datetime import UTC, datetime
@@ -21,21 +21,20 @@ from xkg.sandbox.diagnosis.cuda_failures import cuda_remedy, names_cuda
 from xkg.text.plural import plural
 
 _MOST_LICENSES = 100
-"""Licence files of folders that are read."""
+"""The maximum number of licence files in folders that are read."""
 
 
 def build_paper(
     paper: str | Path, repository: str | None, context: BuildContext, *, given_id: str | None = None
 ) -> Built:
-    """Builds one paper, given as a path or a name that one of the context's sources knows; nothing is published. Each
-    stage's output is stored, so that another run, also after a kill, repeats only what changed.
+    """Builds one paper without publishing it. It is given as a path or as a name that one of the context's sources
+    knows. The output of each stage is stored, so that another run, also after a kill, repeats only changed stages.
 
     With a model, failures for some techniques make the paper partial (`Paper.incomplete` and `Built.stopped`).
 
     Raises `InputError` for an unusable or unavailable paper or repository, or a paper without techniques, `StoreError`
-    when the folder of the graph cannot be written, `EmbeddingError` without weights, and `LanguageModelError` where the
-    model fails before it gives techniques.
-    """
+    if the folder of the graph cannot be written, `EmbeddingError` without weights, and `LanguageModelError` if the
+    model fails before it names techniques."""
     opened, checkout = open_paper(paper, repository, context, given_id)
     document, cache = opened.document, opened.cache
     if context.model is None:
@@ -99,7 +98,7 @@ def open_paper(
     cache = StageCache(context.settings.kg / "work" / folder_name(identity), context.notify)
     cache.report(StageReport(name="parse", seconds=parsing, reused=False, summary=_outline(document)))
     checkout, codebase = _repository(cache, repository, context)
-    # Excerpts are offsets into it: whoever reads them needs its text.
+    # Excerpts are offsets into the document, so readers of excerpts need its text.
     cache.retain("document", document_key(document.source_sha256, pipeline_version()), document)
     source: dict[str, object] = {"paper": identity, "document": document.source_sha256, "format": document.format}
     if codebase is not None:
@@ -111,8 +110,8 @@ def open_paper(
 
 
 def id_of(document: Document, path: Path) -> str:
-    """The id of a paper that nobody gave one. Raises `InputError` for one without arXiv id, DOI and title: papers share
-    the names of their files."""
+    """The default id of a paper. Raises `InputError` for a paper without arXiv id, DOI and title, because different
+    papers share file names."""
     if not (document.title or document.arxiv_id or document.doi):
         raise InputError(f"{path.name}: no title found; give --id, such as --id title:{slug(path.stem)}")
     return paper_id(document.title, document.arxiv_id, document.doi)

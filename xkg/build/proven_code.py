@@ -1,12 +1,12 @@
-"""Carries proven code over into a newer build of its paper, until the new code is proven as far."""
+"""Carries proven code over into a newer build of its paper until the new code reaches the same level."""
 
 from xkg.model import Level, PaperBundle
 
 
 def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, tuple[str, ...]]:
-    """`built` with the code of `stored` for the techniques whose new code has a lower level, or that have none now, and
-    the ids of that code. Only code that ran is carried over (`imported` and above); its evidence, and the symbols and
-    repository that it was made from, come with it. A technique that `built` does not have takes its code with it."""
+    """`built` with code of `stored` for techniques whose new code has a lower level or is missing, and the ids of that
+    code. Only code that ran (`imported` or higher) is carried over, with its evidence, symbols and repository. If
+    `built` does not have a technique, that technique comes along with its code."""
     new = {code.technique: code for code in built.code}
     kept = {
         code.technique: code
@@ -36,5 +36,5 @@ def with_proven(stored: PaperBundle, built: PaperBundle) -> tuple[PaperBundle, t
 
 
 def _technique_of(code: str) -> str:
-    """The technique of a code id."""
+    """The id of the technique that a code id belongs to."""
     return code.rpartition("@")[0]

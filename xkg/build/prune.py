@@ -1,5 +1,5 @@
-"""Hides techniques of a published graph: with a language model those without code at the required level or a visible
-descendant, without one only those that are doubtful as techniques."""
+"""Hides techniques of a published graph. With a language model, these are techniques without code at the required level
+or a visible descendant; without one, only doubtful techniques."""
 
 from collections.abc import Sequence
 
@@ -8,8 +8,8 @@ from xkg.model import Code, Level, PaperBundle, Technique
 
 
 def pruned(bundle: PaperBundle, min_level: Level | None, *, needs_code: bool = False) -> PaperBundle:
-    """A bundle with its techniques hidden by the levels of their code; idempotent. An imported bundle, and one without
-    a repository, is unchanged."""
+    """A bundle with techniques hidden by the levels of their code; idempotent. An imported bundle and one without a
+    repository are returned unchanged."""
     if bundle.paper.origin != "build" or not bundle.repositories:
         return bundle
     needs_code = needs_code or any(code.test.strip() for code in bundle.code)  # only a model writes tests
@@ -21,14 +21,13 @@ def prune(
     techniques: Sequence[Technique], code: Sequence[Code], min_level: Level | None, *, needs_code: bool = False
 ) -> tuple[Technique, ...]:
     """The techniques in the same order, each with `hidden` set to a reason or None. A technique without code keeps its
-    previous reason, and one that is doubtful as a technique its doubt.
+    previous reason, and a doubtful technique keeps its doubt.
 
-    A technique is hidden if it has no visible descendant and no code where that is needed, or code below the required
-    level, or code that was judged to do something else. With `min_level` None that is the highest level that was
-    possible: `executed`, `parsed` where a package was unavailable (`Evidence.missing`) or there is no sandbox, none for
-    other languages than Python. Code without a test was cut out of the repository without a model and needs no level,
-    since static analysis locates too few of the techniques to hide what it misses.
-    """
+    A technique is hidden if it has no visible descendant and its code is missing but needed, is below the required
+    level, or was judged to do something else. If `min_level` is None, the required level is the highest possible one:
+    `executed`; `parsed` without a sandbox or if a package was unavailable (`Evidence.missing`); none for languages
+    other than Python. Code without a test was extracted from the repository without a model and needs no level, because
+    static analysis locates too few techniques to hide those that it misses."""
     by_technique = {c.technique: c for c in code}
     needs_code = needs_code or min_level is not None
     reasons = {t.id: _reason(t, by_technique.get(t.id), min_level, needs_code) for t in techniques}
@@ -43,14 +42,14 @@ def _reason(technique: Technique, code: Code | None, min_level: Level | None, ne
     if technique.hidden == DOUBT:
         return DOUBT
     if code is None:
-        # Its places are shown with the doubt; no code is made of them. If a level is required, none is at it.
+        # A doubtful location is shown as such and gets no code, so it never meets a required level.
         located = technique.grounding == "doubtful" and min_level is None
         missing = "no code in the repository was found for it" if needs_code and not located else None
         return technique.hidden or missing
     fidelity = code.evidence[-1].fidelity if code.evidence else None
     if fidelity is not None and fidelity.unrelated is not None:
         return f"its code was judged to do something else: {fidelity.unrelated}"
-    if code.level is Level.CLAIMED:  # whoever sent it has decided
+    if code.level is Level.CLAIMED:  # the client that sent it has decided
         return technique.hidden
     required = min_level or _highest_feasible(code)
     if code.level.rank >= required.rank:

@@ -1,4 +1,4 @@
-"""The requirements of a repository, from every kind of file that states them, as plain lines. Nothing is run."""
+"""The requirements of a repository as plain lines, read from every kind of file that declares them. Nothing is run."""
 
 import ast
 import configparser
@@ -19,12 +19,12 @@ from xkg.sandbox.packages.toml_text import read_toml
 
 # A conda match specification: channel::name, version, build.
 _CONDA = re.compile(r"^(?:[\w./-]+::)?([A-Za-z0-9][\w.-]*)\s*([=<>!~][^\s]*)?(?:\s+\S+)?$")
-# A package's file in a channel, as `conda list --explicit` has it.
+# A package file in a channel, as in the output of `conda list --explicit`.
 _CONDA_FILE = re.compile(
     r"\S{1,300}/(?:linux|osx|win|noarch)[\w-]{0,20}/([A-Za-z0-9][\w.-]{0,100})-([^-/\s]{1,60})-([^-/\s]{1,60})"
     r"\.(?:conda|tar\.bz2)(?:#\w+)?"
 )
-# Names in conda's channels that the registry lacks, or has for something else.
+# Names in conda's channels that the registry lacks or uses for another package.
 _CONDA_NAMES = {
     "opencv": "opencv-python",
     "pip": None,
@@ -36,11 +36,11 @@ _CONDA_NAMES = {
     "pytorch-gpu": "torch",
     "pyg": "torch-geometric",
 }
-# What readers raise for text that is not of the kind that its file's name suggests, or nested too deep.
+# Raised by the readers if a text does not fit its file name, or is nested too deeply.
 _NOT_OF_ITS_KIND = (
     ValueError, SyntaxError, RecursionError, MemoryError, configparser.Error, yaml.YAMLError, AttributeError, TypeError,
 )  # fmt: skip
-_LONGEST_YAML = 100_000  # characters; the parser takes half a second for them
+_LONGEST_YAML = 100_000  # characters, which take the parser half a second
 _ASIDE = re.compile(r"(?i)(^|[^a-z])(dev|develop|tests?|testing|docs?|lint|third_party|vendor)([^a-z]|$)")
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _TEXTS = re.compile(r"(?i)requirement|constraint|conda|^environment|^spec[-_]?(file|list)|^req.*\.txt$")
@@ -59,12 +59,12 @@ _INCLUDED = re.compile(r"^[ \t]*+(-r|--requirement|-e|--editable)[ \t=]*+([^\s#;
 
 
 def is_readme(path: str) -> bool:
-    """Whether a file is the README of a repository, by its path."""
+    """Whether a path is the README of a repository."""
     return bool(_README.match(path))
 
 
 def states_requirements(path: str) -> bool:
-    """Whether a file of a repository may say which packages its code needs, by its path."""
+    """Whether the file at this path may declare packages that the code needs."""
     folder, _, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if name in _PROJECTS or name == "Pipfile" or _is_lock(name) or is_readme(path):
@@ -78,28 +78,28 @@ def states_requirements(path: str) -> bool:
 
 
 class Requirements(NamedTuple):
-    """The requirements of a repository. `lines` are those of all its files. `declared` are those that its use needs, of
-    its outermost files: no extras, no groups for development, nothing that only a lock file names."""
+    """The requirements of a repository. `lines` come from all its files. `declared` are the runtime requirements of its
+    outermost files: no extras, no development groups, nothing that only a lock file names."""
 
     lines: list[str]
     declared: list[str]
 
 
 class _Aside(NamedTuple):
-    """An entry that use does not need: of an extra, a group for development, a lock file, an export of conda."""
+    """An entry that is not needed at run time: from an extra, a development group, a lock file or a conda export."""
 
     entry: object
 
 
 def read_requirements(files: Mapping[str, str], mark: Callable[[str], None] = lambda _: None) -> Requirements:
-    """Requirements as `files` (path → text) state them: those of the outermost files first, of files for tests and
-    documentation last, lock files before others beside them. A package that comes from a git repository is
-    `name @ git+…` or `git+…`; options and paths are omitted, files that do not parse ignored. `mark` is called with the
-    path of each file. What a project says about the interpreter is a line on `python`, not declared.
+    """Requirements in `files` (path → text): outermost files first, files for tests and documentation last, lock files
+    before others in the same folder. A package from a git repository is `name @ git+…` or `git+…`. Options and paths
+    are omitted, and files that do not parse are ignored. `mark` is called with the path of each file. A project's
+    requirement on the interpreter becomes a line on `python`, which is not declared.
 
-    Files: `requirements*.txt` and `.in` with what they include, `pyproject.toml` (PEP 621, PEP 735 and Poetry),
-    `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks, `Pipfile`,
-    lock files of uv, Poetry and Pipenv, `pip install` in a README."""
+    Files: `requirements*.txt` and `.in` with the files that they include, `pyproject.toml` (PEP 621, PEP 735 and
+    Poetry), `setup.cfg`, literal lists in `setup.py`, conda's `environment.yml`, exports, lists of files and locks,
+    `Pipfile`, lock files of uv, Poetry and Pipenv, `pip install` in a README."""
     lines: dict[str, None] = {}
     for_use: dict[str, list[str]] = {}
     for path in sorted(files, key=_order):
@@ -122,7 +122,8 @@ def _order(path: str) -> tuple[bool, int, bool, str]:
 
 
 def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> list[str]:
-    """The lines of the outermost files that have any, by their usual names first; else of the README."""
+    """The lines of the outermost files that have any, starting with the usual file names; otherwise those of the
+    README."""
     candidates = [path for path in for_use if not _ASIDE.search(path) and not is_readme(path)]
     for _, beside in groupby(candidates, key=lambda path: path.count("/")):
         paths = list(beside)
@@ -135,7 +136,7 @@ def _declared(for_use: Mapping[str, list[str]], files: Mapping[str, str]) -> lis
 
 
 def _with_included(paths: Iterable[str], files: Mapping[str, str]) -> list[str]:
-    """Files with those that `-r` includes, and those of projects that `-e` installs."""
+    """The files, with those that `-r` includes and those of projects that `-e` installs."""
     found: dict[str, None] = {}
     waiting = list(paths)
     while waiting:
@@ -161,7 +162,7 @@ def _is_lock(name: str) -> bool:
 
 
 def without_versions(lines: Iterable[str]) -> list[str]:
-    """The same lines with the names of packages alone; lines with a URL do not change."""
+    """The same lines reduced to package names; lines with a URL do not change."""
     bare_lines: dict[str, None] = {}
     for line in lines:
         bare = re.match(r"([A-Za-z0-9][\w.-]*)(\[[^\]]*\])?(?=\s*($|[<>=!~;(,]|--))[^;]*(;.*)?", line)
@@ -202,7 +203,7 @@ def _text(text: str) -> Iterator[object]:
         elif match := _CONDA_FILE.fullmatch(line.strip()):
             yield from _conda_entry("{}={}={}".format(*match.groups()))
         else:
-            yield re.sub(r"[ \t]*+@[ \t]*+file:.*", "", line)  # a file of the machine that wrote it
+            yield re.sub(r"[ \t]*+@[ \t]*+file:.*", "", line)  # a local file of the author's machine
 
 
 def _readme(text: str) -> Iterator[str]:
@@ -228,7 +229,7 @@ def _pipfile(text: str) -> Iterator[object]:
 
 
 def _python(specifier: str) -> Iterator[_Aside]:
-    """A requirement on the interpreter; of an exact version the patch does not count."""
+    """A requirement on the interpreter. The patch number of an exact version is ignored."""
     specifier = re.sub(r"^={2,3} {0,3}(\d{1,3}\.\d{1,3})(\.[\d*]{1,4}){0,3}$", r"==\1.*", specifier.strip())
     if re.search(r"\d", specifier):
         yield _Aside(f"python{specifier}")
@@ -264,7 +265,7 @@ def _tables(packages: Mapping[str, Any]) -> Iterator[object]:
         if not isinstance(version, str):
             continue
         if match := re.fullmatch(r"[\^~](\d[\w.]*)", version):
-            version = f">={match[1]}"  # the tool adds the upper bound by default; it is not the authors' knowledge
+            version = f">={match[1]}"  # the tool adds this upper bound by default; the authors did not choose it
         version = "" if version == "*" else version if version[:1] in set("<>=!~") | {""} else f"=={version}"
         if name == "python":
             yield from _python(version)
@@ -299,14 +300,14 @@ def _setup_py(text: str) -> Iterator[object]:
             if keyword.arg in ("install_requires", "extras_require"):
                 value = keyword.value
                 value = bound.get(value.id, value) if isinstance(value, ast.Name) else value
-                for listed in ast.walk(value):  # lists that are added, and those of extras
+                for listed in ast.walk(value):  # includes concatenated lists and those of extras
                     if isinstance(listed, ast.List | ast.Tuple):
                         entries = (e.value for e in listed.elts if isinstance(e, ast.Constant))
                         yield from entries if keyword.arg == "install_requires" else map(_Aside, entries)
 
 
 class _Plain(yaml.SafeLoader):  # type: ignore[misc]
-    """Without aliases: a few lines of them can expand to more values than fit into memory."""
+    """Aliases are refused: a few lines of them can expand to more values than fit into memory."""
 
     def compose_node(self, parent: object, index: object) -> object:
         if self.check_event(yaml.AliasEvent):
@@ -325,8 +326,8 @@ def _conda(text: str) -> Iterator[object]:
 
 
 def _conda_entry(entry: str) -> Iterator[object]:
-    """The requirement for an entry of conda. One with an exact build is of an export, which lists what every package
-    needs: libraries of the system too."""
+    """The requirement for a conda entry. An exact build shows that the entry is from an export, which also lists
+    indirect dependencies and system libraries."""
     if not (match := _CONDA.match(entry.strip())):
         return
     name, version = _CONDA_NAMES.get(match[1].lower(), match[1]), match[2] or ""
@@ -342,7 +343,7 @@ def _conda_entry(entry: str) -> Iterator[object]:
 
 
 def _conda_version(version: str) -> str:
-    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier; '' where there is no counterpart."""
+    """conda's `=1.2` (any 1.2) and `=1.2=build` as a specifier, or '' if there is no equivalent."""
     if match := re.fullmatch(r"=?=(\d[\w.]*)(\.\*)?(=[^=]*)?", version):
         exact = version.startswith("==") and not match[2]
         return f"=={match[1]}" if exact else f"=={match[1]}.*"

@@ -1,4 +1,4 @@
-"""Stage outputs on disk: a rerun continues where the last one stopped, and repeats only stages with changed inputs."""
+"""Stage outputs on disk. A rerun continues at the last unfinished stage and repeats only stages with changed inputs."""
 
 import hashlib
 import json
@@ -21,17 +21,17 @@ from xkg.value import Value
 T = TypeVar("T", bound=BaseModel)
 R = TypeVar("R")
 
-# {"sha256": "…", "output": …}: the digest is that of the bytes of the output.
+# {"sha256": "…", "output": …}: the digest of the output's bytes, and the output.
 _OUTPUT = b'", "output": '
 
 # Files and folders of xkg/ that determine the output of a stage; a test compares them with the imports of `build`.
 DECIDING = ("model.py", "value.py", "fusion.py", "text", "embeddings", "sandbox", "build")
-# Prompts (.md) have an identity of their own.
+# Prompts (.md) have a separate identity.
 DECIDING_FILES = (".py", ".toml", ".txt", ".json", ".npz")
 
 
 class StageReport(Value):
-    """One stage of one build: wall seconds, whether its output was reused, and a summary of it."""
+    """One stage of one build: wall time in seconds, whether its output was reused, and a summary of the output."""
 
     name: str
     seconds: float
@@ -44,7 +44,7 @@ class StageReport(Value):
 
 
 class Progress(Value):
-    """The progress of a stage over a paper's techniques; `about` is the one that just finished."""
+    """The progress of a stage over a paper's techniques; `about` is the technique that just finished."""
 
     stage: str
     done: int
@@ -56,7 +56,7 @@ class Progress(Value):
 
 
 class Begun(Value):
-    """A stage that begins, or one of its techniques, which is what `about` names."""
+    """The start of a stage, or of the technique `about` in it."""
 
     stage: str
     about: str = ""
@@ -81,15 +81,15 @@ def level_counts(levels: Iterable[Level]) -> dict[Level, int]:
 
 
 def levels(code: Sequence[Code]) -> str:
-    """The summary of code nodes by level, with how many of them depart from their paper."""
+    """The summary of code nodes by level, with the number of nodes that depart from their paper."""
     counts = ", ".join(f"{n} {level}" for level, n in level_counts(c.level for c in code).items()) or "no code nodes"
     departing = sum(any(not each.component for each in c.departures) for c in code)
     return counts + (f" ({departing} with departures from the paper)" if departing else "")
 
 
 def pipeline_version() -> str:
-    """12 hex digits over the source of every module, and every table, that a stage's output depends on: changed code
-    never reuses an output of the old code. Prompts have an identity of their own (`LanguageModel.identity`), which the
+    """12 hex digits over the source of every module and table that a stage's output depends on, so that changed code
+    never reuses an output of the old code. Prompts have a separate identity (`LanguageModel.identity`), which the
     guided stages add to their inputs."""
     return sources_version(DECIDING)
 
@@ -107,8 +107,8 @@ def sources_version(places: tuple[str, ...]) -> str:
 
 
 class StageCache:
-    """The stage outputs of one paper, in one folder, and the reports of its stages. `notify` is called with each
-    stage as it begins and as it ends."""
+    """The stage outputs of one paper in one folder, with the reports of its stages. `notify` is called when a stage
+    starts and when it ends."""
 
     def __init__(self, folder: Path, notify: Callable[[Event], None] = lambda _: None) -> None:
         self.folder = folder
@@ -126,12 +126,11 @@ class StageCache:
         keep: Callable[[T], bool] = lambda _: True,
         version: str | None = None,
     ) -> T:
-        """The output of a stage for these inputs: read if it is stored, else computed and stored.
+        """The output of a stage for these inputs, read from disk if stored, otherwise computed and stored.
 
-        `inputs` are JSON values that determine the output; `keep` is whether an output may be reused (not after a
-        registry was down, for example); `version` is that of the code that determines it, by default of all of the
-        pipeline. Raises `StoreError` when the folder cannot be written.
-        """
+        `inputs` are JSON values that determine the output. `keep` tells whether an output may be reused (not after a
+        registry was down, for example). `version` identifies the code that determines the output, by default the whole
+        pipeline. Raises `StoreError` if the folder cannot be written."""
         path = self.folder / f"{name}-{stage_key(inputs, version)}.json"
         reused = True
 
@@ -148,7 +147,7 @@ class StageCache:
         return self.timed(name, produce, lambda output: (summary(output), reused))
 
     def timed(self, name: str, work: Callable[[], R], describe: Callable[[R], tuple[str, bool]]) -> R:
-        """Does `work` and reports it, without the time of reports inside it."""
+        """Runs `work` and reports it, without the time of reports inside it."""
         self._notify(Begun(stage=name))
         started, before = time.perf_counter(), len(self.reports)
         result = work()
@@ -158,7 +157,7 @@ class StageCache:
         return result
 
     def retain(self, name: str, key: str, output: BaseModel) -> None:
-        """Stores what no stage reads, and readers of the graph do. Raises `StoreError` as `stage` does."""
+        """Stores a value that only readers of the graph use, not the stages. Raises `StoreError` as `stage` does."""
         path = self.folder / f"{name}-{key}.json"
         if not path.exists():
             _write(path, output)
@@ -168,7 +167,7 @@ class StageCache:
         self._notify(report)
 
     def begun(self, stage: str, about: str) -> None:
-        """Reports that a stage begins with a technique."""
+        """Reports that a stage starts with a technique."""
         self._notify(Begun(stage=stage, about=about))
 
     def progress(self, stage: str, done: int, total: int, about: str) -> None:
@@ -177,7 +176,7 @@ class StageCache:
 
 
 def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
-    """The outputs of a stage in all builds of a paper that are stored in `folder`, newest first."""
+    """The outputs of a stage in all stored builds of a paper in `folder`, newest first."""
     paths = [(path.stat().st_mtime_ns, path) for path in folder.glob(f"{name}-*.json")]
     for _, path in sorted(paths, reverse=True):
         if (output := _read(path, kind)) is not None:
@@ -185,17 +184,17 @@ def outputs(folder: Path, name: str, kind: type[T]) -> Iterator[T]:
 
 
 def retained(folder: Path, name: str, key: str, kind: type[T]) -> T | None:
-    """What `StageCache.retain` stored under this key; None where it is not there."""
+    """The value that `StageCache.retain` stored under this key, or None if there is none."""
     return _read(folder / f"{name}-{key}.json", kind)
 
 
 def document_key(source_sha256: str, pipeline: str) -> str:
-    """The key of a parsed paper: the same source, parsed by the same code, has the same offsets."""
+    """The key of a parsed paper. The same source parsed by the same code has the same offsets."""
     return hashlib.sha256(f"{source_sha256} {pipeline}".encode()).hexdigest()[:16]
 
 
 def folder_name(identity: str) -> str:
-    """A readable prefix of an id and its hash: a valid name on any file system."""
+    """A readable prefix of an id and its hash, which is a valid file name on any file system."""
     return f"{slug(identity)[:48]}-{hashlib.sha256(identity.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
@@ -213,14 +212,14 @@ def _read(path: Path, kind: type[T]) -> T | None:
     try:
         head, _, data = path.read_bytes().removesuffix(b"}").partition(_OUTPUT)
         return kind.model_validate_json(data) if head == _head(data) else None
-    except (FileNotFoundError, ValidationError):  # missing, or of an old format: computed again
+    except (FileNotFoundError, ValidationError):  # missing, or in an old format: computed again
         return None
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror}; correct the file, or remove its folder") from error
 
 
 def _write(path: Path, output: BaseModel) -> None:
-    # ASCII only, so that any text of a paper, surrogates included, is preserved
+    # ASCII only, which preserves any text of a paper, surrogates included
     data = json.dumps(output.model_dump(mode="python"), default=str).encode("ascii")
     try:
         private_folder(path.parent)

@@ -19,8 +19,8 @@ from xkg.sandbox.select import limits_for
 
 
 def static_stages(opened: OpenedPaper, context: BuildContext) -> Contents:
-    """Extract, ground, modularize and check, each stored. Raises as the stages do, and `InputError` for a paper that is
-    not in English."""
+    """Extracts, grounds, modularizes and checks, and stores each output. Raises as the stages do, and `InputError` for
+    a paper that is not in English."""
     cache, document, codebase = opened.cache, opened.document, opened.codebase
     if not is_english(document):
         raise InputError(
@@ -59,7 +59,7 @@ def describe_extraction(extraction: Extraction) -> str:
 
 
 def describe_grounding(grounding: Grounding, techniques: int) -> str:
-    """A grounding in a few words: what is located, and what only doubtfully."""
+    """A grounding in a few words: located techniques, and doubtful ones."""
     doubtful = len(grounding.doubtful - set(grounding.primaries))
     located = f"{len(grounding.primaries)} of {techniques} techniques located"
     return f"{located}, {doubtful} more doubtfully" if doubtful else located
@@ -84,7 +84,7 @@ def _checked(
     def make(imports: Mapping[str, Sequence[str]], requirements: Sequence[str], written: str | None) -> Environment:
         if context.environments is None:
             return context.environment(imports, requirements, written)
-        declared = codebase.declared if imports else ()  # code without imports needs none of them
+        declared = codebase.declared if imports else ()  # code without imports needs no packages
         return cache.timed(
             "environment", lambda: context.environment(imports, requirements, written, declared), installed
         )

@@ -1,5 +1,5 @@
-"""Proofs of code nodes, stored under everything that determines them, so that a build or a verification that is taken
-up again runs nothing that it ran, also with a newer xkg, as long as code is proven in the same way."""
+"""Proofs of code nodes, stored under everything that determines them. A resumed build or verification does not run code
+again, even with a newer xkg, unless the proving code changed."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ PROVING = (
     "sandbox/runner.py",
     "sandbox/select.py",
 )
-# What the load of the machine at that moment may have decided.
+# Causes that may be due to the load of the machine at that moment.
 _PASSING = frozenset((Cause.KILLED, Cause.TIME, Cause.NOT_SETTLED))
 
 
@@ -36,11 +36,11 @@ def stored_proof(
     prove: Callable[[], Proof],
     keep: Callable[[], bool] = lambda: True,
 ) -> Proof:
-    """The proof of a node with its proven `components` (modules): stored in `folder` under `name`, else by `prove`.
+    """The proof of a node with its proven `components` (modules), stored in `folder` under `name`, or made by `prove`.
 
-    Proofs that are stored depend on the code alone: not those of a run that was killed or took too long, and of an
-    environment that a later attempt may complete, nor any where `keep` is False after it. Raises what `prove` raises,
-    and `StoreError` where the folder cannot be written."""
+    Only proofs that depend on the code alone are stored. Not stored are proofs of a run that was killed or timed out,
+    proofs in an environment that a later attempt may complete, and any proof if `keep` returns False after it. Raises
+    the errors of `prove`, and `StoreError` if the folder cannot be written."""
     return StageCache(folder).stage(
         name,
         {

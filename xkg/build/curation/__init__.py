@@ -1,4 +1,3 @@
-"""From a target paper to the papers and repositories that are worth building around it.
+"""Curates the papers and repositories that are worth building around a target paper.
 
-May import: sources, repositories, paper and techniques of build, and what lies below build.
-"""
+May import: sources, repositories, paper and techniques of build, and what lies below build."""

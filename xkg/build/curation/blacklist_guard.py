@@ -1,4 +1,4 @@
-"""Keeps what a blacklist names, and copies of its repositories, out of a graph."""
+"""Keeps blacklisted papers and repositories, and copies of those repositories, out of a graph."""
 
 import hashlib
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from xkg.files import private_folder, write_whole
 
 
 class BlacklistGuard:
-    """`cache` is where repositories are fetched to, `folder` where the fingerprints of blacklisted ones are stored, so
-    that these are fetched once; nothing else of them is used. `note` receives a line for each that cannot be fetched,
-    whose copies are then not recognised."""
+    """`cache` holds fetched repositories. `folder` stores the fingerprints of blacklisted repositories, so that each is
+    fetched only once; nothing else of them is used. `note` receives one line for each repository that cannot be
+    fetched; copies of it are not recognised."""
 
     def __init__(
         self, blacklist: Blacklist, cache: Path, folder: Path, note: Callable[[str], None] = lambda _: None
@@ -27,15 +27,16 @@ class BlacklistGuard:
         self._known: dict[str, RepositoryFingerprint] | None = None
 
     def paper(self, arxiv_id: str | None, doi: str | None, title: str) -> str | None:
-        """Why this paper is kept out; None where it is not."""
+        """The reason why this paper is refused, or None if it is allowed."""
         return self.blacklist.paper(arxiv_id, doi, title)
 
     def repository(self, url: str) -> str | None:
-        """Why the repository at this address is kept out by its name; None where it is not."""
+        """The reason why the name of the repository at this address is refused, or None if it is allowed."""
         return self.blacklist.repository(url)
 
     def copy(self, checkout: Checkout) -> str | None:
-        """Why a repository that was fetched is kept out, by its address, history and files; None where it is not."""
+        """The reason why a fetched repository is refused, by its address, history and files, or None if it is
+        allowed."""
         url = checkout.repository.url
         if url and (named := self.repository(url)) is not None:
             return named
@@ -49,13 +50,13 @@ class BlacklistGuard:
         return None
 
     def fetched(self, url: str, commit: str | None = None) -> str | None:
-        """As `copy`, for an address. Raises `InputError` where it cannot be fetched."""
+        """Like `copy`, for an address. Raises `InputError` if it cannot be fetched."""
         if (named := self.repository(url)) is not None or not self.fingerprints():
             return named
         return self.copy(fetch_repository(f"{url}@{commit}" if commit else url, self._cache))
 
     def fingerprints(self) -> dict[str, RepositoryFingerprint]:
-        """Of the blacklisted repositories that can be fetched, by name."""
+        """The fingerprints of the blacklisted repositories that can be fetched, by name."""
         if self._known is None:
             found = {name: self._fingerprint(name) for name in self.blacklist.repositories}
             self._known = {name: value for name, value in found.items() if value is not None}

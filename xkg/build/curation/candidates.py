@@ -1,5 +1,4 @@
-"""Where candidates of a curation come from: what the target cites, a search of an index, and a model's search of the
-web."""
+"""Candidates of a curation: works that the target cites, results of an index search, and a model's finds on the web."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,13 +20,13 @@ from xkg.text.unicode import printable_line
 from xkg.value import Value
 
 SAME = 0.9
-"""From this similarity on two titles are those of one paper."""
+"""Two titles of at least this similarity belong to one paper."""
 _FOUND = 8
 
 
 class Candidate(Value):
-    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 for one that it does not
-    cite; `suggested` is what a model found on the web."""
+    """A paper that may be worth building. `use` is the weight of its mentions in the target, 0 if the target does not
+    cite it; `suggested` is a model's find on the web."""
 
     title: str
     reference: Reference | None = None
@@ -53,8 +52,7 @@ def references(reader: Reader, parts: Sequence[Part]) -> list[Candidate]:
 def found_by_search(
     known: Sequence[Candidate], document: Document, indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Candidate]:
-    """Papers that the first index which answers finds for the target's title, which names its subject; without those
-    that are there already."""
+    """New papers for the target's title, which names its subject, from the first index that answers."""
     for index in sorted(indexes, key=lambda each: each.is_slow):
         try:
             found = index.search(document.title, _FOUND)
@@ -75,7 +73,7 @@ def suggested_by_model(
     indexes: Sequence[PaperIndex],
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """Papers that the model finds on the web, as the indexes know them; without those that are there already."""
+    """New papers that the model finds on the web and that an index knows."""
     works = guide.uncited(document, techniques, [candidate.title for candidate in known])
     references = [
         Reference(
@@ -98,7 +96,7 @@ def suggested_by_model(
 
 
 def _new(found: Sequence[Candidate], known: Sequence[Candidate], document: Document) -> list[Candidate]:
-    """Each paper once, without those that are known, and without the target."""
+    """Each paper once, without the target and known papers."""
     ids = {candidate.found.arxiv_id for candidate in known if candidate.found is not None}
     titles = [document.title, *(candidate.title for candidate in known)]
     new: list[Candidate] = []

@@ -1,5 +1,5 @@
-"""Curates a target: its core techniques, its references and other papers by their use for these, and the repository of
-each; at most ten papers."""
+"""Curates a target: its core techniques, at most ten papers ranked by their use for these, and the repository of
+each."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -34,8 +34,8 @@ _FOUND_TRIED = 10
 
 @dataclass(frozen=True)
 class Sources:
-    """What a curation asks: `indexes` of papers, the best first; `text` gives a paper's own text where its abstract
-    names no repository, and raises `InputError` where there is none."""
+    """The services of a curation: `indexes` of papers, the best first. `text` returns the text of a paper whose
+    abstract names no repository, and raises `InputError` if there is none."""
 
     indexes: Sequence[PaperIndex]
     repositories: RepositorySearch
@@ -53,9 +53,10 @@ def curate(
     guard: BlacklistGuard | None = None,
     guide: Guide | None = None,
 ) -> CuratedSet:
-    """The papers around one target, without what `guard` keeps out; a `guide` names the techniques, finds works that
-    the target does not cite, if its model can search, and chooses. An index or host that cannot be asked is left out,
-    and the set's notes say so. Raises `InputError` for a target without techniques, and `EmbeddingError`."""
+    """The papers around one target, except those that `guard` refuses. A `guide` names the techniques, chooses the
+    papers and, if its model can search, finds works that the target does not cite. An index or host that does not
+    answer is left out, and the set's notes say so. Raises `InputError` for a target without techniques, and
+    `EmbeddingError`."""
     notes: list[str] = []
 
     def note(line: str) -> None:
@@ -112,7 +113,7 @@ def curate(
 
 
 def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | None) -> str | None:
-    """Why a paper cannot belong to the set, whatever its rank."""
+    """The reason why a paper cannot belong to the set, whatever its rank."""
     found = candidate.found
     if found is None or found.arxiv_id is None:
         return f"it was not found on arXiv: {candidate.identified}"
@@ -122,7 +123,7 @@ def _unusable(candidate: Candidate, document: Document, guard: BlacklistGuard | 
 
 
 def core_techniques(document: Document, identity: str) -> tuple[CoreTechnique, ...]:
-    """The target's techniques by its structure, those at the top of the hierarchy first."""
+    """The target's techniques by structure, top of the hierarchy first."""
     found = [technique for technique in extract(document, identity).techniques if technique.hidden is None]
     first = sorted(found, key=lambda technique: technique.depth)[:_TECHNIQUES]
     return tuple(
@@ -142,7 +143,7 @@ def _identified(
     sources: Sources,
     note: Callable[[str], None],
 ) -> list[Candidate]:
-    """The references that rank first, with the papers that they name; the others rank on as they are."""
+    """The papers of the references that rank first. The other references keep their rank."""
     order = [candidate for candidate, _ in _ranked(cited, techniques, document, sources.embedder)]
     references = [candidate.reference for candidate in order if candidate.reference is not None]
     quick = [index for index in sources.indexes if not index.is_slow]
@@ -186,8 +187,9 @@ def _chosen(
     document: Document,
     guide: Guide,
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """What the model chooses, in its order and with its words, then the others, dropped; empty without an answer."""
-    # Not all that there are can be shown: those that a model found come first.
+    """The papers that the model chose, with its order and words, then the others as dropped. Empty if it gives no
+    answer."""
+    # The prompt cannot show all candidates; those that a model found come first.
     ranked = sorted(ranked, key=lambda pair: pair[0].suggested is None)
     ranked = sorted(ranked, key=lambda pair: pair[0].reference is None and pair[0].found is None)
     choices = guide.choose(document, techniques, [paper for _, paper in ranked])
@@ -214,7 +216,7 @@ def _chosen(
 def _looked_up(
     ranked: Sequence[tuple[Candidate, CuratedPaper]], sources: Sources, note: Callable[[str], None]
 ) -> list[tuple[Candidate, CuratedPaper]]:
-    """With the papers of those references that the model chose from behind the first ones."""
+    """Adds the papers of the lower-ranked references that the model chose."""
     open_ones = [
         (n, candidate.reference)
         for n, (candidate, paper) in enumerate(ranked)
@@ -233,7 +235,7 @@ def _looked_up(
 
 
 def _identity(found: FoundPaper) -> dict[str, object]:
-    """The fields of a `CuratedPaper` that an index gives."""
+    """The fields of a `CuratedPaper` that an index provides."""
     return {
         "title": found.title,
         "arxiv_id": found.arxiv_id,
@@ -244,9 +246,9 @@ def _identity(found: FoundPaper) -> dict[str, object]:
 
 
 def _in_turn(ranked: Sequence[tuple[Candidate, CuratedPaper]]) -> list[tuple[Candidate, CuratedPaper]]:
-    """References first, and after every few of them a paper that a search found, as long as it is as near to the target
-    as half of the references are: a search always finds something. Those as near as a quarter of the references come
-    last, for the room that is left; others are too far."""
+    """References first. After every few of them comes a found paper, if it is at least as near to the target as half of
+    the references, because a search always finds something. Papers as near as a quarter of the references come last, if
+    there is space; others are dropped."""
     cited = [pair for pair in ranked if pair[0].reference is not None]
     found = [pair for pair in ranked if pair[0].reference is None]
     found.sort(key=lambda pair: -pair[1].scores["nearness"])
@@ -302,7 +304,7 @@ def _is_target(found: FoundPaper, document: Document) -> bool:
 
 
 class _Texts:
-    """Reads candidates for the repositories that they name, at most `_TEXTS`: arXiv takes ten seconds for each."""
+    """Looks for repositories in the texts of candidates, at most `_TEXTS`: arXiv takes ten seconds for each."""
 
     def __init__(self, sources: Sources, note: Callable[[str], None]) -> None:
         self._sources, self._note, self._left = sources, note, _TEXTS
@@ -330,7 +332,7 @@ def _repositories(
 
 
 def _copy(guard: BlacklistGuard, repository: ChosenRepository) -> str | None:
-    """Why a repository is kept out as a copy; one that cannot be compared is kept out too."""
+    """The reason why a repository is refused as a copy. One that cannot be compared is refused too."""
     try:
         return guard.fetched(repository.url, repository.commit)
     except InputError as error:

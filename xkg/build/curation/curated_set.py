@@ -1,4 +1,5 @@
-"""What a curation gives: the papers that are worth building around a target, each with its repository, and why."""
+"""The result of a curation: papers that are worth building around a target, each with its repository and the
+reasons."""
 
 from typing import Literal
 
@@ -9,8 +10,7 @@ from xkg.value import Value
 
 
 class CoreTechnique(Value):
-    """A technique that the target is made of. `why` is what speaks for it: the model's words, or where the paper has
-    it."""
+    """A core technique of the target. `why` is the evidence: the model's words, or the place in the paper."""
 
     name: str
     definition: str = ""
@@ -18,7 +18,7 @@ class CoreTechnique(Value):
 
 
 class Mention(Value):
-    """A sentence of the target that cites a paper; `together` counts the works that it cites at once."""
+    """A sentence of the target that cites a paper; `together` is the number of works in the same citation."""
 
     section: str
     role: str
@@ -27,8 +27,8 @@ class Mention(Value):
 
 
 class RepositoryRecord(Value):
-    """What is recorded with a repository that was found for a paper: whether it is the paper's own, and what its host
-    says of it, None for what that was not asked. `commit` is the newest of the default branch."""
+    """The record of a paper's repository: whether it is the paper's own, and the facts from its host (None if not
+    asked). `commit` is the newest commit of the default branch."""
 
     is_official: bool = False
     commit: str | None = None
@@ -38,7 +38,7 @@ class RepositoryRecord(Value):
     default_branch: str | None = None
 
     def on(self, repository: Repository) -> Repository:
-        """The repository with this record. It follows the default branch where it was fetched at the newest commit."""
+        """The repository with this record. It follows the default branch if the newest commit was fetched."""
         newest = self.commit is not None and repository.reference == self.commit
         update = {
             "is_official": repository.is_official or self.is_official,
@@ -52,9 +52,9 @@ class RepositoryRecord(Value):
 
 
 class ChosenRepository(Value):
-    """A repository and what speaks for and against it as the paper's own, a line each. `is_official` is None where that
-    stays open; `is_named` says that the paper calls it its own, `found` where its address comes from. Stars, days and
-    size as in `RepositoryFacts`."""
+    """A repository and the evidence for and against it as the paper's own, one line each. `is_official` is None if that
+    is uncertain, `is_named` is true if the paper calls it its own, and `found` is the origin of its address. Stars,
+    days and size are as in `RepositoryFacts`."""
 
     url: str
     commit: str | None = None
@@ -73,7 +73,7 @@ class ChosenRepository(Value):
 
     @property
     def spec(self) -> str:
-        """As `xkg build --repo` takes it."""
+        """In the form of `xkg build --repo`."""
         return f"{self.url}@{self.commit}" if self.commit else self.url
 
     @property
@@ -89,11 +89,10 @@ class ChosenRepository(Value):
 
 
 class CuratedPaper(Value):
-    """A candidate. `score` is what it is ranked by, `scores` its parts, all in 0..1; `technique` is the one it serves;
-    `origin`: the target cites it, a search of an index found it, or a model's own search of the web. `identified` says
-    how its arXiv id was found; `why` are the model's words, or the facts that rank it. `dropped` is the reason why it
-    is left out, None where it is chosen; `repositories` are all that were looked at, its own one first where there is
-    one."""
+    """A candidate, ranked by `score`; `scores` are the parts of it, all in 0..1. `technique` is the technique that it
+    serves. `origin` is a citation, a search of an index, or a model's search of the web. `identified` says how its
+    arXiv id was found, and `why` has the model's words or the facts that rank it. `dropped` is the reason if it is left
+    out, otherwise None. `repositories` are all that were examined, the paper's own first."""
 
     title: str
     arxiv_id: str | None = None
@@ -112,15 +111,14 @@ class CuratedPaper(Value):
 
     @property
     def repository(self) -> ChosenRepository | None:
-        """The paper's own."""
+        """The paper's own repository."""
         first = self.repositories[0] if self.repositories else None
         return first if first is not None and first.is_official else None
 
 
 class CuratedSet(Value):
-    """The outcome for one target: `papers` in the order of their rank, and those that were `dropped`. `by` is the
-    language model that decided, None where none was asked; `notes` are for a person: sources that could not be
-    asked, limits that were met."""
+    """The outcome for one target: the chosen `papers` by rank, and the `dropped` ones. `by` is the language model that
+    decided, None without one. `notes` are for the user: sources that did not answer, limits that were reached."""
 
     target: str
     title: str
@@ -131,7 +129,7 @@ class CuratedSet(Value):
     notes: tuple[str, ...] = ()
 
     def pairs(self) -> tuple[tuple[str, str, RepositoryRecord], ...]:
-        """Papers and repositories as `xkg build --paper … --repo …` takes them, and what is recorded with these."""
+        """Papers and repositories as for `xkg build --paper … --repo …`, and the records of the repositories."""
         return tuple(
             (f"arxiv:{paper.arxiv_id}", paper.repository.spec, paper.repository.record)
             for paper in self.papers

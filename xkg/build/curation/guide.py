@@ -1,6 +1,6 @@
-"""What a language model decides in a curation: the titles of references that parsing cannot tell, the core techniques,
-works that it does not cite, which papers serve the techniques, and which repository is a paper's own where facts leave
-that open."""
+"""The decisions of a language model in a curation: titles of references that parsing cannot find, core techniques,
+works that the target does not cite, papers that serve the techniques, and a paper's own repository if the facts are not
+conclusive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ class OwnRepository(AnswerType):
 
 
 class Choice(NamedTuple):
-    """The index of a candidate and of the technique that it serves, and the model's words."""
+    """The index of a candidate, the index of the technique that it serves, and the model's words."""
 
     candidate: int
     technique: int
@@ -82,15 +82,15 @@ class Choice(NamedTuple):
 
 
 class Guide:
-    """Asks a language model, `model` by name; `searches`: it can search the web by itself. Where it gives no usable
-    answer, `note` receives a line and None is returned: the facts decide alone. Raises `ModelUnavailableError` and
+    """Asks the language model `model`; `searches` is true if it can search the web. If it gives no usable answer,
+    `note` receives a line and the method returns None: the facts alone decide. Raises `ModelUnavailableError` and
     `BudgetError`."""
 
     def __init__(self, ask: Ask, model: str, note: Callable[[str], None], *, searches: bool = False) -> None:
         self._ask, self.model, self._note, self._searches = ask, model, note, searches
 
     def reference_titles(self, entries: Sequence[str]) -> Mapping[int, str]:
-        """The titles in entries of a bibliography, by index, as the model reads them; of the first `_MOST_ENTRIES`."""
+        """The titles that the model reads in the first `_MOST_ENTRIES` entries of a bibliography, by index."""
         shown = [printable_line(entry)[:_ENTRY] for entry in entries[:_MOST_ENTRIES]]
         inputs = {"entries": encodable("\n".join(f"[{n}] {entry}" for n, entry in enumerate(shown, 1)))}
 
@@ -137,7 +137,7 @@ class Guide:
     def uncited(
         self, document: Document, techniques: Sequence[CoreTechnique], known: Sequence[str]
     ) -> Sequence[UncitedWork]:
-        """What the model finds on the web beside the works of these titles, as it says; nothing if it cannot search."""
+        """Works that the model finds on the web in addition to these titles; empty if it cannot search."""
         if not self._searches:
             return ()
         inputs = {
@@ -155,7 +155,7 @@ class Guide:
     def choose(
         self, document: Document, techniques: Sequence[CoreTechnique], candidates: Sequence[CuratedPaper]
     ) -> list[Choice] | None:
-        """The best first; of the first `_MOST_CANDIDATES` candidates alone."""
+        """The model's choice among the first `_MOST_CANDIDATES` candidates, best first."""
         shown = candidates[:_MOST_CANDIDATES]
         inputs = {
             "target": encodable(f"{document.title}\n{document.abstract[:3000]}"),
@@ -184,7 +184,7 @@ class Guide:
         return list(first.values())
 
     def is_own(self, paper: PaperIdentity, facts: RepositoryFacts, verdict: Verdict) -> tuple[bool, str] | None:
-        """Whether a repository is the paper's own, and the model's words."""
+        """Whether a repository is the paper's own, with the model's words."""
         days = f"made {facts.created or 'on an unknown day'}, last changed {facts.pushed or 'on an unknown day'}"
         lines = [
             f"{facts.full_name}: {facts.description}",

@@ -1,4 +1,4 @@
-"""Finds the papers that references name: by the arXiv id in the entry, by DOI, then by title."""
+"""Finds the papers that references name: by arXiv id, by DOI, then by title."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -10,17 +10,17 @@ from xkg.model import Reference, paper_id
 from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
-"""From this similarity on (`title_similarity`) a title that an index gives is the one of the reference."""
+"""A title from an index matches a reference from this similarity on (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
-"""Below it an id in an entry is of another paper than its title."""
+"""Below this similarity, the id in an entry belongs to another paper than its title."""
 
 _YEARS = 3
-"""Preprint and publication lie at most so many years apart, where the authors are not known to agree."""
+"""The maximum number of years between preprint and publication, if the authors are not known to agree."""
 
 
 class Identified(NamedTuple):
-    """`paper` is None where no index knows the reference; `how` says how it was found, or what came nearest."""
+    """`paper` is None if no index knows the reference; `how` says how it was found, or names the nearest match."""
 
     paper: FoundPaper | None
     how: str
@@ -29,8 +29,8 @@ class Identified(NamedTuple):
 def identify(
     references: Sequence[Reference], indexes: Sequence[PaperIndex], note: Callable[[str], None]
 ) -> list[Identified]:
-    """The papers of arXiv for these references, in their order. `note` receives a line for each index that could not be
-    asked; the others go on."""
+    """The arXiv papers of these references, in the same order. `note` receives a line for each index that does not
+    answer; the other indexes are still asked."""
     found: list[Identified | None] = [None] * len(references)
     nearest: list[tuple[float, str]] = [(0.0, "")] * len(references)
     silent: list[str] = []
@@ -88,7 +88,8 @@ def _by_titles(
 
 
 def _agrees(reference: Reference, paper: FoundPaper) -> bool:
-    """Whether authors or year say that a paper of this title is the cited one: "Deep Learning" names several."""
+    """Whether authors or year confirm that a paper of this title is the cited one: several papers are called "Deep
+    Learning"."""
     surname = first_surname(reference)
     if surname and paper.authors:
         return surname.split()[-1].casefold() in paper.authors[0].casefold()

@@ -1,8 +1,8 @@
-"""Whether a repository is a paper's own, from what it says of itself: README, description, days, size, origin.
+"""Decides from a repository's own data (README, description, days, size, origin) whether it is the paper's own.
 
-Each fact counts for or against it, and is kept as a line that a person can check. A paper's own repository is tied to
-the paper, and to its authors: others implement it too, cite it and quote its title. What the facts leave open is for a
-language model, or stays open."""
+Each fact counts for or against it and becomes a line that a person can check. A paper's own repository is tied both to
+the paper and to its authors: other people also implement a paper, cite it and quote its title. If the facts are not
+conclusive, a language model decides, or the question stays open."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from xkg.text.titles import title_similarity
 from xkg.text.unicode import printable_line
 
 OFFICIAL, FOREIGN = 5.0, 1.0
-"""From so many points on it is the paper's own, and up to so many it is not."""
+"""The repository is the paper's own from the first number of points on, and not its own up to the second."""
 
 _ALIKE = 0.9
 _HEADING = re.compile(r"(?m)^\s{0,3}(?:#{1,3}[ \t]+([^\n]{3,300})$|<h[1-3][^>\n]{0,100}>([^<\n]{3,300})</h)")
@@ -44,7 +44,7 @@ _LARGE_KB = 1_000_000
 
 
 class PaperIdentity(NamedTuple):
-    """What identifies a paper in a README. `published` is the day of its first version (YYYY-MM-DD)."""
+    """The data that identify a paper in a README. `published` is the day of its first version (YYYY-MM-DD)."""
 
     title: str
     authors: Sequence[str]
@@ -53,8 +53,8 @@ class PaperIdentity(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """`official` is None where the points leave it open; `evidence` has a line for each fact, with its points.
-    `wants_author`: the repository is tied to the paper, and whether to its authors, their commits could show."""
+    """`official` is None if the points are not conclusive; `evidence` has a line with points for each fact.
+    `wants_author` is true if the repository is tied to the paper and its committers could show a tie to the authors."""
 
     official: bool | None
     points: float
@@ -63,7 +63,7 @@ class Verdict(NamedTuple):
 
 
 def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None) -> Verdict:
-    """`link` is how the paper itself names the repository, None where it does not."""
+    """`link` is the role of the repository in the paper, None if the paper does not name it."""
     found = [*_named(link), *_identity(facts, paper), *_against(facts, paper)]
     points = sum(value for value, _, _ in found)
     names_it = any(tie in ("paper", "both") for _, tie, _ in found)
@@ -80,7 +80,7 @@ def judge(facts: RepositoryFacts, paper: PaperIdentity, link: Role | None = None
 
 
 _Fact = tuple[float, Literal["", "paper", "authors", "both"], str]
-"""Points, whether it ties the repository to this very paper, to its authors, or to both, and the line."""
+"""The points, the tie that the fact shows (to this paper, to its authors, to both or none), and the line."""
 
 
 def _named(link: str | None) -> Iterator[_Fact]:
@@ -122,14 +122,14 @@ def _identity(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
         yield 3, "authors", f"the author {names[0]} has committed to it"
     if (days := _days(paper.published, facts.created)) is not None and -_BEFORE <= days <= _AFTER:
         when = f"it was made {plural(abs(days), 'day')} {'after' if days >= 0 else 'before'} the paper's first version"
-        # Who has the title before the world reads it is of its authors.
+        # Only the authors know the title before the paper is public.
         yield (2, "authors", when) if days < 0 else (1, "", when)
 
 
 def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
     opening = facts.description + "\n" + facts.readme[:4000]
     ours = _OFFICIAL.search(facts.readme[:8000]) or _OFFICIAL.search(facts.description)
-    # Authors write of what they re-implement, too: of their own earlier work, or of baselines.
+    # Authors also mention re-implementations: of their earlier work, or of baselines.
     if match := _UNOFFICIAL.search(opening) or (None if ours else _COPY.search(opening)):
         yield -4, "", f"it calls itself a copy of the work: {match.group()}"
     if facts.source is not None:
@@ -145,7 +145,7 @@ def _against(facts: RepositoryFacts, paper: PaperIdentity) -> Iterator[_Fact]:
 
 
 def _holds_title(text: str, title: str) -> bool:
-    """Whether the title, or for a long one what stands before its colon and the rest, is in the text."""
+    """Whether the text has the title, or the parts before and after the colon of a long title."""
     if len(title.split()) < 3 and len(title) < 16:
         return title_similarity(text, title) >= _ALIKE
     return bool(_letters(title)) and _letters(title) in _letters(text)
@@ -170,12 +170,12 @@ def _author_as_owner(facts: RepositoryFacts, authors: Sequence[str]) -> str | No
 
 
 def _is_title(one: str, other: str) -> bool:
-    """Also where one writes as two words what the other joins."""
+    """Also equal if one title joins two words that the other separates."""
     return _letters(one) == _letters(other) or title_similarity(one, other) >= _ALIKE
 
 
 def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
-    """Whether the repository is called what the title begins with, before a colon, or holds as its words."""
+    """Whether the repository has the name before the title's colon, or consecutive words of the title."""
     words = re.sub(r"[\W_]+", " ", facts.full_name.partition("/")[2]).casefold().split()
     head, colon, _ = title.partition(":")
     in_title = " ".join(re.findall(r"[^\W_]+", title.casefold()))
@@ -184,7 +184,7 @@ def _is_named_after(facts: RepositoryFacts, title: str) -> bool:
 
 
 def _authors_among(committers: Sequence[str], authors: Sequence[str]) -> list[str]:
-    """The authors that have committed under their name: first and last word of it, or the initial and the last."""
+    """The authors among the committers, compared by first name or initial and last name."""
     known = {(words[0], words[-1]) for name in committers if len(words := _name_words(name)) > 1}
     found = []
     for author in authors[:60]:

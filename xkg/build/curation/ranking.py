@@ -1,9 +1,8 @@
-"""Ranks a target's references, and papers that a search found, by their use for the target's techniques; without a
-language model.
+"""Ranks references and found papers by their use for the target's techniques, without a language model.
 
-What is cited where a method is described, alone, and with words such as "we use", matters more to whoever rebuilds it
-than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). How near the
-paper is to the target is the mean cosine of its text with the nearest technique and with the target's abstract."""
+A work that is cited in the description of a method, alone, and with words such as "we use" matters more for rebuilding
+it than one of twelve works in a list (Valenzuela, Ha and Etzioni, "Identifying Meaningful Citations", 2015). A paper's
+nearness is the mean cosine of its text with the nearest technique and with the target's abstract."""
 
 import math
 import re
@@ -35,8 +34,8 @@ _USE_SHARE = 0.5
 
 
 class Ranked(Value):
-    """`score` is the mean of `use`, how the target cites it, and `nearness`, how alike it is to the target and to its
-    technique of this index, both in 0..1 relative to the best of the list."""
+    """`score` is the mean of `use` (how the target cites the paper) and `nearness` (similarity to the target and to its
+    technique of this index). Both are in 0..1, relative to the best of the list."""
 
     score: float
     use: float
@@ -45,7 +44,7 @@ class Ranked(Value):
 
 
 def weight_of_use(mentions: Sequence[Mention]) -> float:
-    """How much a paper is used where it is cited, 0 for no mention."""
+    """The weight of a paper's citations, 0 without a mention."""
     total = 0.0
     for mention in mentions:
         weight = _OF_ROLE.get(mention.role, _OTHER_ROLE) / math.sqrt(mention.together)
@@ -60,7 +59,7 @@ def rank(
     subject: str,
     embedder: Embedder,
 ) -> list[Ranked]:
-    """One for each candidate, in the given order; `subject` are title and abstract of the target. Raises
+    """One rank for each candidate, in the given order; `subject` is the target's title and abstract. Raises
     `EmbeddingError`."""
     if not texts:
         return []

@@ -1,4 +1,4 @@
-"""The repositories that a text names, and whether it names them as the paper's own."""
+"""Repositories that a text names, and whether it calls them the paper's own."""
 
 import re
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ Role = Literal["own", "named", "cited", "suggested"]
 
 
 class RepositoryLink(NamedTuple):
-    """`name` as in `RepositoryAddress`. `role`: `own` where the words around say so, `cited` where it stands in the
-    bibliography, `suggested` if not the paper names it but a model, else `named`. `words` are those around it, or
-    the model's."""
+    """`name` as in `RepositoryAddress`. `role` is `own` if the words around it say so, `cited` in the bibliography,
+    `suggested` if a model names it instead of the paper, and `named` otherwise. `words` are the words around it, or the
+    model's."""
 
     url: str
     name: str
@@ -42,7 +42,8 @@ class RepositoryLink(NamedTuple):
 
 
 def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]:
-    """Each repository once, the paper's own first, else in order; from the offset `bibliography` on they are cited."""
+    """Each repository once: the paper's own first, then in order. From the offset `bibliography` on, they count as
+    cited."""
     found: dict[str, RepositoryLink] = {}
     order: dict[Role, int] = {"own": 0, "named": 1, "cited": 2}
     for link in _links(text, bibliography):
@@ -55,7 +56,7 @@ def links_in(text: str, bibliography: int | None = None) -> list[RepositoryLink]
 
 
 def links_of(document: Document) -> list[RepositoryLink]:
-    """As `links_in`, for a paper."""
+    """Like `links_in`, for a paper."""
     last = next((s.start for s in reversed(document.walk()) if _BIBLIOGRAPHY.match(s.title)), None)
     return links_in(document.text, last)
 

@@ -1,4 +1,4 @@
-"""Finds the repository of a paper: those that it names, then those that GitHub finds by its title."""
+"""Finds the repository of a paper: first among those that it names, then by a search of GitHub for its title."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,12 +15,13 @@ from xkg.errors import InputError
 _SEARCHED = 4
 _MOST_LINKS = 6
 _CERTAIN = 10.0
-"""From so many points on no other is looked at. Below, a repository of the same authors may hold a later paper's."""
+"""From this number of points on, the search stops. Below it, a repository of the same authors may belong to a later
+paper."""
 _README = ("readme.md", "readme.rst", "readme.txt", "readme")
 
 
 class RepositoryHost(Protocol):
-    """Where repositories are looked up and searched (`xkg.build.sources.github.GitHub`)."""
+    """A host of repositories with lookup and search (`xkg.build.sources.github.GitHub`)."""
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]: ...
     def repository(self, full_name: str) -> RepositoryFacts | None: ...
@@ -28,16 +29,16 @@ class RepositoryHost(Protocol):
 
 
 class RepositoriesFound(NamedTuple):
-    """What was looked at for a paper; `unanswered` is why the host was not searched, None where it was."""
+    """The repositories that were examined for a paper; `unanswered` is the reason if the host could not be searched."""
 
     repositories: tuple[ChosenRepository, ...]
     unanswered: str | None = None
 
 
 class RepositorySearch:
-    """Decides for papers which repository is their own. `host` None asks no host of repositories: then, and for those
-    elsewhere than on GitHub, a shallow copy is fetched into `cache` and read. `decide` is asked where the facts leave
-    it open. `refused` gives the reason why an address may not be looked at, None for one that may."""
+    """Decides which repository is a paper's own. Without a `host`, and for addresses outside GitHub, a shallow copy is
+    fetched into `cache` and read. `decide` is asked if the facts are not conclusive. `refused` returns the reason why
+    an address must not be read, None if it is allowed."""
 
     def __init__(
         self,
@@ -58,8 +59,8 @@ class RepositorySearch:
         links: Sequence[RepositoryLink],
         later: Callable[[], Sequence[RepositoryLink]] = lambda: (),
     ) -> RepositoriesFound:
-        """All that were looked at, the paper's own first if there is one, else the likeliest. `links` are those of the
-        paper's abstract; `later`, those of its text, is called where neither they nor a search give its own."""
+        """All examined repositories, the paper's own first, then the likeliest. `links` are from the paper's abstract.
+        `later` returns those of its text, and is called if neither the abstract nor a search gives the paper's own."""
         looked_at: list[ChosenRepository] = []
         seen: set[str] = set()
         unanswered = None
@@ -76,7 +77,7 @@ class RepositorySearch:
         self, paper: PaperIdentity, links: Sequence[RepositoryLink], seen: set[str]
     ) -> Iterator[ChosenRepository]:
         for link in [each for each in links if each.role != "cited"][:_MOST_LINKS]:
-            # What a search has found is looked at again where the paper names it as its own.
+            # A search result is examined again if the paper calls it its own.
             if link.name not in seen or link.role == "own":
                 seen.add(link.name)
                 yield self._judged(link.url, paper, link)
@@ -90,7 +91,7 @@ class RepositorySearch:
                 yield self._judged(facts.url, paper, None)
 
     def _searched(self, paper: PaperIdentity) -> tuple[Sequence[RepositoryFacts], str | None]:
-        """What the host finds by title and arXiv id, and why it could not be asked."""
+        """The host's results for title and arXiv id, and the reason if it could not be searched."""
         if self._host is None or self._busy is not None:
             return (), self._busy
         try:
@@ -107,7 +108,7 @@ class RepositorySearch:
         try:
             facts = self._facts(url)
         except InputError as error:
-            if self._busy is None:  # else it was noted
+            if self._busy is None:  # otherwise already noted
                 self._failed(f"{url} was not looked at: {error}", error)
             return ChosenRepository(url=url, evidence=(f"it was not looked at: {error}",), found=found)
         if facts is None:
@@ -142,7 +143,7 @@ class RepositorySearch:
         )
 
     def _facts(self, url: str) -> RepositoryFacts | None:
-        """None for a repository that is not there. Raises `InputError` where that cannot be known."""
+        """None if the repository does not exist. Raises `InputError` if that cannot be determined."""
         name = github_name(url)
         if name is not None and self._host is not None:
             if self._busy is not None:
@@ -185,7 +186,7 @@ def _words(link: RepositoryLink) -> str:
 
 
 def _add(candidates: Iterable[ChosenRepository], looked_at: list[ChosenRepository]) -> bool:
-    """Adds them up to one that is the paper's own for certain; whether there is one."""
+    """Appends candidates up to the first that is certainly the paper's own. Returns whether there is one."""
     for candidate in candidates:
         looked_at.append(candidate)
         if candidate.is_official and (candidate.score >= _CERTAIN or candidate.is_named):

@@ -1,4 +1,3 @@
-"""A paper from disk to a `Document`: one room per format; code shared by the formats lies here.
+"""Reads a paper from disk into a `Document`: one package per format, and code that the formats share.
 
-May import: what lies below build.
-"""
+May import: what lies below build."""

@@ -1,4 +1,4 @@
-"""Unpacks archives of a paper into memory; nothing is written to disk."""
+"""Unpacks archives of a paper into memory. Nothing is written to disk."""
 
 import gzip
 import io
@@ -32,8 +32,8 @@ def is_archive(head: bytes) -> bool:
 
 
 def unpack(data: bytes, path: Path) -> dict[str, bytes]:
-    """The text files of a .tar, .tar.gz, .zip, or of a .gz of one TeX file (then named `main.tex`), by path. `path` is
-    the archive's name in errors.
+    """The text files of a .tar, .tar.gz, .zip, or of a .gz of one TeX file (then named `main.tex`), by path. Errors
+    call the archive `path`.
 
     Raises `UnsafeInputError` for paths that leave the archive, for links and devices, and for archives larger than any
     honest paper; `InputError` for a corrupt or encrypted archive. Figures are skipped."""
@@ -54,7 +54,7 @@ def unpack(data: bytes, path: Path) -> dict[str, bytes]:
         zlib.error,
         tarfile.TarError,
         zipfile.BadZipFile,
-        # false fields
+        # invalid header fields
         LookupError,
         OverflowError,
         RuntimeError,
@@ -74,7 +74,7 @@ def _too_much(path: Path, what: str) -> UnsafeInputError:
 
 
 class _Counted(io.RawIOBase):
-    """A decompressed stream that raises where it grows beyond any honest paper."""
+    """A decompressed stream that raises `UnsafeInputError` if it grows beyond any honest paper."""
 
     def __init__(self, stream: IO[bytes], path: Path, compressed: int) -> None:
         self._stream, self._path, self._compressed, self._count = stream, path, compressed, 0
@@ -113,7 +113,7 @@ def _gunzip(path: Path, file: IO[bytes], size: int) -> dict[str, bytes]:
 
 
 def _old_tar(head: bytes) -> bool:
-    """Tar before ustar has no magic number: it is recognised by the checksum of its header."""
+    """Tar before ustar has no magic number; the checksum of its header identifies it."""
     if len(head) < 512:
         return False
     try:
@@ -124,7 +124,7 @@ def _old_tar(head: bytes) -> bool:
 
 
 class _Files:
-    """The files read so far, within the limits."""
+    """The files read so far, with limits on their number and size."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.files, self.members, self.text = path, dict[str, bytes](), 0, 0

@@ -1,4 +1,4 @@
-"""Lists of authors at the start of an entry of a bibliography, by the form of the names."""
+"""Finds the end of the list of authors in a bibliography entry, by the form of the names."""
 
 import re
 
@@ -21,7 +21,8 @@ _LONGEST = 1000
 
 
 def full_names_end(text: str) -> int | None:
-    """Where a list like "Neal, Radford M and Zemel, Richard S." ends and the title starts; None for another list."""
+    """The offset at which a list like "Neal, Radford M and Zemel, Richard S." ends and the title starts; None for other
+    lists."""
     for match in re.finditer(r"\.\s+", text[:_LONGEST]):
         if _NO_TITLE.match(text, match.end()):
             continue
@@ -37,12 +38,12 @@ def full_names_end(text: str) -> int | None:
 
 
 def initials_first_end(text: str) -> int | None:
-    """Where a list like "G. Neal and F. L. Zemel," ends and the title starts; None for another list."""
+    """The offset at which a list like "G. Neal and F. L. Zemel," ends and the title starts; None for other lists."""
     match = _INITIALS_FIRST.match(text[:_LONGEST])
     return match.end() if match and not _MORE_NAMES.match(text, match.end()) else None
 
 
 def are_names(head: str) -> bool:
-    """Whether a list is of names with the surname last: "Philip Neal, R. Devon Hall, and William Zemel"."""
+    """Whether the names in a list end with the surname: "Philip Neal, R. Devon Hall, and William Zemel"."""
     parts = _BETWEEN.split(head.rstrip(" .,"))
     return all(_GIVEN_AND_SURNAME.match(part) or part == "et al" for part in parts)

@@ -1,4 +1,4 @@
-"""A parsed paper: `Document`. Every parser of papers returns one; extraction and grounding read only this."""
+"""A parsed paper: `Document`. Every parser of papers returns one, and extraction and grounding read only this."""
 
 from typing import Literal
 
@@ -11,9 +11,10 @@ from xkg.value import Value
 class Section(Value):
     """A heading and its text: offsets into `Document.text`, end exclusive.
 
-    `start` is at the heading, `body_start` after it, `end` at the next heading of the same or a higher level (so
-    children lie inside). `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph heading. `number`
-    is the heading's own ("3.1", "A"), not part of `title`; `appendix` is True from the appendix on."""
+    `start` is at the heading, `body_start` after it, and `end` at the next heading of the same or a higher level, so
+    that a section contains its children. `level` is 1 for a section, 2 for a subsection, … 4 for a run-in paragraph
+    heading. `number` is the heading's number ("3.1", "A"), which `title` omits; `appendix` is True from the appendix
+    on."""
 
     title: str
     level: int
@@ -26,8 +27,8 @@ class Section(Value):
 
 
 class Equation(Value):
-    """A displayed equation; `latex` is its body without the environment, macros expanded; `numbers` are those printed
-    beside it ("8", "3a", "A.2"), one a numbered row."""
+    """A displayed equation. `latex` is its body without the environment, with macros expanded; `numbers` are the
+    printed ones ("8", "3a", "A.2"), one per numbered row."""
 
     start: int
     end: int
@@ -48,9 +49,10 @@ class Algorithm(Value):
 
 
 class Aside(Value):
-    """A block of LaTeX beside the running text, and its readable text: a `table` (its caption, then a row a line, cells
-    between bars), a `caption` or a `footnote`, a `statement` (a theorem or a proof, by its printed name), a `listing`,
-    or a `float` with what else it holds, which is often nothing. A `float` covers the others in it."""
+    """A block of LaTeX outside the running text, with its readable text. The kinds are `table` (its caption, then one
+    row per line, with bars between cells), `caption`, `footnote`, `statement` (a theorem or proof, by its printed
+    name), `listing`, and `float` (its remaining content, often empty). A `float` contains the other blocks inside
+    it."""
 
     kind: Literal["table", "caption", "footnote", "statement", "listing", "float"]
     start: int
@@ -79,13 +81,12 @@ class SourceSpan(Value):
 class Document(Value):
     """A paper as one text with its structure.
 
-    `text` has the author's markup (a LaTeX paper with its inputs in place and comments removed; a Markdown paper
-    unchanged; a PDF or HTML paper converted to Markdown, see `pdf_html.pdf` and `pdf_html.html`); `spans` (ascending,
-    not overlapping) map every offset to a file and a line.
-    `xkg.build.paper.plain` gives readable text for a span. `asides` are complete for LaTeX alone; `labels` are what it
-    prints for a reference ("Algorithm 2", "Equation 3"), by label. `macros` maps a name to (number of arguments, body);
-    `macro_defaults` to the default of its first argument where that is optional.
-    """
+    `text` has the author's markup. A LaTeX paper has its inputs in place and no comments, a Markdown paper is
+    unchanged, and a PDF or HTML paper is converted to Markdown (see `pdf_html.pdf` and `pdf_html.html`). `spans`
+    (ascending, not overlapping) map every offset to a file and a line. `xkg.build.paper.plain` gives readable text for
+    a span. `asides` are complete only for LaTeX. `labels` maps each label to the printed reference ("Algorithm 2",
+    "Equation 3"). `macros` maps a name to (number of arguments, body), and `macro_defaults` to the default of its first
+    argument if that is optional."""
 
     format: Literal["latex", "markdown", "pdf", "html"]
     title: str
@@ -112,7 +113,7 @@ class Document(Value):
     source_sha256: str = ""
 
     def place(self, offset: int) -> tuple[str, int] | None:
-        """The file and 1-based line that an offset of `text` came from."""
+        """The file and 1-based line of an offset of `text`."""
         for span in self.spans:
             if span.start <= offset < span.end:
                 return span.path, span.line + self.text.count("\n", span.start, offset)

@@ -1,4 +1,4 @@
-"""The files of one paper: read by paths inside its folder alone, counted, decoded and hashed."""
+"""The files of one paper, read only from inside its folder, counted, decoded and hashed."""
 
 import hashlib
 import os
@@ -17,21 +17,22 @@ LARGEST_TEXT = 8_000_000
 """Bytes of one text file, and characters of a whole paper. The largest arXiv sources have about 2 MB of text."""
 _MOST_ENTRIES = 20_000
 _ENCODINGS = ["gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252"]
-"""What papers are written in beside UTF-8."""
+"""Encodings of papers other than UTF-8."""
 _DECLARED = re.compile(
     rb"^[^%\n]{0,200}\\(?:usepackage\s*\[(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\]\s*\{inputenc\}|inputencoding\{(latin\d{1,2}|cp\d{3,4}|koi8-ru?|ansinew|applemac)\})",
     re.M,
 )
 _NAMED = {"ansinew": "cp1252", "applemac": "mac_roman", "latin9": "iso8859-15", "latin10": "iso8859-16"}
-"""What LaTeX calls otherwise than Python."""
+"""Encodings that have different names in LaTeX and Python."""
 _CONTROLS = tuple(chr(code) for code in range(32) if chr(code) not in "\t\n\f\r")
 _FEW_CONTROLS, _MOST_CONTROLS = 50, 0.02
-"""Number and share of control characters in a text: almost none in prose of any encoding, 10 % in compressed data."""
+"""Maximum number and share of control characters in a text. Prose has almost none in any encoding, compressed data 10
+%."""
 
 
 class Reader(Protocol):
-    """A source of files. `read` gives None for a path that is missing or not a regular file; paths are relative, with
-    '/', and normal. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
+    """A source of files. `read` returns None for a path that is missing or not a regular file. Paths are relative, with
+    '/', and normalized. Raises `UnsafeInputError` for a file over `LARGEST_TEXT`."""
 
     def names(self) -> list[str]: ...
 
@@ -39,7 +40,7 @@ class Reader(Protocol):
 
 
 class FolderReader:
-    """A folder on disk. No symbolic link below it is followed, and nothing but regular files is opened."""
+    """A folder on disk. Symbolic links inside it are not followed, and only regular files are opened."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -57,7 +58,7 @@ class FolderReader:
         return sorted(names)
 
     def read(self, path: str) -> bytes | None:
-        """Raises `InputError` where the file may not be read."""
+        """Raises `InputError` if the file may not be read."""
         try:
             folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
         except OSError:
@@ -114,7 +115,7 @@ class PaperFiles:
         self._folder = folder
         self._hash = hashlib.sha256()
         self._texts: dict[str, str | None] = {}
-        self._encoding = ""  # that the paper declares
+        self._encoding = ""  # the encoding that the paper declares
         self.warnings: list[str] = []
 
     def names(self) -> Iterator[str]:
@@ -122,8 +123,8 @@ class PaperFiles:
         return (name[len(prefix) :] for name in self._reader.names() if name.startswith(prefix))
 
     def main(self, path: str) -> str:
-        """As `text`, but raises `InputError` for a file that is missing, empty or not text, `UnsafeInputError` for one
-        that is too large."""
+        """Like `text`, but raises `InputError` for a file that is missing, empty or not text, and `UnsafeInputError`
+        for one that is too large."""
         text = self._load(path)
         if text is None:
             raise InputError(f"{path} is missing or no regular file; name the paper's main file")
@@ -134,7 +135,7 @@ class PaperFiles:
         return text
 
     def text(self, path: str) -> str | None:
-        """The file's text with plain line ends; None where it is missing, outside what the reader gives, or too
+        """The file's text with normalized line ends, or None if it is missing, outside the reader's files, or too
         large."""
         normal = inside(path, self._folder)
         if normal is None:
@@ -148,8 +149,8 @@ class PaperFiles:
             return None
 
     def only(self, name: str) -> str | None:
-        """The text of the one file of this name in all that the reader gives, beside and above the folder too; None
-        where there is none, or several."""
+        """The text of the only file of this name among all the reader's files, also outside the folder. None if there
+        is none, or several."""
         try:
             paths = [path for path in self._reader.names() if posixpath.basename(path) == name]
             data = self._reader.read(paths[0]) if len(paths) == 1 else None
@@ -161,7 +162,7 @@ class PaperFiles:
         return self._decode(name, data)
 
     def digest(self) -> str:
-        """SHA-256 over the bytes of all files read, in the order of first reading."""
+        """SHA-256 over the bytes of all files read, in the order of the first read."""
         return self._hash.hexdigest()
 
     def _load(self, path: str) -> str | None:
@@ -192,7 +193,7 @@ class PaperFiles:
 
 
 def _decoded(data: bytes, declared: str) -> tuple[str, str]:
-    """The text in the encoding that its paper declares, or else the likeliest, with that encoding's name."""
+    """The text in the encoding that its paper declares, otherwise in the likeliest one, and that encoding's name."""
     try:
         return data.decode(declared), declared
     except (LookupError, ValueError):
@@ -201,7 +202,7 @@ def _decoded(data: bytes, declared: str) -> tuple[str, str]:
 
 
 def inside(path: str, folder: str = "") -> str | None:
-    """The path in normal form, from `folder`; None if it leaves the folder around that."""
+    """The normalized path, relative to `folder` like `path`. None if it leads out of the root of the paper."""
     plain = path.strip().replace("\\", "/")
     whole = posixpath.normpath(posixpath.join(folder, plain))
     if whole.startswith(("/", "../")) or whole in ("..", ".") or "\0" in path or ":" in plain.split("/")[0]:

@@ -1,4 +1,4 @@
-"""The front matter of a paper: identifiers, year, names of persons."""
+"""The front matter of a paper: identifiers, year, authors' names."""
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
@@ -60,13 +60,13 @@ def is_person(text: str) -> bool:
 
 
 TEMPLATE_AUTHOR = "Hippocampus"
-"""Whom the template of NeurIPS and ICLR names first, before further authors who do not exist."""
+"""The first of the invented authors in the template of NeurIPS and ICLR."""
 NOBODY = re.compile(
     r"(?i)(?:anonymous|first|second|third|fourth|corresponding) authors?|no author given|paper search"
     r"|(?:paper|submission) id"
 )
 _MAIL = re.compile(r"[(<\[]?(?:\{[^{}@]{0,300}\}|[^\s@,;(<\[{}]{1,80})\s?@[^\s@,;)>\]]{1,80}[)>\]]?")
-# A name has no digit: digits and signs, raised or not, point to affiliations and notes.
+# Names contain no digits: digits and signs, raised or not, point to affiliations and notes.
 _POINTERS = re.compile(r"(?:[\d⁰¹²³⁴-⁹*∗⋆★†‡§¶‖#]+[\s,]{0,3})+(?:[a-z](?=[\s,]|$))?")
 _APART = re.compile(r"[,;|·•&\n]|(?:^|(?<=\s))(?:and|AND)(?=\s)|\s{2,}")
 _GRADE = re.compile(
@@ -78,8 +78,8 @@ _WORDS_OF_TWO = 4
 
 @dataclass(frozen=True)
 class FrontRow:
-    """A row between a title and the text, raised signs as `*` or `†`: `look` is its font, `apart` whether it is set
-    off from the row above."""
+    """A row between a title and the text, with raised signs as `*` or `†`. `look` is its font; `apart` tells whether
+    there is a gap above it."""
 
     text: str
     look: Hashable = ""
@@ -87,8 +87,8 @@ class FrontRow:
 
 
 def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
-    """The names in rows that hold nothing but names: lists, and blocks of a name above its affiliation. () if there are
-    none, or if the rows leave in doubt which words are names."""
+    """The names in rows that contain only names: lists, and blocks of a name above its affiliation. Returns () if there
+    are none, or if it is uncertain which words are names."""
     names: list[str] = []
     first: FrontRow | None = None
     above = "other"
@@ -114,7 +114,7 @@ def listed_authors(rows: Sequence[FrontRow]) -> tuple[str, ...]:
 
 
 def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
-    """The rows, each with the end of its last name where the next row begins with that."""
+    """The rows. A row that starts with the rest of a name is merged with the row above."""
     before: FrontRow | None = None
     for row in rows:
         if before is not None and not row.apart and row.look == before.look and _is_cut(before.text, row.text):
@@ -128,7 +128,7 @@ def _whole_names(rows: Sequence[FrontRow]) -> Iterator[FrontRow]:
 
 
 def _is_cut(text: str, following: str) -> bool:
-    """Whether two rows make more sense as one."""
+    """Whether two rows give fewer words that are not names if they are joined."""
     if not any(map(is_person, _pieces(text))):
         return False
     return text.endswith("-") or _others(_joined(text, following)) < _others(text) + _others(following)
@@ -143,13 +143,13 @@ def _others(text: str) -> int:
 
 
 def _pieces(text: str) -> list[str]:
-    """What may be names in a row."""
+    """The parts of a row that may be names."""
     split = _APART.split(_POINTERS.sub("\n", _MAIL.sub("\n", text)))
     bare = (re.sub(r"(?<=[^\W\d_]{2})\.$", "", piece.strip(" :–—-[]{}<>^")) for piece in split)
     return [piece for piece in bare if re.search(r"[^\W\d_]{2}", piece) and not _GRADE.fullmatch(piece)]
 
 
 def _may_be_two(name: str) -> bool:
-    """Whether it may be two names side by side."""
+    """Whether the text may be two names side by side."""
     words = name.split()
     return len(words) >= _WORDS_OF_TWO and all(len(w.strip(".")) > 1 and w.lower() not in _PARTICLES for w in words)

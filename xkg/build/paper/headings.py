@@ -20,7 +20,7 @@ _APPENDIX = re.compile(r"(?i)^(appendi(x|ces)|supplement(ary|al)?\b.*|technical 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading as found. `title` is readable text, with the number in front unless `number` has it."""
+    """A heading as found. `title` is readable text; it starts with the number unless `number` has it."""
 
     title: str
     level: int
@@ -31,7 +31,7 @@ class Heading:
 
 
 def split_number(title: str) -> tuple[str | None, str]:
-    """("3.1", "Algorithm") for "3.1. Algorithm"; (None, title) for a heading without a number."""
+    """Returns ("3.1", "Algorithm") for "3.1. Algorithm", and (None, title) for a heading without a number."""
     match = _NUMBER.match(title)
     if match is None:
         return None, title
@@ -43,7 +43,7 @@ def split_number(title: str) -> tuple[str | None, str]:
 
 
 def normalised(title: str) -> str:
-    """Letters and digits only, case-folded: for comparing titles."""
+    """Letters and digits only, case-folded, to compare titles."""
     return " ".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", title).casefold()))
 
 
@@ -52,8 +52,8 @@ def is_references(title: str) -> bool:
 
 
 def numbered(headings: Iterable[Heading]) -> list[Heading]:
-    """The headings with number and title split. A number of two parts makes a subsection whatever the markup, and
-    headings without a number are shifted like the numbered ones around them."""
+    """The headings with number and title split. A number of two parts makes a subsection whatever the markup. Headings
+    without a number are shifted like the numbered ones around them."""
     out: list[Heading] = []
     shift = 0
     in_appendix = False
@@ -183,10 +183,10 @@ _LONGEST_RUN_IN = 110
 
 def run_in(text: str, start: int, end: int) -> tuple[str, int] | None:
     """The short title that begins the paragraph at `start` as a run-in heading ("Batch Step. This step …") and the
-    offset of the text after it; None for a plain sentence, a caption, a theorem or a proof.
+    offset of the text after it. None for a plain sentence, a caption, a theorem or a proof.
 
-    There is no markup for it (Mathpix drops bold), so a title must have the form of a noun phrase: all its words
-    capitalised, or few words without a finite verb; at least a sentence must follow."""
+    It has no markup, because Mathpix drops bold. So a title must look like a noun phrase (all words capitalised, or few
+    words without a finite verb), and at least one sentence must follow."""
     if not (text[start].isupper() or text[start].isdigit()):
         return None
     for match in _STOP.finditer(text, start, min(end, start + _LONGEST_RUN_IN)):

@@ -1,4 +1,4 @@
-"""The main file of a LaTeX paper's folder."""
+"""Finds the main file of a LaTeX paper's folder."""
 
 import posixpath
 import re
@@ -13,7 +13,7 @@ LATEX = (".tex", ".ltx", ".latex")
 _CLASS = re.compile(r"^[^%\n]{0,200}\\document(?:class|style)\b(?:\s*\[[^\]]{0,500}\])?\s*\{([^{}]*)\}", re.MULTILINE)
 _NO_PAPER = re.compile(r"standalone|beamer|letter|poster|subfiles|minimal")
 _FAVOURED = re.compile(r"(?i)^(main|paper|ms|article|manuscript|root|arxiv|camera[_-]?ready|final)")
-# What lies beside a paper, by its name or title: what its template shows, and what goes to editors and reviewers.
+# Names and titles of files next to a paper: samples of its template, and letters to editors and reviewers.
 _ASIDE = re.compile(
     r"(?i)(?<![a-z])(?:sample(?:s|_?paper)?|templates?|how_?to|examples?|reference|instructions?|guide(?:lines)?|repl(?:y|ies)"
     r"|responses?|rebuttal|cover|checklist|si|supp(?:l|lementa(?:l|ry)|lement|orting)?|appendi(?:x|ces)|diff|proposal|bare|old"
@@ -38,7 +38,7 @@ Rank = tuple[bool, bool, bool, bool, bool, bool, int, int, str]
 
 
 def is_sample(title: str, text: str) -> bool:
-    """Whether a document is the sample of a template, by its title and what it tells authors."""
+    """Whether a document is the sample of a template, by its title and its instructions to authors."""
     return _ASIDE_TITLE.search(title) is not None and _TELLS_AUTHORS.search(text[:20_000]) is not None
 
 
@@ -48,13 +48,14 @@ def looks_like_latex(text: str) -> bool:
 
 
 def favoured(name: str) -> bool:
-    """Whether a file's name is a usual one for a paper."""
+    """Whether a file has a common name for a paper."""
     return _FAVOURED.match(name) is not None
 
 
 class MainFiles:
-    """The LaTeX files of a folder, the likeliest main file first: what arXiv's 00README names, else a file with class,
-    title and body that is no sample of a template, response, cover letter or supplement, before others that is."""
+    """The LaTeX files of a folder, the likeliest main file first. The file named in arXiv's 00README comes first. Then
+    come files with class, title and body, of which samples of a template, responses, cover letters and supplements are
+    last."""
 
     def __init__(self, files: PaperFiles, names: Sequence[str]) -> None:
         latex = [name for name in names if name.lower().endswith(LATEX)][:_MOST]
@@ -65,21 +66,21 @@ class MainFiles:
         self._ranked = sorted(((_rank(name, texts, bibliographies), name) for name in texts), reverse=True)
 
     def best(self) -> str | None:
-        """The main file, None if no file is a whole document."""
+        """The main file, or None if no file is a whole document."""
         return self.stated or next((name for rank, name in self._ranked if rank[0]), None)
 
     def fragment(self) -> str | None:
-        """The likeliest of files that are no whole document."""
+        """The likeliest of the files that are not whole documents."""
         return next((name for rank, name in self._ranked if rank[-2]), None)
 
     def others(self, read: set[str]) -> list[str]:
-        """The other papers, those in `read` left out. None beside a file that 00README names."""
+        """The other papers, except those in `read`. Empty if 00README names the main file."""
         return [] if self.stated else [name for rank, name in self._ranked if all(rank[:3]) and name not in read]
 
 
 def _rank(name: str, texts: Mapping[str, str], bibliographies: set[str]) -> Rank:
-    """Higher is more likely the main file: complete, no figure or slide, with front matter, nothing that lies beside
-    papers, with a bibliography that TeX made for it, a typical name, at the top, long with its inputs."""
+    """Ranks the main file highest. A main file is complete, is not a figure, slide or letter, and has front matter, a
+    bibliography that TeX made for it and a typical name. It is at the top of the folder, and long with its inputs."""
     text, (stem, _) = texts[name], posixpath.splitext(name)
     file = posixpath.basename(stem)
     kind = _CLASS.search(text)
@@ -108,8 +109,8 @@ def _inputs(name: str, text: str, texts: Mapping[str, str]) -> list[int]:
 
 
 def _stated(files: PaperFiles) -> dict[str, str]:
-    """What arXiv's 00README says of each file, by path: "toplevel", "ignore", …
-    (<https://info.arxiv.org/help/00README.html>; its earlier form has a file and a word a line)."""
+    """The use of each file in arXiv's 00README, by path: "toplevel", "ignore", …
+    (<https://info.arxiv.org/help/00README.html>; its earlier form has one file and one word per line)."""
     for name in ("00README.json", "00README.yaml", "00README.yml"):
         if text := files.text(name):
             return _usage(text[:_LONGEST_STATEMENT], name)

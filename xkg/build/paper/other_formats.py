@@ -1,4 +1,4 @@
-"""Files that are not papers, or papers in a format that is not read, by their first bytes or their name."""
+"""Detects files that are not papers, or are in an unsupported format, by their first bytes or their name."""
 
 import re
 from pathlib import PurePath
@@ -32,7 +32,7 @@ _LONGEST_NOTICE = 3000
 
 
 def not_a_paper(name: str, head: bytes) -> str | None:
-    """What a file is instead of a paper, and what to do."""
+    """The actual kind of a file that is not a paper, and a remedy."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     for pattern, meaning in _BY_START:
         if re.match(pattern, start):
@@ -42,7 +42,7 @@ def not_a_paper(name: str, head: bytes) -> str | None:
 
 
 def notice(title: str, text: str) -> str | None:
-    """What a short text says instead of being a paper: that it was withdrawn, or that a page was not found."""
+    """The actual kind of a short text that is not a paper: a withdrawal notice, or an error page."""
     if title.startswith("Title:"):
         return "arXiv's page about the paper, not the paper: give its id, or the PDF or HTML"
     if len(text) > _LONGEST_NOTICE:

@@ -6,8 +6,9 @@ from xkg.build.paper.markdown.text import readable_markdown
 
 
 def plain(document: Document, start: int, end: int) -> str:
-    """`document.text[start:end]` as readable text: the author's macros expanded, markup, citations, references,
-    footnotes, figures and tables removed, math as `$TeX$`; a blank line between paragraphs, other whitespace single."""
+    """`document.text[start:end]` as readable text. The author's macros are expanded, math is `$TeX$`, and markup,
+    citations, references, footnotes, figures and tables are removed. A blank line separates paragraphs; other
+    whitespace is single."""
     return (
         readable_latex(document, start, end) if document.format == "latex" else readable_markdown(document, start, end)
     )

@@ -1,4 +1,4 @@
-"""Reads a paper from disk: finds its main file and the parser for it."""
+"""Reads a paper from disk: finds its main file and its parser."""
 
 import os
 import posixpath
@@ -27,8 +27,8 @@ _ARXIV_NAME = re.compile(
 
 @dataclass(frozen=True)
 class PaperOnDisk:
-    """A paper's path before parsing: `reader` gives the files of the folder, or of the file's folder; `head` is the
-    start of a file, `size` its number of bytes, and `whole` reads them all."""
+    """A paper's path before parsing. `reader` returns the files of the folder, or of the file's folder. `head` is the
+    start of a file, `size` its number of bytes, and `whole` reads all of it."""
 
     path: Path
     folder: bool
@@ -40,15 +40,15 @@ class PaperOnDisk:
 
 def parse_paper(path: Path) -> Document:
     """The paper at `path`: a .tex, .md, .pdf or .html file, a folder, or an archive as from arXiv (.tar.gz, .tar, .zip,
-    .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined one.
+    .gz). Runs in this process; `xkg.build.parsing.parsers` runs it in a confined process.
 
-    Raises `InputError` where there is no paper in it, `UnsafeInputError` for a paper that is larger than any honest one
+    Raises `InputError` if it contains no paper, and `UnsafeInputError` for a paper that is larger than any honest one
     or reaches outside its folder. Other irregularities are in `Document.warnings`."""
     return parse_opened(paper_on_disk(path))
 
 
 def paper_on_disk(path: Path) -> PaperOnDisk:
-    """Raises `InputError` where there is no readable file or folder, `UnsafeInputError` for a link."""
+    """Opens a paper. Raises `InputError` if there is no readable file or folder, and `UnsafeInputError` for a link."""
     if path.is_symlink():
         raise UnsafeInputError(f"{path} is a symbolic link; name the paper's own file or folder")
     if path.is_dir():
@@ -73,7 +73,7 @@ def _whole(path: Path) -> bytes:
 
 
 def parse_opened(paper: PaperOnDisk) -> Document:
-    """The paper, parsed; raises as `parse_paper`."""
+    """The parsed paper. Raises as `parse_paper`."""
     meaning = None if paper.folder else not_a_paper(paper.path.name, paper.head)
     document = None if meaning else _parsed(paper)
     if document is not None and document.format in ("html", "latex"):
@@ -93,14 +93,14 @@ def _parsed(paper: PaperOnDisk) -> Document:
         require_small_archive(paper.size, path)
         return _parse_folder(MemoryReader(unpack(paper.whole(), path)), path)
     if b"%PDF-" in head:
-        from xkg.build.paper.pdf_html.pdf import parse_pdf  # pdfium is loaded for a PDF alone
+        from xkg.build.paper.pdf_html.pdf import parse_pdf  # loads pdfium only for a PDF
 
         _require_at_most(LARGEST_PDF, paper)
         return parse_pdf(paper.whole(), path)
     if path.suffix.lower() in _HTML or head.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(
         (b"<!doctype html", b"<html")
     ):
-        from xkg.build.paper.pdf_html.html import parse_html  # so is lxml for HTML
+        from xkg.build.paper.pdf_html.html import parse_html  # loads lxml only for HTML
 
         _require_at_most(LARGEST_HTML, paper)
         return parse_html(paper.whole(), path)
@@ -157,7 +157,7 @@ def _with_warning(document: Document, line: str) -> Document:
 
 
 def _listed(others: list[str]) -> str:
-    """What else could have been meant by a folder."""
+    """A note on the other papers in a folder."""
     some = ", ".join(others[:_MOST_NAMED]) + (f" and {len(others) - _MOST_NAMED} more" if others[_MOST_NAMED:] else "")
     stand = "are papers too: name one" if len(others) > 1 else "is a paper too: name it"
     return f"{some} {stand} to read it instead"
@@ -178,7 +178,7 @@ def _best_markdown(files: PaperFiles, names: list[str]) -> str | None:
 
 
 def _named(path: Path, document: Document) -> Document:
-    """The document with the arXiv id from the file's name, where it has none."""
+    """The document, with the arXiv id from the file name if it has none."""
     match = _ARXIV_NAME.match(path.name)
     if match is None or document.arxiv_id:
         return document

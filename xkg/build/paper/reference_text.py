@@ -1,7 +1,7 @@
-"""Finds the title, year and identifiers in one entry of a bibliography as readable text.
+"""Finds the title, year and identifiers in the readable text of one bibliography entry.
 
-The difference between styles that matters is the end of the list of authors: quotation marks, a year after the authors,
-initials ("Blei, D. M. Title. Venue, 2017."), or simply the first full stop."""
+Styles differ mainly in how the list of authors ends: quotation marks, a year after the authors, initials ("Blei, D. M.
+Title. Venue, 2017."), or simply the first full stop."""
 
 import re
 
@@ -10,7 +10,7 @@ from xkg.build.paper.front_matter import ARXIV, DOI
 from xkg.model import Reference
 from xkg.text.titles import is_title
 
-# a quotation within a title follows a word and is followed by one
+# a quotation within a title has a word before and after it
 _QUOTED = re.compile(r"(?:^|(?<=[^\w\s]\s)|(?<=[^\w\s]))[“\"]([^“”\"]{8,400})(?:(?<=[,.?!])[”\"]|[”\"](?!\s[a-z]))")
 _YEAR = r"(?:1[89]|20)\d\d[a-z]?"
 _YEAR_AFTER_AUTHORS = re.compile(
@@ -43,7 +43,7 @@ _LONGEST = 4000
 
 
 def reference_from_text(text: str, key: str | None = None) -> Reference:
-    """A `Reference`; the title is None where no style is recognised."""
+    """A `Reference`; the title is None if no style is recognised."""
     clean = " ".join(text[:_LONGEST].split())
     clean = _LEADING.sub("", clean)
     arxiv_id, doi = arxiv_of(clean), doi_of(clean)
@@ -56,7 +56,7 @@ def arxiv_of(text: str) -> str | None:
 
 
 def doi_of(text: str) -> str | None:
-    """The DOI; a space from a line break is removed only where the number clearly continues."""
+    """The DOI. A space from a line break is removed only if the number clearly continues."""
     match = DOI.search(text)
     if match is None:
         return None
@@ -68,7 +68,7 @@ def doi_of(text: str) -> str | None:
 
 
 def year_of(text: str) -> int | None:
-    """The year in parentheses after the authors, else the last one that is not a page, volume or identifier."""
+    """The year in parentheses after the authors, otherwise the last one that is not a page, volume or identifier."""
     bare = _NOISE.sub(" ", text)
     early = re.match(rf"^.{{2,300}}?\(({_YEAR})\)", bare)
     years = re.findall(rf"(?<![\d/.])({_YEAR})(?![\d/])", bare)

@@ -1,4 +1,4 @@
-"""Running text of a `Document` as sentences, each with its source spans.
+"""The running text of a `Document` as sentences, each with its source spans.
 
 Headings, floats, tables, algorithms, theorem statements and proofs, and bibliographies are omitted. A displayed
 equation is part of the sentence around it. A sentence that a float or a page break cuts in two is one sentence of two
@@ -17,7 +17,8 @@ from xkg.build.paper.plain import plain
 @dataclass(frozen=True)
 class Sentence:
     """`text` is the readable text of `spans`, joined by a space. `paragraph` numbers the paragraphs in reading order;
-    `first`: it is the first sentence of one. `display`: a displayed equation is part of it."""
+    `first` is True for the first sentence of a paragraph. `display` is True if a displayed equation is part of the
+    sentence."""
 
     text: str
     spans: tuple[tuple[int, int], ...]
@@ -38,14 +39,15 @@ class Sentence:
         return len(self.spans) > 1
 
 
-LONGEST = 4000  # characters; longer text without an end is no sentence
+LONGEST = 4000  # characters; longer text without an end is not a sentence
 _FLOATS = (
     "figure|table|algorithm|algorithmic|algorithm2e|tikzpicture|tabular|tabularx|longtable|lstlisting|verbatim|minted|"
     "wrapfigure|wraptable|subfigure|minipage|thebibliography|keywords|IEEEkeywords|CCSXML|teaserfigure|comment"
 )
 _STATEMENTS = "theorem|lemma|proposition|corollary|proof|definition|assumption|remark|example|claim|property|fact"
 _ENVIRONMENT = re.compile(rf"\\(begin|end)\{{((?:{_FLOATS}|{_STATEMENTS})\*?)\}}", re.IGNORECASE)
-# Blocks of Markdown. A caption or a statement runs to the end of its line, which Mathpix makes a whole paragraph.
+# Blocks of Markdown. A caption or a statement runs to the end of its line, which in Mathpix's output is a whole
+# paragraph.
 _FLOAT_BLOCK = re.compile(
     r"^!\[[^\n]*$"
     r"|^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)"
@@ -62,7 +64,7 @@ _STATEMENT_BLOCK = re.compile(
 _BRACED = re.compile(
     r"\\(footnotetext|footnote|thanks|caption|title|author|icmltitle|vspace|hspace|includegraphics)\*?(?:\[[^\]]*\])?\{"
 )
-_SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may stand in a sentence
+_SKIP = re.compile(r"\\(?:smallskip|medskip|bigskip|noindent|newline|clearpage|newpage)")  # may occur in a sentence
 _UNREAD = re.compile(
     r"\\(begin|end)\{(thebibliography|keywords|IEEEkeywords|CCSXML|comment|acks?|acknowledge?ments?|Acknowledgements?"
     r"|titlepage|teaserfigure|icmlauthorlist|tikzpicture|filecontents)\*?\}"
@@ -72,7 +74,7 @@ _FRONT = re.compile(
     r"|date|affiliation|address|email|keywords|printAffiliationsAndNotice)\*?(?:\[[^\[\]]{0,200}\])?\{"
 )
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FEWEST_WORDS = 30  # of text before the first section: fewer are front matter
+_FEWEST_WORDS = 30  # of text before the first section; shorter text is front matter
 _BREAK = re.compile(
     r"\n[ \t]*\n\s*\x04?|\\par\b|\\item\b(?:\[[^\]]{0,400}+\])?"
     r"|\\(?:begin|end)\{(?:itemize|enumerate|description|center|quote|abstract|document)\}(?:\[[^\]]{0,400}+\])?"
@@ -99,7 +101,7 @@ _MARKS = " \n\t\x01\x02\x04"
 
 
 def _closings(text: str) -> dict[int, int]:
-    """The offset after the closing brace for each opening one that has one."""
+    """The offset after the closing brace, by the offset of its opening brace."""
     out: dict[int, int] = {}
     opened: list[int] = []
     for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
@@ -111,7 +113,8 @@ def _closings(text: str) -> dict[int, int]:
 
 
 def is_heading(document: Document, section: Section) -> bool:
-    """False for "The objective in eq.", "MLP. $v$" and other pieces of sentences that look like a run-in heading."""
+    """Whether a section's title is a heading. False for "The objective in eq.", "MLP. $v$" and other pieces of
+    sentences that look like a run-in heading."""
     if section.level < 4:
         return True
     if re.fullmatch(r"[A-Z]{2,5}", section.title) and document.text[
@@ -127,7 +130,7 @@ def is_heading(document: Document, section: Section) -> bool:
 
 
 def _cuts(document: Document) -> list[tuple[int, int, str]]:
-    """Text that is not running text, as (start, end, mark): a `_FLOAT` may cut a sentence in two, `_GLUE` lies inside
+    """Text that is not running text, as (start, end, mark). A `_FLOAT` may cut a sentence in two; `_GLUE` is inside
     one."""
     text = document.text
     cuts = [(s.start, s.body_start, _HEADING) for s in document.walk() if is_heading(document, s)]
@@ -163,7 +166,7 @@ def _cuts(document: Document) -> list[tuple[int, int, str]]:
 
 
 def _latex_cuts(document: Document) -> Iterator[tuple[int, int, str]]:
-    """What a LaTeX paper has beside its running text and headings, its front matter included."""
+    """The parts of a LaTeX paper other than running text and headings, front matter included."""
     text = document.text
     marks = {"footnote": _GLUE, "statement": _PARAGRAPH, "listing": _PARAGRAPH, "table": _PARAGRAPH}
     floated = -1
@@ -212,7 +215,7 @@ class _Run:
 
 
 def _flatten(document: Document) -> tuple[str, list[_Run]]:
-    """Running text alone, its pieces joined by marks for the omitted parts."""
+    """The running text, joined by marks for the omitted parts, and its pieces."""
     parts: list[str] = []
     runs: list[_Run] = []
     at, flat, mark = 0, 0, _PARAGRAPH
@@ -230,8 +233,8 @@ def _flatten(document: Document) -> tuple[str, list[_Run]]:
 
 
 def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[int]]:
-    """`flat` with formulas, citations and addresses overwritten, so that no punctuation in them ends a sentence; and
-    where the displayed equations start in it."""
+    """`flat` with formulas, citations and addresses overwritten, so that no punctuation in them ends a sentence, and
+    the offsets of its displayed equations."""
     displays: list[int] = []
     chars = list(flat)
     starts = [run.source for run in runs]
@@ -251,7 +254,8 @@ def _shadow(document: Document, flat: str, runs: list[_Run]) -> tuple[str, list[
 
 
 def _boundaries(shadow: str, *, lines: bool) -> list[tuple[int, bool]]:
-    """Offsets at which a sentence ends, and whether a paragraph ends there; with `lines`, every line is a paragraph."""
+    """Offsets at which a sentence ends, each with True if a paragraph ends there too. With `lines`, every line is a
+    paragraph."""
     out: dict[int, bool] = {}
     for match in _END.finditer(shadow):
         head = shadow[max(0, match.start() - 12) : match.start() + 1]

@@ -1,4 +1,3 @@
-"""Papers and repositories, parsed in a confined process: its client and its tasks.
+"""Parses papers and repositories in a confined process: its client and its tasks.
 
-May import: paper, code, repositories, and what lies below build.
-"""
+May import: paper, code, repositories, and what lies below build."""

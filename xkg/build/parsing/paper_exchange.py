@@ -1,4 +1,4 @@
-"""Sends a paper's files from the process that may read them to the one that parses them: both ends of the protocol."""
+"""Both ends of the protocol by which the parsing process gets a paper's files from the process that may read them."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +21,12 @@ def described(paper: PaperOnDisk) -> dict[str, Any]:
 
 
 def serve_files(paper: PaperOnDisk, names: Sequence[str]) -> Iterator[bytes | None]:
-    """The replies to requests of the parsing process: files of the paper's own folder and nothing else."""
+    """Replies to requests of the parsing process with files of the paper's own folder and nothing else."""
     return (_reply(paper, name) for name in names)
 
 
 def receive_paper(description: dict[str, Any], ask: Ask) -> PaperOnDisk:
-    """The paper of a description from `described`; `ask` requests its bytes."""
+    """The paper of a description by `described`; `ask` requests its bytes."""
     reader = _RemoteReader(ask)
     head = bytes.fromhex(description["head"])
     return PaperOnDisk(

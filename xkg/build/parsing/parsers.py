@@ -1,5 +1,5 @@
-"""Parses papers and repositories in a confined process, which is started for the first of them
-(`xkg.sandbox.isolation.confined_worker`). Files are read here, under bounds on their size, and answers are
+"""Parses papers and repositories in a confined process, which starts with the first of them
+(`xkg.sandbox.isolation.confined_worker`). Files are read here, with a limit on their size, and answers are
 validated."""
 
 import time
@@ -31,7 +31,8 @@ _TASKS = "xkg.build.parsing.tasks"
 PAPER = Bounds(step_seconds=60, seconds=360)
 REPOSITORY = Bounds(step_seconds=10, seconds=600)
 MOST_DEADLY = 5
-"""Files of a repository that may crash the parsing process; all others are parsed again after each."""
+"""The maximum number of files of a repository that may crash the parsing process. After each, all other files are
+parsed again."""
 _IN_WORDS: dict[Reason, str] = {
     "too-slow": "it takes more time than any honest one",
     "out-of-memory": "it takes more memory than any honest one",
@@ -44,19 +45,19 @@ _ELSEWHERE: Mapping[SkipReason, tuple[str, str]] = {
 
 
 class Parsers:
-    """Safe to use from several threads. The process ends with the object, if not closed before. `tasks` are modules
-    whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
+    """A client of the parsing process, which ends with this object at the latest. Safe to use from several threads.
+    `tasks` are modules whose `TASKS` it may run too (`xkg.build.parsing.typed_tasks.tasks`)."""
 
     def __init__(self, paper: Bounds = PAPER, repository: Bounds = REPOSITORY, tasks: Sequence[str] = ()) -> None:
         self._worker = ConfinedWorker((_TASKS, *tasks))
         self._paper, self._repository = paper, repository
 
     def start(self) -> None:
-        """Starts the process and its imports, and does not wait for them."""
+        """Starts the process and its imports without waiting for them."""
         self._worker.start()
 
     def close(self) -> None:
-        """Ends the process; nothing can be parsed afterwards."""
+        """Ends the process. Nothing can be parsed afterwards."""
         self._worker.close()
 
     def __enter__(self) -> "Parsers":
@@ -66,11 +67,11 @@ class Parsers:
         self.close()
 
     def paper(self, path: Path) -> Document:
-        """As `parse_paper`; also raises `UnsafeInputError` for a paper that exceeds the bounds."""
+        """Like `parse_paper`; also raises `UnsafeInputError` for a paper that exceeds the bounds."""
         return self._of_paper("paper", path, Document)
 
     def source_kind(self, path: Path) -> SourceKind:
-        """As `source_kind`; also raises `UnsafeInputError` for a source that exceeds the bounds."""
+        """Like `source_kind`; also raises `UnsafeInputError` for a source that exceeds the bounds."""
         return self._of_paper("source-kind", path, SourceKind)
 
     def _of_paper(self, task: str, path: Path, kind: type[V]) -> V:
@@ -84,16 +85,16 @@ class Parsers:
             raise UnsafeInputError(_cannot(str(path), "crashed", "its answer is no paper")) from error
 
     def repository(self, checkout: Checkout) -> Codebase:
-        """As `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
-        out-of-memory or crashed. Also raises `UnsafeInputError` where there are many of these, or where all files
-        together exceed the bounds."""
+        """Like `parse_repository`, without files that end the parsing process: they are `skipped` as too-slow,
+        out-of-memory or crashed. Also raises `UnsafeInputError` if there are too many of them, or if all files together
+        exceed the bounds."""
         paths = {f.path for f in checkout.files}
         attempt = partial(self._parsed, checkout)
         return without_deadly(checkout.repository.id, paths, self._repository, attempt)[0]
 
     def ask(self, task: Callable[..., T], bounds: Bounds, **given: object) -> T:
-        """The answer of one of the functions of `tasks`. Raises `WorkerDiedError` where there is none, or one that the
-        function cannot give."""
+        """The answer of one of the functions of `tasks`. Raises `WorkerDiedError` if there is no answer, or one that
+        the function cannot give."""
         answer = self._worker.call(named(task), arguments(given), bounds)
         try:
             return answer_of(task, answer)
@@ -135,9 +136,9 @@ def without_deadly(
     attempt: Callable[[Mapping[str, Reason], Bounds], T],
     known: Mapping[str, Reason] = {},
 ) -> tuple[T, Mapping[str, Reason]]:
-    """What an attempt gives that leaves out the files which ended the process, first those `known`; and these, with the
-    reasons. Raises `UnsafeInputError` where there are many of these, where something else ended it, or where all files
-    together exceed the bounds."""
+    """Repeats `attempt` without the files that end the process, first without those `known`. Returns its result, and
+    these files with the reasons. Raises `UnsafeInputError` if there are too many of them, if something else ends the
+    process, or if all files together exceed the bounds."""
     until = time.monotonic() + bounds.seconds
     without = dict(known)
     while True:
@@ -155,7 +156,7 @@ def without_deadly(
 
 
 def deadly(codebase: Codebase) -> str:
-    """A summary of the files that ended the parsing process, '' where none did."""
+    """A summary of the files that ended the parsing process, '' if there are none."""
     return "; ".join(
         f"{skipped.count} skipped as {skipped.reason}: {', '.join(skipped.examples)}"
         for skipped in codebase.skipped
@@ -164,7 +165,7 @@ def deadly(codebase: Codebase) -> str:
 
 
 def elsewhere(codebase: Codebase) -> Iterator[str]:
-    """A line for each kind of file that the repository names and does not hold, with a remedy."""
+    """For each kind of file that the repository names but does not contain, a line with a remedy."""
     for skipped in codebase.skipped:
         if (words := _ELSEWHERE.get(skipped.reason)) is not None:
             kind, remedy = words

@@ -1,4 +1,4 @@
-"""The source of a paper from arXiv: what kind of file it is, and whether there is a paper in it."""
+"""The kind of file that is a paper's source on arXiv, and whether it contains a paper."""
 
 import re
 
@@ -9,12 +9,12 @@ from xkg.build.paper.read import PaperOnDisk
 from xkg.value import Value
 
 WITHDRAWN = re.compile(r"(?i)\bwithdr(?:awn|ew|awal)\b")
-_NOTICE = 2000  # characters of a source that is only a notice of withdrawal
+_NOTICE = 2000  # characters of a source that is only a withdrawal notice
 
 
 class SourceKind(Value):
-    """`suffix` is the suffix for the source's file name, None where it is not readable; `withdrawn` where it is a
-    notice of withdrawal."""
+    """`suffix` is the suffix for the source's file name, None if it is not readable; `withdrawn` is true for a
+    withdrawal notice."""
 
     suffix: str | None
     withdrawn: bool = False

@@ -1,5 +1,5 @@
-"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that they can need
-is imported before the first call, since nothing can be imported afterwards."""
+"""The confined worker's tasks for `xkg.build.parsing.parsers`: papers and repositories. Every parser that they may need
+is imported before the first call, because nothing can be imported afterwards."""
 
 import encodings
 import importlib
@@ -30,7 +30,7 @@ def _source_kind(call: Call) -> bytes:
 
 
 def _repository(call: Call) -> bytes:
-    """The codebase without its modules, which are sent as parts, and without data that the parent has."""
+    """The codebase without its modules, which are sent separately, and without data that the parent has."""
 
     def read(paths: Sequence[str]) -> Iterator[bytes | None]:
         return iter(list(call.read(paths))) if paths else iter(())
@@ -38,7 +38,7 @@ def _repository(call: Call) -> bytes:
     files = tuple(File(path, kind, size) for path, kind, size in call.payload["files"])
     checkout = Checkout(Repository.model_validate(call.payload["repository"]), files, (), read)
     codebase = parse_repository(checkout, call.mark, call.payload["without"])
-    call.mark("")  # serialization belongs to no file
+    call.mark("")  # no file to blame during serialization
     for module in codebase.modules:
         call.part(dumped(module))
     return dumped(codebase.model_copy(update={"modules": (), "files": ()}))
@@ -52,15 +52,15 @@ TASKS: Mapping[str, Callable[[Call], bytes]] = {
 
 
 def _import_encodings() -> None:
-    """Imports every encoding that a file may name: Python imports each at its first use."""
+    """Imports every encoding that a file may name, because Python imports each at its first use."""
     for module in pkgutil.iter_modules(encodings.__path__):
-        if module.name not in ("mbcs", "oem"):  # Windows alone has them
+        if module.name not in ("mbcs", "oem"):  # exist on Windows only
             importlib.import_module(f"encodings.{module.name}")
 
 
 load_all()
 _import_encodings()
-# Modules that libraries import within their functions.
+# Modules that libraries import inside functions.
 for _name in ("_strptime", "heapq"):
     importlib.import_module(_name)
 latex2text.get_default_latex_context_db()

@@ -13,7 +13,7 @@ from xkg.sandbox.guest.worker import Call
 T = TypeVar("T")
 
 Mark = Callable[[str], None]
-"""Announces the file that a function works on next; '' for the whole."""
+"""Announces the file that a function works on next; '' for the task as a whole."""
 
 
 def named(function: Callable[..., object]) -> str:
@@ -32,7 +32,7 @@ def arguments(given: Mapping[str, object]) -> Any:
 
 
 def answer_of(function: Callable[..., T], answer: bytes) -> T:
-    """What a function returned. Raises `ValueError` for bytes that it cannot have returned."""
+    """The return value of a function. Raises `ValueError` for bytes that it cannot have returned."""
     return cast(T, _returned(function).validate_json(answer))
 
 

@@ -1,8 +1,7 @@
 """Adds a branch with new commits to the user's repository.
 
-Git itself never works in the user's repository: it makes a pack in a directory of our own, without hooks, filters or
-configuration of anybody, and that pack and one reference are files added to the user's repository.
-"""
+Git itself never works in the user's repository. It makes a pack in our own directory, without anybody's hooks, filters
+or configuration; then that pack and one reference are added to the user's repository as files."""
 
 import contextlib
 import os
@@ -24,7 +23,7 @@ class TreeFile(NamedTuple):
 
 
 class NewCommit(NamedTuple):
-    """`changes` by path, None for a file that goes; `when` in seconds since 1970."""
+    """`changes` maps paths to contents, None for a deleted file; `when` is in seconds since 1970."""
 
     changes: Mapping[str, TreeFile | None]
     message: str
@@ -35,8 +34,8 @@ class NewCommit(NamedTuple):
 def _commits(
     directory: GitDirectory, new: Sequence[NewCommit], parent: str | None
 ) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """New commits, each on the one before and the first on `parent`, in a git directory of ours that is removed at the
-    end, and their ids. Their packs lack what `directory` has. Raises `GitError`."""
+    """New commits and their ids: the first on `parent`, each other on the previous one. They are in a git directory of
+    ours that is removed at the end; its packs omit the objects that `directory` has. Raises `GitError`."""
     stream = bytearray()
     for number, commit in enumerate(new, 1):
         message = commit.message.encode("utf-8", "replace")
@@ -67,10 +66,10 @@ def _commits(
 
 def add_branch(folder: Path, name: str, base: str, new: Sequence[NewCommit]) -> str:
     """Adds a branch with these commits on the commit `base` to the user's repository in `folder`, and returns its last
-    commit. Working copy, index and other references stay as they are.
+    commit. Working copy, index and other references stay unchanged.
 
-    Raises `InputError`: no git repository, no such commit, a branch of that name with other commits, references in a
-    format that only git can write."""
+    Raises `InputError` if the folder is not a git repository, the commit does not exist, a branch of that name has
+    other commits, or only git can write the format of the references."""
     directory = git_directory.find(folder.resolve())
     if directory is None:
         raise InputError(f"{folder} is no git repository: take the result as a patch")

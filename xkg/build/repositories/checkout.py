@@ -2,10 +2,9 @@
 
 Nothing is ever checked out: files are read from git's object database, or from a folder without following links.
 
-A folder with `@commit` means that commit. A git work tree without one means its HEAD commit when every tracked file is
-as committed and no unignored file was added; otherwise its present files (tracked and unignored), identified by their
-content, since these are what the caller sees. A folder without `.git` means its files, identified by their content.
-"""
+A folder with `@commit` means that commit. A git work tree without one means its HEAD commit if every tracked file is as
+committed and no unignored file was added. Otherwise it means its present files (tracked and unignored), identified by
+their content, because the caller sees these. A folder without `.git` means its files, identified by their content."""
 
 import hashlib
 import os
@@ -28,7 +27,7 @@ from xkg.sandbox.isolation import programs
 from xkg.text.address import RepositoryAddress, repository_address
 
 MAX_FILES = 200_000
-_MOST_SLASHES = 4  # of a branch's name
+_MOST_SLASHES = 4  # in a branch name
 
 _REFERENCE = re.compile(r"(?!.*(\.\.|@\{|//))[\w][\w./+#=-]*")
 _SUBMODULE = re.compile(r"(?m)^[ \t]*path[ \t]*=([^\r\n]*)")
@@ -36,7 +35,7 @@ _NOT_WALKED = {".git", ".hg", ".svn", "__pycache__"}
 
 
 class File(NamedTuple):
-    """A path of a checkout. `size` is None where the content is not available (absent object, special file)."""
+    """A path of a checkout. `size` is None if the content is not available (absent object, special file)."""
 
     path: str
     kind: Literal["file", "link", "submodule"]
@@ -45,11 +44,10 @@ class File(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A repository at one commit, or the present files of a folder. `notes` explain the choice to a reader.
+    """A repository at one commit, or the present files of a folder. `notes` explain the choice to the user.
 
-    `committed` is the day of the commit (YYYY-MM-DD), None for files of a folder.
-    `read` gives (path, bytes) in the requested order; None for a file that is unknown, larger than `MAX_READ_BYTES`, or
-    cannot be read."""
+    `committed` is the day of the commit (YYYY-MM-DD), None for files of a folder. `read` yields (path, bytes) in the
+    requested order, with None for a file that is unknown, larger than `MAX_READ_BYTES`, or unreadable."""
 
     repository: Repository
     files: tuple[File, ...]
@@ -69,10 +67,9 @@ def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None
     """The repository that `spec` names: `https://host/owner/name`, `file://…`, a folder or a bare git directory, each
     with `@commit` (full or abbreviated commit, branch or tag) or without (HEAD).
 
-    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused; local folders are
-    read in place, without a `.git` that leads out of `roots` (None: no bounds). Raises `InputError` with one line: does
-    not exist, no such commit, not reachable, empty.
-    """
+    URLs are fetched shallow into a bare repository under `cache`, one per URL and commit, and reused. Local folders are
+    read in place; their `.git` must not lead out of `roots` (None: no bounds). Raises `InputError` with one line: does
+    not exist, no such commit, not reachable, empty."""
     spec = spec.strip()
     if not spec or spec.startswith("-") or "\0" in spec or "\n" in spec:
         raise InputError(f"{spec!r} is not a repository; give a https URL, a folder or a git directory")
@@ -90,7 +87,7 @@ def fetch_repository(spec: str, cache: Path, roots: Sequence[Path] | None = None
 
 
 def require_local(spec: str) -> None:
-    """Raises `InputError` where `spec` names a folder of this machine that is not there; URLs are not looked at."""
+    """Raises `InputError` if `spec` names a local folder that does not exist. URLs are not checked."""
     spec = spec.strip()
     if not re.match(r"[A-Za-z][\w+.-]*:|[\w.-]+@[\w.-]+:", spec):
         path, _ = _split_commit(spec)
@@ -105,7 +102,7 @@ def _require_folder(path: Path, spec: str) -> None:
 
 
 def fetched(repository: Repository, cache: Path) -> Checkout | None:
-    """The repository that was fetched into `cache` before, None where it was not; fetches nothing."""
+    """The repository that was fetched into `cache` earlier, or None. Fetches nothing."""
     if not repository.commit or not repository.url:
         return None
     folder = clone_path(repository.url, repository.commit, cache)
@@ -113,9 +110,9 @@ def fetched(repository: Repository, cache: Path) -> Checkout | None:
 
 
 def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
-    """The present files of a folder, whatever its commit: tracked and unignored ones in a git work tree, else all. The
-    id is `local:<name>`, since contents are read only on request; `commit` is None. A git directory, or a clone that
-    was never checked out, has no such files: its HEAD commit is read. `roots` as in `fetch_repository`.
+    """The present files of a folder, whatever its commit: tracked and unignored ones in a git work tree, otherwise all.
+    The id is `local:<name>`, because contents are read only on request; `commit` is None. A git directory, or a clone
+    that was never checked out, has no such files, so its HEAD commit is read. `roots` as in `fetch_repository`.
 
     Raises `InputError`: does not exist, a file, empty."""
     if not folder.is_dir():
@@ -130,7 +127,7 @@ def read_folder(folder: Path, roots: Sequence[Path] | None = None) -> Checkout:
     if directory is not None:
         try:
             names = _unignored(directory, path)
-        except InputError:  # no git here, or a broken repository: the folder's files still count
+        except InputError:  # git is missing, or the repository is broken: the folder's files still count
             names = None
         if names == [] and directory.commit("HEAD"):
             return _read_local(path, None, str(folder), roots)
@@ -175,7 +172,8 @@ def _fetch_url(spec: str, cache: Path) -> Checkout:
 
 
 def _with_branch(address: RepositoryAddress) -> RepositoryAddress:
-    """The address of a page, with the branch of which its reference is the first word: branches may have slashes."""
+    """The address of a page, with its branch completed: a branch name may have slashes, of which the reference is only
+    the first part."""
     words = unquote(address.within).split("/")
     for count in range(min(len(words), _MOST_SLASHES) + 1):
         reference = "/".join([address.reference, *words[:count]])
@@ -242,14 +240,14 @@ def _require_under(path: Path, roots: Sequence[Path] | None, spec: str) -> None:
 
 
 def _name(path: Path) -> str:
-    """A folder's name; for one called `.git` or `repo` that of the folder above."""
+    """A folder's name. For a folder named `.git` or `repo`, the name of its parent."""
     while path.name in (".git", "repo") and path.parent != path:
         path = path.parent
     return slug(re.sub(r"\.git$", "", path.name))
 
 
 def _plain(path: Path) -> tuple[str, ...]:
-    """Notes on a folder that is read as a plain folder though it contains git data."""
+    """Notes on a folder that is read as a plain folder although it contains git data."""
     if os.path.lexists(path / ".git"):
         return (
             "the folder's .git may not be read for it: it is no git directory, or one elsewhere that does not name the "
@@ -265,7 +263,7 @@ def _commit(directory: GitDirectory, name: str) -> git.Commit | None:
 
 
 def _origin(directory: GitDirectory) -> str:
-    """The https address of the remote that a folder was cloned from, '' if it has none that is known."""
+    """The https address of the remote that a folder was cloned from, or '' if it is unknown."""
     address = repository_address(directory.origin)
     known = address is not None and (address.is_of_forge or directory.origin.lower().startswith("https:"))
     return address.url if address is not None and known else ""
@@ -278,8 +276,8 @@ def _unignored(directory: GitDirectory, path: Path) -> list[str]:
 
 
 def _is_clean(path: Path, tracked: Sequence[git.TreeEntry], listed: Sequence[str]) -> bool:
-    """Whether the work tree equals the commit. Compared here, since git itself would run the filters and monitors that
-    the repository's configuration names."""
+    """Whether the work tree equals the commit. Compared here, because git itself would run the filters and monitors
+    that the repository's configuration names."""
     blobs = {e.path: e for e in tracked if e.mode.startswith("100")}
     if {os.fsencode(n).decode("utf-8", "replace") for n in listed} - {e.path for e in tracked}:
         return False
@@ -348,8 +346,8 @@ def _as_it_lies(
     *,
     named: bool = True,
 ) -> Checkout:
-    """A folder's files; where `named`, identified by a hash over paths, kinds and contents (sizes for files that are
-    too large to read)."""
+    """A folder's files. If `named`, they are identified by a hash over paths, kinds and contents (sizes for files that
+    are too large to read)."""
     files, real = [], {}
     digest = hashlib.sha256()
     outside = {f for f in {Path(raw).parent for raw in names} if not (path / f).resolve().is_relative_to(path)}
@@ -383,7 +381,7 @@ def _as_it_lies(
 
 
 def _empty_submodules(stated: Path, names: Sequence[str]) -> Iterator[str]:
-    """The folders that `.gitmodules` names and that have no file, as in a copy made without them."""
+    """The folders that `.gitmodules` names and that contain no file, as in a copy without submodules."""
     for match in _SUBMODULE.finditer((read_small(stated, MAX_READ_BYTES) or b"").decode("utf-8", "replace")):
         folder = match[1].strip().strip("/")
         if folder and not any(name.startswith(f"{folder}/") for name in names):

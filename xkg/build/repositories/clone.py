@@ -1,4 +1,4 @@
-"""Shallow clones of remote repositories in a cache, one for each commit, however the address is spelled."""
+"""Shallow clones of remote repositories in a cache, one for each commit, whatever the spelling of the address."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ from xkg.files import private_folder
 from xkg.model import slug
 from xkg.text.address import repository_address
 
-MAX_READ_BYTES = 2_000_000  # larger files are listed, never read
+MAX_READ_BYTES = 2_000_000  # larger files are listed but never read
 
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
-    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and its full commit."""
+    """The bare repository under `cache` with `reference` (None: HEAD) of `url`, and the id of its full commit."""
     commit = reference if reference and COMMIT.fullmatch(reference) else remote_commit(url, reference)
     if commit is not None and (known := clone_path(url, commit, cache)).is_dir():
         return known, commit
@@ -32,7 +32,7 @@ def clone(url: str, reference: str | None, cache: Path) -> tuple[Path, str]:
         try:
             (work / "repository").rename(target)
         except OSError:
-            if not target.is_dir():  # else: another process fetched the same commit first
+            if not target.is_dir():  # otherwise another process fetched the same commit first
                 raise
         return target, commit
     finally:
@@ -49,12 +49,13 @@ def clone_path(url: str, commit: str, cache: Path) -> Path:
 
 def remote_commit(url: str, reference: str | None) -> str | None:
     """The present commit of a branch or tag (None: the default branch) at `url`; None for an abbreviated commit, which
-    only a full fetch can resolve. Raises `InputError` where it is not reachable, is empty, or has no such name."""
+    only a full fetch can resolve. Raises `InputError` if the repository is not reachable, is empty, or has no such
+    name."""
     names = ["HEAD"] if reference is None else [f"refs/heads/{reference}", f"refs/tags/{reference}"]
     requested = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     with _reaching(url, "reached"):
         ids = git.list_remote(url, requested)
-    for name in reversed(requested):  # the commit that an annotated tag points to, before the tag itself
+    for name in reversed(requested):  # the commit that an annotated tag points to comes before the tag itself
         if name in ids:
             return ids[name]
     if reference is None:

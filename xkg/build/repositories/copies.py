@@ -1,7 +1,7 @@
-"""Whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
+"""Detects whether one repository is a copy of another: a fork, a mirror, or a folder of its files under another name.
 
-A copy has the same first commit, or mostly the same files, byte for byte. A copy whose every file was changed and whose
-history was thrown away is not found."""
+A copy has the same first commit, or mostly the same files, byte for byte. A copy without the history in which every
+file was changed is not detected."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from xkg.build.repositories.clone import MAX_READ_BYTES
 from xkg.value import Value
 
 COPIED = 0.5
-"""From this share on, of the smaller one's files, two repositories are copies."""
+"""Two repositories are copies if they share at least this part of the smaller one's files."""
 
 _LEAST_FILES, _LEAST_BYTES = 3, 80
 _MOST_FILES = 20_000
@@ -24,15 +24,15 @@ _PROSE = re.compile(r"(?i)\.(?:md|rst|txt|png|jpe?g|gif|svg|pdf)$")
 
 
 class RepositoryFingerprint(Value):
-    """`roots` are first commits, empty where the history is not known; `files` are git's ids of the contents of files,
-    without short ones and those that many repositories share."""
+    """`roots` are first commits, empty if the history is not known; `files` are the git object ids of the contents of
+    files, without short files and files that many repositories share."""
 
     roots: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
 
 
 def fingerprint(checkout: Checkout, roots: frozenset[str] = frozenset()) -> RepositoryFingerprint:
-    """Of a repository's code and data; its prose counts only where it has little else."""
+    """The fingerprint of a repository's code and data. Prose counts only if there is little else."""
     paths = [
         file.path
         for file in checkout.files
@@ -54,7 +54,7 @@ def _ids(checkout: Checkout, paths: list[str]) -> Iterator[str]:
 
 
 def first_commits(url: str) -> frozenset[str]:
-    """Of a repository at an https address; empty where its history cannot be read."""
+    """The first commits of a repository at an https address, or an empty set if its history cannot be read."""
     try:
         return git.root_commits(url) if url.startswith("https://") else frozenset()
     except git.GitError:
@@ -62,7 +62,7 @@ def first_commits(url: str) -> frozenset[str]:
 
 
 def copied(first: RepositoryFingerprint, second: RepositoryFingerprint) -> str | None:
-    """What shows that one is a copy of the other, None where nothing does."""
+    """The evidence that one is a copy of the other, or None if there is none."""
     if shared := first.roots & second.roots:
         return f"both begin with the commit {min(shared)[:12]}"
     least = min(len(first.files), len(second.files))

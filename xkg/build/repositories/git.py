@@ -1,13 +1,13 @@
 """Runs git on untrusted repositories.
 
-Git executes what files tell it to, so it gets no such files: it works in a git directory of our own, empty but for
-links to the untrusted packs and loose objects (or for a copy of an index), and never sees the untrusted configuration,
-hooks, attributes, alternates or references. `git_directory` reads the needed parts of these.
+Git executes commands that a repository's files name, so it never sees such files. It works in our own git directory,
+which is empty except for links to the untrusted packs and loose objects (or for a copy of an index). It does not see
+the untrusted configuration, hooks, attributes, alternates or references; `git_directory` reads the needed parts of
+these.
 
-It runs contained like untrusted code (`sandbox.isolation.programs`): no variable of ours, nothing to write, bounds on
-time, memory and output, as nobody when root starts it, and without a network unless it fetches; then it reaches the one
-host of its address, so that no redirect leads elsewhere. Only packs are taken over from a fetch.
-"""
+Git is confined like untrusted code (`sandbox.isolation.programs`): none of our environment variables, no write access,
+limits on time, memory and output, as nobody if root starts it, and no network unless it fetches. A fetch reaches only
+the one host of its address, so that no redirect leads elsewhere, and only packs are kept from it."""
 
 import contextlib
 import errno
@@ -31,7 +31,7 @@ from xkg.text.address import address
 _BUSY_WAITS = (0.2, 1.0, 3.0)
 _LOCAL = Limits(seconds=120, memory_mb=2048, disk_mb=256)
 _NETWORK = Limits(seconds=900, memory_mb=2048, disk_mb=4096)
-_FULL = 0.9  # of the limit: what git had not written yet when it was stopped counts too
+_FULL = 0.9  # of the limit: output that git had not written yet when it was stopped counts too
 _BATCH_BYTES, _BATCH_OBJECTS = 64 << 20, 5000
 _MOST_DAMAGED = 50
 _MAX_INDEX, _MAX_EXCLUDE = 256 << 20, 1 << 20
@@ -49,7 +49,7 @@ _SETTINGS = (
     "fetch.unpackLimit=1",
     "fetch.writeCommitGraph=false",
     "gc.auto=0",
-    "http.lowSpeedLimit=0",  # a server that packs sends next to nothing meanwhile; silence is the proxy's to end
+    "http.lowSpeedLimit=0",  # a server that packs sends almost nothing meanwhile; our proxy ends idle connections
     "log.showSignature=false",
     "maintenance.auto=false",
     "pack.threads=1",
@@ -74,14 +74,14 @@ _VARIABLES = {
 
 _PLAIN = {
     "response 502": "no server answers there",  # the status is from our proxy
-    # So GitHub answers for all that a stranger may not see.
+    # GitHub answers this for everything that a stranger must not see.
     "could not read Username": "it wants a password, so it is private, renamed or deleted",
 }
-"""What git says where it cannot fetch, by a part of its last line, in words for whoever gave the address."""
+"""Git's messages about failed fetches, by a part of the last line, in words for the user who gave the address."""
 
 
 class TreeEntry(NamedTuple):
-    """One path of a commit. `size` is None where the object is absent (a partial copy) or is not a blob."""
+    """One path of a commit. `size` is None if the object is absent (a partial copy) or is not a blob."""
 
     path: str
     mode: str
@@ -101,15 +101,16 @@ class GitError(InputError):
 
 
 class RedirectedError(GitError):
-    """A server sent git to another host; the message is that host's name."""
+    """A server redirected git to another host; the message is that host's name."""
 
 
 class TooLargeError(GitError):
-    """A repository is larger than what is fetched; the message is that limit."""
+    """A repository is larger than the limit for fetches; the message is that limit."""
 
 
 def find_commit(directory: GitDirectory, name: str) -> Commit | None:
-    """The commit of an object id (which may be abbreviated, or that of a tag); None for none. Raises `GitError`."""
+    """The commit of an object id (which may be abbreviated or belong to a tag), or None if there is none. Raises
+    `GitError`."""
     output = read_from(directory, ["cat-file", "--batch"], f"{name}^{{commit}}\n".encode()).output
     head, _, content = output.partition(b"\n")
     words = head.split()
@@ -132,7 +133,7 @@ def list_tree(directory: GitDirectory, commit: str) -> list[TreeEntry]:
 
 
 def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Iterator[bytes | None]:
-    """The content of each blob in order, None for one that is absent or damaged, and for all that follow after many
+    """The content of each blob in order. It is None for blobs that are absent or damaged, and for all that follow many
     damaged ones. Raises `GitError`."""
     at = damaged = 0
     while at < len(entries) and damaged < _MOST_DAMAGED:
@@ -148,7 +149,8 @@ def read_objects(directory: GitDirectory, entries: Sequence[TreeEntry]) -> Itera
 
 
 def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
-    """Tracked and unignored paths of a work tree, by the index and `.gitignore` files, unordered. Raises `GitError`."""
+    """Tracked and unignored paths of a work tree, from the index and `.gitignore` files, unordered. Raises
+    `GitError`."""
     arguments = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     with own_directory(directory) as own:
         for name in ("index", *_shared_indexes(directory.folder)):
@@ -164,7 +166,7 @@ def list_files(directory: GitDirectory, tree: Path) -> list[bytes]:
 
 
 def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
-    """The object ids of references of an https address, by name. Raises `GitError`."""
+    """The object ids of the references at an https address, by name. Raises `GitError`."""
     with own_directory() as own:
         listing = succeeded(run_git(["ls-remote", "--", url, *names], own, folder=own, host=_host(url)))
     lines = [line.partition("\t") for line in listing.decode("utf-8", "replace").splitlines()]
@@ -172,9 +174,9 @@ def list_remote(url: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def fetch(url: str, commit: str | None, target: Path, *, largest: int) -> None:
-    """Creates `target`, a bare repository, from one commit of an https address, or where the server refuses that (and
-    for None) from all branches and tags, without files of more than `largest` bytes. Only packs come from the server.
-    Raises `GitError`, of which `TooLargeError` is one."""
+    """Creates `target`, a bare repository, from one commit at an https address. For None, or if the server refuses
+    that, it fetches all branches and tags. Files of more than `largest` bytes are left out, and only packs come from
+    the server. Raises `GitError`, including `TooLargeError`."""
     base = ["fetch", "--quiet", "--no-tags", "--no-recurse-submodules", f"--filter=blob:limit={largest}"]
     everything = ["--", url, "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]
     ways = [["--depth=1", "--", url, commit], everything] if commit is not None else [everything]
@@ -200,7 +202,7 @@ def _bytes_in(folder: Path) -> int:
 
 
 def root_commits(url: str) -> frozenset[str]:
-    """The commits without a parent in the history of an https address's HEAD; only commits are fetched where the server
+    """The commits without a parent in the history of HEAD at an https address. Only commits are fetched if the server
     can leave out the rest. Raises `GitError`."""
     with own_directory() as own:
         lend(own)
@@ -218,7 +220,7 @@ def _take_over(own: Path, target: Path, *, sha256: bool) -> None:
 
 
 def take_packs(own: Path, target: Path) -> None:
-    """Moves the packs that git made in a directory from `own_directory` into the folder `target`, each before its
+    """Moves the packs that git made in a directory from `own_directory` into the folder `target`, each pack before its
     index."""
     target.mkdir(parents=True, exist_ok=True)
     with os.scandir(own / "objects" / "pack") as entries:
@@ -234,7 +236,7 @@ def take_packs(own: Path, target: Path) -> None:
 
 @contextlib.contextmanager
 def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False) -> Iterator[Path]:
-    """An empty git directory of our own, readable for other users, because git may run under another uid."""
+    """An empty git directory of our own. Other users can read it, because git may run under another uid."""
     own = Path(tempfile.mkdtemp(prefix="xkg-git-")).resolve()
     try:
         lay_out(own, sha256=sha256 or (directory is not None and directory.sha256))
@@ -244,7 +246,7 @@ def own_directory(directory: GitDirectory | None = None, *, sha256: bool = False
 
 
 def lay_out(folder: Path, *, sha256: bool) -> None:
-    """Makes an empty bare repository."""
+    """Creates an empty bare repository."""
     for name in ("objects", "refs"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -268,8 +270,8 @@ def run_git(
     host: tuple[str, int] | None = None,
     writes: bool = False,
 ) -> ProgramResult:
-    """Runs git in a directory from `own_directory`, with links to `objects` in it; where git `writes`, the directory
-    was lent to it before."""
+    """Runs git in a directory from `own_directory`, with links to `objects` in it. If git `writes`, the caller must
+    have made the directory writable for the sandbox's user."""
     program, besides = _program()
     variables = _VARIABLES | {"GIT_DIR": str(own)}
     if objects:
@@ -308,12 +310,12 @@ def run_git(
 
 
 def _never_began(ran: ProgramResult) -> bool:
-    """Whether there was no room for another process of the sandbox's user, so that git was not run at all."""
+    """Whether the sandbox's user had too many processes, so that git did not start."""
     return ran.exit_code in (126, 127) and ran.stderr.rstrip().endswith(f"git: {os.strerror(errno.EAGAIN)}")
 
 
 def _open(own: Path) -> None:
-    """Makes it readable for other users, whatever our umask is."""
+    """Makes the directory readable for other users, whatever our umask is."""
     for at, _, names in os.walk(own):
         Path(at).chmod(0o755)
         for name in names:
@@ -338,7 +340,7 @@ def succeeded(ran: ProgramResult) -> bytes:
 
 
 def _program() -> tuple[str, tuple[Path, ...]]:
-    """Git, and its own folder where it is not the system's git."""
+    """The git program, and its folder if it is not the system's git."""
     path = shutil.which("git")
     if path is None:
         raise InputError("git is not installed; install it, or give a plain folder")
@@ -347,7 +349,7 @@ def _program() -> tuple[str, tuple[Path, ...]]:
 
 
 def _certificates() -> Mapping[str, Path]:
-    """This machine's trusted certificate authorities, by git's variable for them."""
+    """This machine's trusted certificate authorities, in git's environment variable for them."""
     named = [os.environ.get(name, "") for name in ("GIT_SSL_CAINFO", "SSL_CERT_FILE", "CURL_CA_BUNDLE")]
     known = ssl.get_default_verify_paths()
     for name, place in [
@@ -396,7 +398,7 @@ def _blobs(ran: ProgramResult) -> Iterator[bytes | None]:
 
 
 def _day(commit: bytes) -> str | None:
-    """The day of a commit's `committer` line."""
+    """The day in a commit's `committer` line."""
     for line in commit.partition(b"\n\n")[0].split(b"\n"):
         if match := re.fullmatch(rb"committer .*> (\d{1,12}) ([+-])(\d{2})(\d{2})", line):
             away = timedelta(hours=int(match[3]), minutes=int(match[4])) * (-1 if match[2] == b"-" else 1)
@@ -414,7 +416,7 @@ def _shared_indexes(folder: Path) -> list[str]:
 
 
 def _excluded(directory: GitDirectory) -> bytes:
-    """Patterns of ignored files besides `.gitignore`: the user's own list, then the repository's."""
+    """Patterns of ignored files in addition to `.gitignore`: the user's own list, then the repository's."""
     home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
     own = read_small(home / "git" / "ignore", _MAX_EXCLUDE) or b""
     info = directory.common / "info"

@@ -1,15 +1,15 @@
-"""A folder's `.git`, read without git: which directories it leads to, and whether these may be read.
+"""Reads a folder's `.git` without git: finds the directories that it leads to, and decides whether these may be read.
 
-Of an untrusted configuration only the origin's address, the hash and `core.worktree` are read; `.git` files,
+Only the origin's address, the hash and `core.worktree` are read from an untrusted configuration. `.git` files,
 `commondir`, alternates and links are resolved, and checks apply to the resolved path.
 
 A directory elsewhere (of a linked work tree, a submodule, `--separate-git-dir`) is read only if it names the folder in
 turn, as git writes it on both sides: an attacker can put a `.git` into a folder that points to a repository of this
-machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are, since
-they have no reference back (`clone --shared`); with `roots` they must lie under these like everything else.
+machine, but cannot write into that repository. A link out of a git directory is never followed. Alternates are
+followed, because they have no reference back (`clone --shared`); with `roots` they must be under these like everything
+else.
 
-A bare repository inside another work tree is data, not a repository.
-"""
+A bare repository inside another work tree is data, not a repository."""
 
 import os
 import re
@@ -32,7 +32,7 @@ _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]
 
 @dataclass(frozen=True)
 class GitDirectory:
-    """`folder` has HEAD and the index, `common` the rest; they differ for a linked work tree alone. `objects` are its
+    """`folder` has HEAD and the index, `common` the rest; they differ only for a linked work tree. `objects` are its
     object directories, its own first."""
 
     folder: Path
@@ -46,11 +46,12 @@ class GitDirectory:
 
     @property
     def origin(self) -> str:
-        """The address it was cloned from, "" for none."""
+        """The address that it was cloned from, or "" if there is none."""
         return self.settings.get("remote.origin.url", "")
 
     def commit(self, name: str) -> str | None:
-        """The object id that a branch, a tag or another reference means, as git resolves names; None for none."""
+        """The object id of a branch, a tag or another reference, resolved as git does; None if there is no such
+        reference."""
         if _OID.fullmatch(name):
             return name
         if ".." in name:
@@ -89,8 +90,8 @@ class GitDirectory:
 
 
 def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None:
-    """The git directory of a resolved folder, None where it has none that may be read. Everything it leads to lies
-    under one of `roots`, unless that is None."""
+    """The git directory of a resolved folder, or None if it has none that may be read. All directories that it leads to
+    are under one of `roots`, unless that is None."""
     entry = path / ".git"
     if os.path.lexists(entry):
         folder = _target(entry)
@@ -112,17 +113,17 @@ def find(path: Path, roots: Sequence[Path] | None = None) -> GitDirectory | None
 
 
 def ours(folder: Path) -> GitDirectory:
-    """A bare repository from `xkg.build.repositories.git.fetch`, wherever it lies."""
+    """A bare repository from `xkg.build.repositories.git.fetch`, wherever it is."""
     return GitDirectory(folder, folder, (folder / "objects",), _settings(folder))
 
 
 def is_bare_data(path: Path) -> bool:
-    """Whether a folder looks like a bare repository, but lies inside a work tree."""
+    """Whether a folder looks like a bare repository, but is inside a work tree."""
     return not os.path.lexists(path / ".git") and _looks_bare(path) and _in_work_tree(path)
 
 
 def read_small(path: Path, most: int) -> bytes | None:
-    """The bytes of a regular file of at most `most` bytes, None for anything else, links included. Never blocks."""
+    """The bytes of a regular file of at most `most` bytes, or None for anything else, links included. Never blocks."""
     try:
         return read_regular(path, most, links=False)
     except OSError:
@@ -130,8 +131,8 @@ def read_small(path: Path, most: int) -> bytes | None:
 
 
 def link_objects(source: Path, target: Path) -> None:
-    """Fills `target`, an object directory of ours, with links to the packs and loose objects in `source`, and to
-    nothing that git could execute or wait for (alternates, links, pipes). Raises `InputError` for too many."""
+    """Fills our object directory `target` with links to the packs and loose objects in `source`, but not to anything
+    that git could execute or wait for (alternates, links, pipes). Raises `InputError` for too many."""
     (target / "pack").mkdir(parents=True)
     seen = 0
     for name in _entries(source):
@@ -176,7 +177,8 @@ def _target(entry: Path) -> Path | None:
 
 
 def _common(folder: Path) -> Path | None:
-    """The directory of the refs and objects of a git directory; `commondir` counts only where git puts one."""
+    """The directory of the refs and objects of a git directory. `commondir` counts only in places where git writes
+    one."""
     if not os.path.lexists(folder / "commondir"):
         return folder
     text = read_small(folder / "commondir", _MAX_POINTER)
@@ -206,7 +208,7 @@ def _looks_bare(path: Path) -> bool:
 
 
 def _in_work_tree(path: Path) -> bool:
-    """Whether a folder above has a `.git` that this one is not a part of."""
+    """Whether a parent folder has a `.git` of which this folder is not a part."""
     return any(os.path.lexists(parent / ".git") and not path.is_relative_to(parent / ".git") for parent in path.parents)
 
 
@@ -222,7 +224,7 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
-    """An object directory, and the alternates that may be read, recursively."""
+    """An object directory and the alternates that may be read, recursively."""
     waiting, known = [first.resolve()], set[Path]()
     while waiting and len(known) <= _MAX_ALTERNATES:
         at = waiting.pop(0)
@@ -240,8 +242,8 @@ def _objects(first: Path, roots: Sequence[Path] | None) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """The last value of each setting of a configuration, without its includes; names in lower case except the part in
-    quotes."""
+    """The last value of each setting of a configuration, without its includes. Names are in lower case except the
+    quoted part."""
     settings: dict[str, str] = {}
     section = ""
     for line in (read_small(folder / "config", _MAX_CONFIG) or b"").decode("utf-8", "replace").split("\n"):

@@ -1,4 +1,4 @@
-"""The licence of a repository and its files, where a licence file or a file's own header makes it evident."""
+"""Detects the licence of a repository and of its files from licence files and file headers, if it is clear."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 FILE_NAME = re.compile(r"(?i)^(un)?licen[cs]e([-_.].*)?$|^copying([-_.].*)?$")
 UNKNOWN = "NOASSERTION"
 _HEADER = 4000
-"""Characters of a file that are its header."""
+"""The number of characters at the start of a file that count as its header."""
 
 # Ordered: a licence that quotes another one comes before it.
 _EVIDENT: tuple[tuple[str, str], ...] = (
@@ -33,20 +33,20 @@ _EVIDENT: tuple[tuple[str, str], ...] = (
 
 
 def spdx(text: str) -> str:
-    """The SPDX identifier of a licence text, `NOASSERTION` where it is not evident (https://spdx.org/licenses)."""
+    """The SPDX identifier of a licence text, or `NOASSERTION` if it is not clear (https://spdx.org/licenses)."""
     if tag := _tag(text):
         return tag
     words = " ".join(re.sub(r"[^\w.,/+-]+", " ", text).lower().split())
     matches = [(m.start(), name) for pattern, name in _EVIDENT if (m := re.search(pattern, words))]
-    # The first licence named applies: later ones are compared with, quoted or bundled.
+    # The licence that is named first applies. Licences named later are only compared, quoted or bundled.
     return min(matches, default=(0, UNKNOWN), key=lambda pair: pair[0])[1]
 
 
 def file_licenses(
     license_id: str | None, folders: Mapping[str, str], files: Iterable[tuple[str, str]]
 ) -> dict[str, str]:
-    """The licences of files (path and text) that differ from the repository's: what the header of a file says in the
-    form of SPDX, else that of the nearest of `folders` with a licence file of its own."""
+    """By path, the licences of `files` (path and text) that differ from the repository's: from the SPDX tag in a file's
+    header, otherwise from the nearest parent in `folders`, which maps folders with a licence file to its licence."""
     found = {}
     for path, text in files:
         parents = [path[:end] for end, character in enumerate(path) if character == "/"]

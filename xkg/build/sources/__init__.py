@@ -1,4 +1,3 @@
-"""Where papers come from: arXiv, downloads, files.
+"""Sources of papers: arXiv, downloads, files.
 
-May import: parsing, paper, and what lies below build.
-"""
+May import: parsing, paper, and what lies below build."""

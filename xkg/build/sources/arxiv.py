@@ -1,4 +1,5 @@
-"""arXiv as a `Source`: a paper by its id or address, its metadata from the API, its LaTeX source, else its PDF."""
+"""arXiv as a `Source`: a paper by id or address, its metadata from the API, and its LaTeX source, or its PDF if there
+is no source."""
 
 import re
 import tempfile
@@ -21,7 +22,7 @@ from xkg.value import Value
 
 
 class _Record(Value):
-    """The API's metadata of one version, stored beside the fetched file; `file` and `sha256` are of that file."""
+    """The API's metadata of one version, stored next to the fetched file; `file` and `sha256` describe that file."""
 
     number: str
     version: str
@@ -42,8 +43,8 @@ class _Record(Value):
 class ArxivSource:
     """Papers of arXiv, or of a mirror at `url`, stored in `folder`, one file per version.
 
-    A stored version is not fetched again; where arXiv cannot be reached, the newest stored version is used. `pause` is
-    in seconds between requests, `seconds` bounds one request."""
+    A stored version is not fetched again. If arXiv cannot be reached, the newest stored version is used. `pause` is the
+    time between requests, and `seconds` the timeout of one request, both in seconds."""
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class ArxivSource:
         return arxiv_id(spec) is not None
 
     def paper(self, spec: str) -> PaperFile:
-        """As `Source.paper`; also raises `StoreError` where `folder` cannot be written."""
+        """Like `Source.paper`; also raises `StoreError` if `folder` cannot be written."""
         requested = arxiv_id(spec)
         if requested is None:
             raise InputError(f"{spec} is not an arXiv id; give one such as 2401.01234, 2401.01234v2 or cs/0112017")
@@ -89,7 +90,7 @@ class ArxivSource:
             ) from error
 
     def stored_version(self, number: str) -> str | None:
-        """The newest version of a paper that is stored, None where none is; makes no request."""
+        """The newest stored version of a paper, or None if there is none. Makes no request."""
         known = self._stored(ArxivId(number, ""))
         return known.version if known is not None else None
 
@@ -116,7 +117,7 @@ class ArxivSource:
         )
 
     def _bring(self, record: _Record, work: Path) -> PaperFile:
-        """Fetches the version's source, or else its PDF, into `work`, and stores it."""
+        """Fetches the version's source, or its PDF if there is no source, into `work`, and stores it."""
         source, printed, trouble = work / "source", work / "printed", ""
         suffix: str | None = None
         if self._save(record, "src", source, LARGEST_ARCHIVE):
@@ -144,7 +145,7 @@ class ArxivSource:
         return self._file(record)
 
     def _save(self, record: _Record, kind: str, path: Path, largest: int) -> bool:
-        """Whether there is a file of this kind; it is then in `path`."""
+        """Downloads a file of this kind to `path`. Returns False if arXiv does not have it."""
         status = self._web.save(self._address(record, kind), largest, path)
         if status != 200 and status not in ABSENT:
             raise UnreachableError(f"{self._address(record, kind)} answers {status}; try later, or {REMEDY}")
@@ -154,7 +155,7 @@ class ArxivSource:
         return f"{self._url}/{kind}/{record.number}{record.version}"
 
     def _stored(self, requested: ArxivId) -> _Record | None:
-        """The newest version that is stored intact, or the requested one."""
+        """The newest version that is stored intact, or the requested one if it is."""
         stem = _stem(requested)
         records: list[_Record] = []
         for path in self._folder.glob(f"{stem}.json" if requested.version else f"{stem}v*.json"):
@@ -162,7 +163,7 @@ class ArxivSource:
                 record = _Record.model_validate_json(path.read_bytes())
                 if sha256_of(self._folder / record.file) == record.sha256:
                     records.append(record)
-            except (OSError, ValidationError):  # fetched anew
+            except (OSError, ValidationError):  # fetched again
                 continue
         return max(records, key=lambda record: int(record.version[1:]), default=None)
 

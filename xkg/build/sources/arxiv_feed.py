@@ -1,6 +1,6 @@
 """arXiv's API through the `arxiv` package, whose requests `Web` paces, retries and bounds.
 
-The pause between requests is that of the package, which follows the terms of use,
+The pause between requests is the package's default, which follows the terms of use,
 https://info.arxiv.org/help/api/tou.html."""
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _LARGEST_FEED = 5_000_000
 
 
 def arxiv_web(pause: float | None, seconds: float, clock: Clock) -> Web:
-    """Requests to arXiv, `pause` seconds apart, by default as arXiv wants it."""
+    """Requests to arXiv, `pause` seconds apart, by default as its terms of use ask."""
     polite = arxiv.Client().delay_seconds if pause is None else pause
     return Web("xkg", polite, REMEDY, seconds=seconds, clock=clock, hosts=HOSTS)
 
@@ -32,8 +32,8 @@ class Feed:
         self._web, self._url = web, url
 
     def entries(self, *, ids: Sequence[str] = (), query: str = "", most: int) -> Iterator[arxiv.Result]:
-        """At most `most` entries, in one request: those of `ids`, or what `query` finds, by relevance. Raises
-        `UnreachableError`, and `arxiv.HTTPError` for a refusal (`ABSENT`, or 400 for what is no id)."""
+        """At most `most` entries in one request: those of `ids`, or the results of `query` by relevance. Raises
+        `UnreachableError`, and `arxiv.HTTPError` if arXiv refuses (`ABSENT`, or 400 for a malformed id)."""
         client: Any = arxiv.Client(page_size=most, delay_seconds=0, num_retries=0)
         client.query_url_format = self._url + "/api/query?{}"
         client._session = _Session(self._web, self._url)

@@ -1,4 +1,4 @@
-"""arXiv as a `PaperIndex`. It asks little: up to a hundred ids, or six titles, go into one request."""
+"""arXiv as a `PaperIndex`. It makes few requests: one takes up to a hundred ids, or six titles."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ class ArxivIndex:
         return [paper for some in _batches(ids, _IDS) for paper in self._ask(ids=some, most=len(some))]
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """Those that arXiv has issued itself (10.48550); it has no search for the others."""
+        """Only DOIs that arXiv itself issued (10.48550); it has no search for others."""
         named = [arxiv_id(doi) for doi in dois]
         return self.by_arxiv_ids([each.number for each in named if each is not None])
 
@@ -50,7 +50,7 @@ class ArxivIndex:
         ]
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """By arXiv's relevance: papers with more of the words, and rarer ones, come first."""
+        """By arXiv's relevance: papers that match more words, and rarer ones, come first."""
         words = [word for word in _words(query).split() if word.lower() not in _COMMON]
         return list(self._ask(query=" OR ".join(f"all:{word}" for word in words), most=k)) if words else []
 
@@ -59,7 +59,7 @@ class ArxivIndex:
             for entry in self._feed.entries(ids=ids, query=query, most=most):
                 if (found := _found(entry)) is not None:
                     yield found
-        except arxiv.HTTPError:  # arXiv refuses a query whose words it does not take: nothing is found
+        except arxiv.HTTPError:  # arXiv refuses a query with words that it does not accept: no results
             return
 
 
@@ -82,7 +82,7 @@ def _found(entry: arxiv.Result) -> FoundPaper | None:
 
 
 def _words(text: str) -> str:
-    """Without quotation marks, brackets and colons, which are signs of the query language."""
+    """The text without quotation marks, brackets and colons, which belong to the query syntax."""
     return " ".join(_WORD.findall(text)[:_MOST_WORDS])
 
 

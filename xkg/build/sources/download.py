@@ -1,4 +1,4 @@
-"""Answers of web servers: paced, retried where that helps, bounded in size and time, redirected to known hosts only."""
+"""HTTP requests that are paced, retried if that helps, bounded in size and time, and redirected to known hosts only."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -17,7 +17,7 @@ from xkg.retry_after import seconds_to_wait
 from xkg.text.address import address, canonical_host
 
 _TRIES = 4
-_CONNECT, _SILENCE = 10.0, 30.0  # seconds to reach a server, and without a byte from it
+_CONNECT, _SILENCE = 10.0, 30.0  # seconds to connect, and seconds without a byte
 _LONGEST_WAIT = 60.0  # a longer Retry-After is an error for the user
 _AGAIN = frozenset((429, 500, 502, 503, 504))
 _REDIRECTED = frozenset((301, 302, 303, 307, 308))
@@ -26,7 +26,7 @@ _PIECE = 1 << 16
 
 
 class BusyError(UnreachableError):
-    """A server takes no request for longer than anyone waits; `seconds` is what it asks for."""
+    """A server asks for a longer wait than we allow; `seconds` is the wait that it asks for."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class BusyError(UnreachableError):
 
 
 class HttpReply(NamedTuple):
-    """An answer of any status; names of headers are in lower case."""
+    """A response of any status; header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -42,8 +42,9 @@ class HttpReply(NamedTuple):
 
 
 class Web:
-    """Requests to one server. `pause` is in seconds between two of them, of all processes, `seconds` bounds one;
-    `remedy` ends the messages of errors. A redirect is followed to the same host, or to one of `hosts`."""
+    """Requests to one server. `pause` is the number of seconds between two requests of all processes, and `seconds` the
+    timeout of one. `remedy` ends the messages of errors. Redirects are followed to the same host or to one of
+    `hosts`."""
 
     def __init__(
         self,
@@ -56,7 +57,7 @@ class Web:
         hosts: Collection[str] = (),
     ) -> None:
         self._session = requests.Session()
-        self._session.auth = lambda request: request  # else requests takes a password from ~/.netrc
+        self._session.auth = lambda request: request  # otherwise requests takes a password from ~/.netrc
         self._session.headers.update({"User-Agent": agent, "Accept-Encoding": "identity"})
         self._pause, self._remedy, self._seconds, self._clock = pause, remedy, seconds, clock
         self._hosts = frozenset(map(canonical_host, hosts))
@@ -65,7 +66,7 @@ class Web:
     def fetch(self, url: str, largest: int) -> tuple[int, bytes]:
         """Status and body (empty unless the status is 200).
 
-        Raises `UnreachableError` for a server that cannot be reached, is busy for too long, or cuts every answer short;
+        Raises `UnreachableError` if the server cannot be reached, is busy for too long, or cuts every response short;
         `UnsafeInputError` for more than `largest` bytes."""
         body = bytearray()
 
@@ -76,7 +77,7 @@ class Web:
         return self._patiently(url, attempt), bytes(body)
 
     def save(self, url: str, largest: int, path: Path) -> int:
-        """The status; if that is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
+        """The status; if it is 200, the body is in `path`. Raises as `fetch`, and `OSError` for the file."""
 
         def attempt() -> tuple[int, float]:
             with path.open("wb") as file:
@@ -87,7 +88,8 @@ class Web:
     def reply(
         self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> HttpReply:
-        """The answer to a request for `url`, with a `body` a POST, whatever its status. Raises as `fetch`."""
+        """The response to a GET request for `url`, or a POST if there is a `body`, whatever its status. Raises as
+        `fetch`."""
         content = bytearray()
         received: dict[str, str] = {}
 
@@ -102,7 +104,7 @@ class Web:
     def json(
         self, url: str, largest: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
     ) -> tuple[int, Any]:
-        """Status and value of an answer in JSON. Raises as `fetch`, and `UnreachableError` for any other answer."""
+        """Status and value of a JSON response. Raises as `fetch`, and `UnreachableError` for any other response."""
         reply = self.reply(url, largest, headers, body)
         try:
             return reply.status, json.loads(reply.body)
@@ -143,8 +145,8 @@ class Web:
         body: bytes | None = None,
         received: dict[str, str] | None = None,
     ) -> tuple[int, float]:
-        """The status, and the seconds that the server asks to wait. With `received`, bodies of all statuses are read,
-        and the headers go there."""
+        """The status, and the seconds that the server asks us to wait. With `received`, bodies of all statuses are
+        read, and the headers are stored there."""
         size, at = 0, url
         for _ in range(_MOST_REDIRECTS):
             with self._turn(at), self._request(at, headers, body) as answer:
@@ -186,7 +188,7 @@ class Web:
     def _redirected(
         self, first: str, at: str, location: str, headers: Mapping[str, str] | None
     ) -> tuple[str, Mapping[str, str] | None]:
-        """The next address, and the headers to send there: none of ours go to another host."""
+        """The next address, and the headers to send there; our own headers never go to another host."""
         try:
             target = urljoin(at, location)
             here, there = address(at), address(target)
@@ -203,7 +205,7 @@ class Web:
 
 
 def _wait(headers: Mapping[str, str], now: float) -> float:
-    """Seconds from Retry-After, or until a limit that is used up is set back (GitHub's headers)."""
+    """Seconds from Retry-After, or until an exhausted rate limit resets (GitHub's headers)."""
     seconds = seconds_to_wait(headers.get("Retry-After"), now)
     if not seconds and headers.get("X-RateLimit-Remaining") == "0":
         try:
@@ -214,12 +216,12 @@ def _wait(headers: Mapping[str, str], now: float) -> float:
 
 
 def _pieces(answer: requests.Response) -> Iterator[bytes]:
-    """The body as it comes in, so that the deadline also applies to a server that sends a byte at a time."""
+    """The body as it arrives, so that the deadline also applies to a server that sends one byte at a time."""
     while piece := answer.raw.read1(_PIECE, decode_content=True):
         yield piece
 
 
 def _refused(error: Exception) -> bool:
-    """Whether no connection was made: no such host, nobody listening, no network."""
+    """Whether the connection failed: unknown host, connection refused, no network."""
     reason = error.args[0] if isinstance(error, requests.ConnectionError) and error.args else None
     return isinstance(getattr(reason, "reason", None), NewConnectionError)

@@ -1,9 +1,9 @@
-"""GitHub: what a repository is, and which ones a search finds; through `PyGithub`, whose requests `Web` bounds.
+"""GitHub: facts about repositories, and search, through `PyGithub`, whose requests `Web` bounds.
 
 Without `GITHUB_TOKEN` GitHub answers 60 requests an hour, and 10 searches a minute
-(https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api). So answers are stored with their
-entity tag: with a token they are asked for again on that condition, which costs nothing where they hold; without one
-they hold for a day."""
+(https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api). So responses are cached with their
+ETag. With a token they are revalidated, which costs nothing if they are unchanged; without one they are valid for a
+day."""
 
 import hashlib
 import os
@@ -34,7 +34,7 @@ _LARGEST = 8_000_000
 _LARGEST_README = 400_000
 _COMMITS = 100
 _FRESH = 86_400.0  # seconds
-_MOST_STARS = 2**40  # more is nonsense, and too large for a graph
+_MOST_STARS = 2**40  # a larger number is nonsense, and too large for a graph
 _REMEDY = "check the network and the setting curation.github, or switch it off ('none')"
 _NAME = re.compile(r"(?ai)(?P<owner>[a-z0-9][a-z0-9-]{0,38})/[\w.-]{1,100}")
 _NO_REPOSITORIES = frozenset(
@@ -43,9 +43,9 @@ _NO_REPOSITORIES = frozenset(
 
 
 class RepositoryFacts(Value):
-    """A repository as its host describes it. Days are YYYY-MM-DD; `source` is the full name of what it is a fork of,
-    `size_kb` that of all its history; '' or None for what is not known. `committers` are names of those who committed
-    last, where that was asked (`GitHub.committers`)."""
+    """A repository as its host describes it; unknown facts are '' or None. Days are YYYY-MM-DD, `source` is the full
+    name of the repository that it forks, and `size_kb` includes its whole history. `committers` are the names of recent
+    committers, if requested (`GitHub.committers`)."""
 
     url: str
     full_name: str
@@ -66,13 +66,13 @@ class RepositoryFacts(Value):
 
     @property
     def name(self) -> str:
-        """Which repository it is, equal for all spellings of its address."""
+        """The canonical name of the repository, equal for all spellings of its address."""
         repository = repository_address(self.url)
         return self.url if repository is None else repository.name
 
 
 def github_name(url: str) -> str | None:
-    """`owner/name` of an address of a repository on GitHub, or of a place in one; None for any other."""
+    """`owner/name` in the address of a GitHub repository or of a page in one; None for any other address."""
     repository = repository_address(url)
     if repository is None or repository.server != "github.com":
         return None
@@ -88,10 +88,10 @@ class _Stored(Value):
 
 
 class GitHub:
-    """The repositories of GitHub, or of a server of its API at `url`. `folder` stores its answers.
+    """The repositories of GitHub, or of a server with its API at `url`. Responses are cached in `folder`.
 
-    All methods raise `InputError` with one line where it cannot be asked, `BusyError` where its limit is used up, and
-    `ConfigError` where it does not take the token."""
+    All methods raise `InputError` with one line if GitHub cannot be asked, `BusyError` if its limit is exhausted, and
+    `ConfigError` if it rejects the token."""
 
     def __init__(
         self,
@@ -112,20 +112,20 @@ class GitHub:
             retry=None,
             seconds_between_requests=None,
         )
-        # PyGithub has a hook for this, but that changes every client of the process.
+        # PyGithub has a hook for this, but the hook changes every client of the process.
         made = partial(_Connection, self._answer, urlsplit(url).scheme)
         self._github.requester._Requester__connectionClass = made  # type: ignore[attr-defined]
 
     @property
     def limits(self) -> str:
-        """What the limits are, for a person."""
+        """A sentence for the user about the rate limits."""
         if self._token:
             return "GitHub is asked with the token of GITHUB_TOKEN"
         return "GitHub is asked without a token: 60 requests an hour, 10 searches a minute; GITHUB_TOKEN lifts that"
 
     def search(self, phrases: Sequence[str], k: int) -> Sequence[RepositoryFacts]:
-        """At most `k` repositories whose name, description or README has one of these phrases, best first, without
-        README."""
+        """At most `k` repositories whose name, description or README has one of these phrases, best first. READMEs are
+        not loaded."""
         words = [" ".join(re.findall(r"[\w.:-]+", phrase))[:180].strip() for phrase in phrases]
         wanted = " OR ".join(f'"{phrase}"' for phrase in words if phrase)
         if not wanted:
@@ -136,8 +136,8 @@ class GitHub:
             return [facts for each in islice(found, k) if (facts := _facts(each)) is not None]
 
     def repository(self, full_name: str) -> RepositoryFacts | None:
-        """The repository with README and newest commit of its default branch; None where there is none, or none that
-        we may see."""
+        """The repository with the README and newest commit of its default branch, or None if it does not exist or is
+        not visible to us."""
         with self._said():
             try:
                 found = self._github.get_repo(full_name)
@@ -157,7 +157,7 @@ class GitHub:
             return facts.model_copy(update=more)
 
     def committers(self, full_name: str) -> tuple[str, ...]:
-        """The names of the authors of its last hundred commits, each once; empty where there are none."""
+        """The names of the authors of its last hundred commits, each once."""
         with self._said():
             try:
                 self._github.per_page = _COMMITS
@@ -184,7 +184,7 @@ class GitHub:
         if reply.status == 200 and (etag := reply.headers.get("etag", stored.etag if stored else "")):
             kept = {name: value for name, value in reply.headers.items() if name in ("link", "content-type", "etag")}
             fresh = _Stored(etag=etag, at=self._clock.now(), headers=kept, body=reply.body.decode("utf-8", "replace"))
-            with suppress(OSError):  # a cache that cannot be written costs requests only
+            with suppress(OSError):  # without a writable cache, there are only more requests
                 private_folder(self._folder.parent)
                 private_folder(self._folder)
                 write_whole(path, fresh.model_dump_json().encode())
@@ -199,7 +199,7 @@ def _read(path: Path) -> _Stored | None:
 
 
 class _Errors:
-    """Turns what PyGithub raises into one line."""
+    """Converts errors of PyGithub into one line."""
 
     def __init__(self, host: str, token: bool) -> None:
         self._host, self._token = host, token
@@ -221,7 +221,7 @@ class _Errors:
 
 
 class _Connection:
-    """What PyGithub takes for a connection."""
+    """A replacement for PyGithub's connection class."""
 
     def __init__(
         self,
@@ -266,11 +266,11 @@ class _Response:
 
 
 def _facts(found: GithubRepository) -> RepositoryFacts | None:
-    """None for a name that no address can have."""
+    """The facts of a search result; None if it is private or its name cannot be part of an address."""
     name = github_name(f"https://github.com/{found.full_name}")
     if name is None or found.private:
         return None
-    raw: Mapping[str, Any] = found._rawData  # `raw_data` asks for the whole of a search's result, one by one
+    raw: Mapping[str, Any] = found._rawData  # `raw_data` would request each search result in full
     license_id = (raw.get("license") or {}).get("spdx_id")
     origin = (raw.get("source") or raw.get("parent") or {}).get("full_name") if raw.get("fork") else None
     return RepositoryFacts(

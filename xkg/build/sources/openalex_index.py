@@ -1,7 +1,7 @@
 """OpenAlex as a `PaperIndex`, through `pyalex`, whose requests `Web` paces, retries and bounds.
 
 Priem, Piwowar and Orr, "OpenAlex: A fully-open index of scholarly works, authors, venues, institutions, and concepts",
-2022. It answers without a key for a while each day; `OPENALEX_API_KEY` lifts that."""
+2022. Without a key it answers a limited number of requests each day; `OPENALEX_API_KEY` lifts that limit."""
 
 import os
 import re
@@ -69,7 +69,8 @@ class OpenAlexIndex:
 
 
 class Works(pyalex.Works):  # type: ignore[misc]
-    """The package's queries and pages, asked over `Web`. The package takes the path from the name of the class."""
+    """The package's queries and pages, requested through `Web`. The package derives the URL path from the class
+    name."""
 
     def __init__(self, web: Web, url: str) -> None:
         super().__init__()
@@ -98,7 +99,7 @@ def _papers(works: Iterable[Mapping[str, Any]]) -> list[FoundPaper]:
     for work in works:
         try:
             found.append(_paper(work))
-        except (AttributeError, KeyError, TypeError, ValueError):  # a work that is none says nothing of the others
+        except (AttributeError, KeyError, TypeError, ValueError):  # skip a malformed work, keep the others
             continue
     return found
 

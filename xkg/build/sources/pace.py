@@ -1,10 +1,9 @@
-"""The pause between requests to one server, kept by all processes of a user together.
+"""The pause between requests to one server, shared by all processes of a user.
 
-Where several machines work together, what they work in (a Ray cluster, a Neo4j) gives them turns in common too
-(`share`).
+If several machines work together, their common system (a Ray cluster, a Neo4j) also coordinates their turns (`share`).
 
-The terms of use of arXiv allow one connection at a time and one request in three seconds, whoever makes it
-(https://info.arxiv.org/help/api/tou.html). Machines that share a home folder share the pause as well."""
+The terms of use of arXiv allow one connection at a time and one request in three seconds, from all machines of a user
+together (https://info.arxiv.org/help/api/tou.html). Machines that share a home folder also share the pause."""
 
 import contextlib
 import os
@@ -17,23 +16,23 @@ from xkg.clock import CLOCK, Clock
 from xkg.files import file_lock, private_folder, user_cache_folder
 
 Turns = Callable[[str, float], AbstractContextManager[None]]
-"""A turn at a host, with so many seconds between two of them."""
+"""A turn at a host, with a minimum number of seconds between two turns."""
 
 
 _shared: dict[str, Turns] = {}
 
 
 def share(place: str, turns: Turns | None) -> None:
-    """From now on every request of this process also waits for its turn among the machines of a place, one of a name;
-    None for no longer."""
+    """Makes every later request of this process also wait for its turn among the machines of `place`. None ends
+    this."""
     _shared.pop(place, None)
     if turns is not None:
         _shared[place] = turns
 
 
 class Pace:
-    """`seconds` pass between the end of one request to `host` and the start of the next. The last end is the content of
-    a locked file; where no file can be written, the pause holds within this process alone."""
+    """Leaves `seconds` between the end of one request to `host` and the start of the next. A locked file stores when
+    the next may start; if no file can be written, the pause applies to this process only."""
 
     def __init__(self, host: str, seconds: float, clock: Clock = CLOCK) -> None:
         self._host = host
@@ -43,7 +42,7 @@ class Pace:
 
     @contextlib.contextmanager
     def turn(self) -> Iterator[None]:
-        """One request: waits until it may be made, and keeps others from making one meanwhile."""
+        """One request: waits until it is allowed, and blocks other requests meanwhile."""
         if self._seconds <= 0:
             yield
             return
@@ -53,7 +52,7 @@ class Pace:
             shared = self._locked(held)
             early = (_read(self._path) if shared else self._free_at) - self._clock.now()
             if early > 0:
-                # A clock that was set back keeps nobody waiting for longer.
+                # Caps the wait if the clock went backwards.
                 self._clock.sleep(min(early, self._seconds))
             try:
                 yield

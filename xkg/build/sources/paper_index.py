@@ -1,4 +1,4 @@
-"""The protocol `PaperIndex`: places where papers are looked up and searched; `FoundPaper`, what they say of one."""
+"""The protocol `PaperIndex` for indexes where papers are looked up and searched, and `FoundPaper`, their results."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,9 +7,9 @@ from xkg.value import Value
 
 
 class FoundPaper(Value):
-    """A paper as an index describes it ('' or None for what it does not say). `source` is the index, `arxiv_id` is
-    without a version, `arxiv_version` the newest (`v2`), `published` a day (YYYY-MM-DD); `comment` is the authors' own,
-    as arXiv has it."""
+    """A paper as an index describes it ('' or None for unknown fields). `source` is the index, `arxiv_id` has no
+    version, `arxiv_version` is the newest (`v2`), `published` is a day (YYYY-MM-DD), and `comment` is the authors' own,
+    as on arXiv."""
 
     source: str
     title: str
@@ -27,25 +27,25 @@ class FoundPaper(Value):
 
 
 class PaperIndex(Protocol):
-    """An index of papers. All methods raise `InputError` with one line where it cannot be asked: not reachable, busy
-    for too long, no answer of its form, a key that is missing. `is_slow`: its rules allow few requests, so that it is
-    searched only where no other index could be."""
+    """An index of papers. All methods raise `InputError` with one line if it cannot be asked: not reachable, busy for
+    too long, an unexpected response, a missing key. `is_slow` is true if its rules allow few requests, so that it is
+    searched only if no other index could be."""
 
     name: str
     is_slow: bool
 
     def by_arxiv_ids(self, ids: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers of these ids, in any order, without unknown ones."""
+        """The papers of these ids in any order; unknown ids are left out."""
         ...
 
     def by_dois(self, dois: Sequence[str]) -> Sequence[FoundPaper]:
-        """The papers of these DOIs, in any order, without unknown ones."""
+        """The papers of these DOIs in any order; unknown DOIs are left out."""
         ...
 
     def by_titles(self, titles: Sequence[str]) -> Sequence[FoundPaper]:
-        """Papers whose titles are like these, in any order; the caller compares them."""
+        """Papers with titles similar to these, in any order; the caller compares them."""
         ...
 
     def search(self, query: str, k: int) -> Sequence[FoundPaper]:
-        """At most `k` papers for the words of `query`, best first."""
+        """At most `k` papers that match the words of `query`, best first."""
         ...

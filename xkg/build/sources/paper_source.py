@@ -1,4 +1,4 @@
-"""The protocol `Source` for places of papers, and `find_paper`, which looks on disk first."""
+"""The protocol `Source` for sources of papers, and `find_paper`, which looks on disk first."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ from xkg.errors import InputError
 from xkg.value import Value
 
 _NUMBER = re.compile(r"(?i)(arxiv:\s*)?[0-9]{3,}\.[0-9]+(v[0-9]*)?")
-"""What can only be meant as an arXiv id."""
+"""Text that can only be meant as an arXiv id."""
 
 
 class PaperFile(Value):
-    """A paper on disk, ready to be parsed, with its source's metadata ('' or None where there is none).
+    """A paper on disk, ready to be parsed, with its source's metadata ('' or None if there is none).
 
-    `arxiv_id` is without a version, `arxiv_version` as in `v2`. `notes` explain the choice to a person, a line each."""
+    `arxiv_id` is without a version, `arxiv_version` as in `v2`. `notes` explain the choice to the user, one line
+    each."""
 
     path: Path
     title: str = ""
@@ -30,7 +31,7 @@ class PaperFile(Value):
     notes: tuple[str, ...] = ()
 
     def described(self, document: Document) -> Document:
-        """The document with the source's metadata where that is better than the text's."""
+        """The document, with the source's metadata if it is better than the metadata in the text."""
         authors = self.authors or document.authors
         unrecognised = not authors and document.format != "latex" and _has_lines_above(document)
         unknown = (f"{self.path.name}: its authors were not recognised",) if unrecognised else ()
@@ -49,7 +50,7 @@ class PaperFile(Value):
 
 
 def _has_lines_above(document: Document) -> bool:
-    """Whether lines stand between the title and the abstract or first section, where authors are listed."""
+    """Whether there are lines between the title and the abstract or first section, where authors are listed."""
     starts = [section.start for section in document.sections[:1]]
     starts += [document.abstract_span[0]] if document.abstract_span else []
     above = document.text[: min(starts, default=0)].splitlines()
@@ -57,22 +58,23 @@ def _has_lines_above(document: Document) -> bool:
 
 
 class Source(Protocol):
-    """A place of papers, with names of its own for them."""
+    """A source of papers, which has names for them."""
 
     def names(self, spec: str) -> bool:
-        """Whether `spec` has the form of this source's names; makes no request."""
+        """Whether `spec` has the form of this source's names. Makes no request."""
         ...
 
     def paper(self, spec: str) -> PaperFile:
         """The paper of that name, on disk. Raises `InputError` with one line: no such paper, not reachable, no readable
-        file; `UnsafeInputError` for files that are larger than any honest paper or reach outside."""
+        file; `UnsafeInputError` for files that are larger than any honest paper or reach outside their folder."""
         ...
 
 
 def find_paper(spec: str, sources: Sequence[Source]) -> PaperFile:
-    """The paper that `spec` names: an existing path, else a name of one of the sources, else the path.
+    """The paper at the path `spec` if that exists, otherwise the paper that a source knows by this name, otherwise the
+    path.
 
-    Raises as `Source.paper`, and `InputError` for an address that no source has."""
+    Raises as `Source.paper`, and `InputError` for an address that no source knows."""
     path = Path(spec)
     try:
         there = path.exists()

@@ -1,4 +1,4 @@
-"""Titles as names of papers: the paper of arXiv that has the title."""
+"""Finds papers on arXiv by their titles."""
 
 import re
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from xkg.errors import InputError
 from xkg.text.titles import title_similarity
 
 ALIKE = 0.9
-"""From this similarity on (`title_similarity`) a paper is one of those that a title may mean."""
+"""A title may mean a paper from this similarity on (`title_similarity`)."""
 
 _DOUBTFUL = 0.5
 _LISTED = 5
-_LONGEST = 400  # characters: no title is longer, and arXiv takes no longer query
+_LONGEST = 400  # characters: no title is longer, and arXiv accepts no longer query
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _FILE = re.compile(r"\.(?:tex|ltx|md|markdown|pdf|html?|xhtml|txt|zip|gz|tgz|tar|bz2|xz)$", re.I)
 
@@ -29,7 +29,7 @@ class _Match(NamedTuple):
 
 
 def can_be_title(spec: str) -> bool:
-    """Whether it is a word or more that is no path and no address."""
+    """Whether the text has a word, and is neither a path nor an address."""
     text = spec.strip()
     if len(text) > _LONGEST or "://" in text or "\n" in text or _FILE.search(text):
         return False
@@ -37,8 +37,8 @@ def can_be_title(spec: str) -> bool:
 
 
 class TitleSource:
-    """Papers by their titles, looked up in `index` and taken from `papers`. Several that may be meant are an error that
-    lists them; with `first` the most similar is taken, the first of equals in the order of `index`."""
+    """Papers by their titles, looked up in `index` and taken from `papers`. If several match, the error lists them.
+    With `first`, the most similar is taken, and ties go by the order of `index`."""
 
     def __init__(self, index: PaperIndex, papers: Source, *, first: bool = False) -> None:
         self._index, self._papers, self._first = index, papers, first
@@ -47,7 +47,7 @@ class TitleSource:
         return can_be_title(spec)
 
     def paper(self, spec: str) -> PaperFile:
-        """As `Source.paper`; also raises `InputError` for a title that no paper, or several, may have."""
+        """Like `Source.paper`; also raises `InputError` if no paper, or several, match the title."""
         title = " ".join(spec.split())
         match = self._match(title)
         found = self._papers.paper(match.paper.arxiv_id or "")

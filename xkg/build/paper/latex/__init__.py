@@ -1,4 +1,3 @@
-"""LaTeX to a `Document`.
+"""Reads LaTeX into a `Document`.
 
-May import: tex, and code shared by the formats of papers.
-"""
+May import: tex, and code shared by the formats of papers."""

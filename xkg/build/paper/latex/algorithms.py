@@ -26,7 +26,7 @@ _WORDS = {
     "endwhile": "end while", "endif": "end if", "endloop": "end loop", "endprocedure": "end procedure",
     "endfunction": "end function", "begin": "", "initialize": "Initialize:", "initialise": "Initialise:",
 }  # fmt: skip
-# Blocks of algorithm2e, whose last argument is what they hold, and how they end.
+# Blocks of algorithm2e and how they end. The last argument has the content of the block.
 _BLOCKS = {
     "for": "end for", "forall": "end for", "foreach": "end for", "forpar": "end for", "while": "end while",
     "if": "end if", "uif": "", "elseif": "end if", "uelseif": "", "else": "end if", "uelse": "", "eif": "end if",
@@ -49,7 +49,7 @@ _COMMAND = re.compile(
 )
 _PLAIN_WORD = frozenset(["input", "begin", "item", "repeat", "loop", "print", "case", "other", "switch"])
 _BREAK = "\n\n"
-_MARK = "\ue000"  # private: no text has it, and it is no space
+_MARK = "\ue000"  # private-use character: no text contains it, and it is not a space
 _MARKED = re.compile(rf"{_MARK}(\d{{1,6}}){_MARK}")
 _BESIDE = re.compile(r"\s*\\label\s*\{([^{}]{1,200})\}")
 
@@ -63,9 +63,9 @@ def latex_algorithms(
     title: str = "",
     labels: Mapping[str, str] | None = None,
 ) -> dict[Algorithm, dict[str, int]]:
-    r"""The algorithms in `source`, which begins with `\begin` at `start` of the paper: one, or, where as many captions
-    as environments `algorithmic` are `inner` to it, that many; each with the labels of its lines, which count from 1.
-    `title` is for one without a caption."""
+    r"""The algorithms in `source`, which is at `start` of the paper and begins with `\begin`, each with the labels of
+    its lines (counted from 1). It has several algorithms if it contains as many captions as `inner` environments
+    `algorithmic`, otherwise one. `title` is used for an algorithm without a caption."""
     parts = _parts(source, start, inner)
     found: dict[Algorithm, dict[str, int]] = {}
     for left, right in parts:
@@ -87,7 +87,7 @@ def latex_algorithms(
 
 
 def _own_label(source: str, captions: Sequence[tuple[int, int]]) -> str | None:
-    """The label of an algorithm, not of a line in it: in its caption, beside that, or else its first."""
+    """The label of an algorithm, not of a line in it: the one in its caption or next to it, otherwise the first."""
     for start, end in captions:
         if label := LABEL.search(source, start, end) or _BESIDE.match(source, end):
             return label[1].strip()
@@ -121,7 +121,7 @@ def _outside(text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
 def caption(
     source: str, macros: Mapping[str, tuple[int, str]], defaults: Mapping[str, str]
 ) -> tuple[str, list[tuple[int, int]]]:
-    """The first caption in `source` as readable text, "" where there is none, and the spans of all captions."""
+    """The first caption in `source` as readable text ("" if there is none), and the spans of all captions."""
     tex = Tex(source)
     title = ""
     spans: list[tuple[int, int]] = []
@@ -147,7 +147,7 @@ def numbered_steps(
     defaults: Mapping[str, str],
     labels: Mapping[str, str] | None,
 ) -> tuple[str, dict[str, int]]:
-    """The steps as readable lines, and the lines that have a label, from 1."""
+    """The steps as readable lines, and the numbers of labelled lines, from 1."""
     own = {name: value for name, value in macros.items() if name.lower() not in _WORDS}
     written, keywords = _without_settings(source)
     marked: list[str] = []
@@ -169,7 +169,7 @@ def numbered_steps(
 
 
 def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
-    r"""The source without settings, and the words that they define, as macros: `\SetKwFunction{FSum}{Sum}`."""
+    r"""The source without settings, and the words that these define, as macros: `\SetKwFunction{FSum}{Sum}`."""
     tex = Tex(source)
     keywords: dict[str, tuple[int, str]] = {}
     for match in _KEYWORD.finditer(source):
@@ -194,7 +194,7 @@ def _without_settings(source: str) -> tuple[str, dict[str, tuple[int, str]]]:
 
 
 class _Lines:
-    """Marks where lines end, with the words of commands, and the ends of blocks."""
+    """Marks the ends of lines and blocks, and inserts the words of commands."""
 
     def __init__(self, source: str, keywords: Mapping[str, tuple[int, str]]) -> None:
         self.source = source
@@ -249,13 +249,13 @@ class _Lines:
             self._block(end, _BLOCKS[known], bare=known in _BARE_BLOCKS)
 
     def _ends_line(self, at: int) -> None:
-        """A braced argument with nothing behind it on its line ends one."""
+        """A braced argument at the end of a source line also ends the step."""
         group = self.tex.group(at)
         if group is not None and _AT_END.match(self.source, group.after):
             self.edits.append((group.after, group.after, _BREAK))
 
     def _call(self, at: int) -> bool:
-        r"""`{name}{arguments}` of a call or a head; False for a block."""
+        r"""Handles `{name}{arguments}` of a call or a head. Returns False for a block."""
         name = self.tex.group(at)
         given = self.tex.group(name.after) if name is not None else None
         if given is None or re.search(r"\\;|\\[A-Z][a-zA-Z]*\s*\{|\n[ \t]*\n", self.tex.inner(given)):
@@ -264,9 +264,9 @@ class _Lines:
         return True
 
     def _block(self, at: int, ending: str, *, bare: bool) -> None:
-        """The ends of the lines of a block with braces around it: after its condition, and after what it holds."""
+        """Marks the line ends of a block in braces: after its condition, and after its content."""
         at = self.tex.skip_options(at)
-        if self.source.startswith("(", at):  # a comment beside the condition
+        if self.source.startswith("(", at):  # a comment next to the condition
             close = self.source.find(")", at, at + 300)
             at = close + 1 if close > 0 else at
         condition = None if bare else self.tex.group(at)

@@ -1,5 +1,5 @@
-r"""The references of a LaTeX paper: its `.bbl` file from BibTeX or biber, a `thebibliography` in the text, or the cited
-entries of its `.bib` files."""
+r"""The references of a LaTeX paper, from its `.bbl` file (BibTeX or biber), a `thebibliography` in the text, or the
+cited entries of its `.bib` files."""
 
 import posixpath
 import re
@@ -20,7 +20,7 @@ _BIB_FILES = re.compile(
     r"\\(?:bibliography|addbibresource|addglobalbib)\s*+(?:\[[^\]]{0,200}\])?\s*+\{([^{}]{1,1000})\}"
 )
 _CITE = re.compile(r"\\(?=[a-zA-Z]*?[cC]ite)(?!citestyle)[a-zA-Z]++\*?(?=\s*+[\[{])")
-_PARAMETER = re.compile(r"[#\\]")  # in the definition of a command that cites
+_PARAMETER = re.compile(r"[#\\]")  # in the definition of a citation command
 _ENTRY = re.compile(r"\\entry\{([^{}]{1,200})\}\{([^{}]*)\}")
 _FIELD = re.compile(r"\\(field|strng|list|verb|name)\s*\{([a-zA-Z]+)\}")
 _VERB = re.compile(r"\\verb\{(doi|eprint|url)\}\s*\\verb ([^\n]*+)")
@@ -33,7 +33,7 @@ _MOST = 5000
 
 
 def latex_references(files: PaperFiles, main: str, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]]:
-    """The references in their order of appearance, and warnings."""
+    """The references in order of appearance, and warnings."""
     inside = parse_bbl(text) if "\\bibitem" in text else ()
     if inside:
         return inside, ()
@@ -55,12 +55,12 @@ def _bbl_paths(main: str, text: str) -> list[str]:
 
 
 def _from_another_bbl(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tuple[str, ...]] | None:
-    """Those of the `.bbl` file of another name, in the folder or below, that has most of the cited works; None if none
-    has half of them."""
+    """The references of the differently named `.bbl` file, in the folder or below, with the most cited works. None if
+    no file has half of them."""
     cited = set(cited_keys(text)) - {"*"}
     try:
         names = [name for name in files.names() if name.endswith(".bbl")] if cited else []
-    except InputError:  # a folder of more files than papers have
+    except InputError:  # more files than any paper's folder has
         return None
     found = {name: parse_bbl(files.text(name) or "") for name in names[:20]}
     known = {name: len(cited & {r.key for r in references}) for name, references in found.items()}
@@ -77,7 +77,7 @@ def _from_bib(files: PaperFiles, text: str) -> tuple[tuple[Reference, ...], tupl
     for name in names:
         file = name if name.endswith(".bib") else name + ".bib"
         content = files.text(file)
-        if content is None:  # TeX was told by its search path where else to look
+        if content is None:  # TeX's search path may include another folder
             content = files.only(posixpath.basename(file))
         if content is None:
             warnings.append(f"the bibliography {name} was not found")
@@ -98,7 +98,7 @@ def cited_keys(text: str) -> list[str]:
 
 
 def citations(text: str) -> list[tuple[int, list[str]]]:
-    r"""Where each `\cite…` and `\nocite` command stands, and its keys."""
+    r"""The offset of each `\cite…` and `\nocite` command, with its keys."""
     tex = Tex(text)
     found: list[tuple[int, list[str]]] = []
     for match in _CITE.finditer(text):

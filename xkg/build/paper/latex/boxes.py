@@ -1,5 +1,5 @@
-r"""Algorithms in boxes: an environment of `tcolorbox`, `mdframed` or `framed`, or one that the paper makes of these,
-whose title is "Algorithm 1: …", or which holds nothing but one algorithm."""
+r"""Algorithms in boxes: environments of `tcolorbox`, `mdframed` or `framed`, or those that the paper derives from them.
+The box has a title "Algorithm 1: …", or contains only one algorithm."""
 
 import re
 from collections.abc import Mapping
@@ -29,15 +29,15 @@ _LONGEST_TITLE = 300
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What an environment of boxes takes and prints: a letter for each argument ("o" for one in brackets, "m" for one
-    in braces), and its title as LaTeX with `#1` …; "" for one that only its options give."""
+    """The arguments of a box environment, one letter each ("o" in brackets, "m" in braces), and its title as LaTeX with
+    `#1` …; the title is "" if only the options give it."""
 
     arguments: str = "o"
     title: str = ""
 
 
 def boxes_in(text: str) -> dict[str, Box]:
-    """The environments of boxes by name: usual ones, and those that the paper defines."""
+    """The box environments by name: standard ones, and those that the paper defines."""
     found = dict.fromkeys(_KINDS, Box())
     if _DEFINED.search(text) is None:
         return found
@@ -75,8 +75,8 @@ def boxes_in(text: str) -> dict[str, Box]:
 def boxed_algorithm(
     text: str, tex: Tex, environment: Environment, box: Box, macros: Mapping[str, tuple[int, str]]
 ) -> tuple[str, int] | None:
-    """The title of the algorithm that a box is, and where its steps begin; None for a box that is titled as anything
-    else."""
+    """The title of the algorithm in a box, and the offset of its first step. None if the box has a different kind of
+    title."""
     given: list[str] = []
     at = environment.body_start
     options = ""

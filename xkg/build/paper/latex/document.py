@@ -1,4 +1,4 @@
-"""LaTeX papers: from a main file to a `Document`."""
+"""Reads a LaTeX paper from its main file into a `Document`."""
 
 import re
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ _TITLES = re.compile(r"\\(?:title|icmltitle|papertitle|Title|mytitle|aistatstitl
 _AUTHORS = re.compile(r"\\(?:author|icmlauthor|Author|name|IEEEauthorblockN|aistatsauthor)\*?(?![a-zA-Z])")
 _NAME_IN_PARTS = re.compile(
     r"\\name\*?\s*+\[[^][]{0,200}\]\s*+\{([^{}]{1,60})\}\s*+\{([^{}]{1,60})\}"
-)  # of Interspeech
+)  # used by Interspeech
 _ABSTRACT = re.compile(r"\\[aA]bstract(?![a-zA-Z])")
 _TOKEN = re.compile(r"\\(?P<word>[a-zA-Z@]+)\*?|(?P<open>\\\[)|(?P<dollars>\$\$?)|\\.", re.DOTALL)
 _INLINE = re.compile(r"(?:[^$\\\n]|\\.|\n(?![ \t]*+\n)){0,4000}+\$", re.DOTALL)
@@ -53,11 +53,11 @@ _PARAGRAPH_START = re.compile(
     r"(?P<number>\(?(?:\d{1,2}|[ivx]{1,4}|[a-h])[.)]\s*)?\{?$"
 )
 _STYLE_FILES = re.compile(r"\\(?:usepackage|RequirePackage)\s*+(?:\[[^\]]{0,400}\]\s*+)?\{([^{}]{1,400})\}")
-# The dash of physics journals after a title that begins a paragraph: `\\emph{Model.}---We take`.
+# Physics journals put a dash after a title that begins a paragraph: `\\emph{Model.}---We take`.
 _DASH = re.compile(r"[.:]?(?:[ \t~]|\\[,;])*+(?:-{2,3}|[—―–]|\\textemdash(?![a-zA-Z]))(?:[ \t~]|\\[,;])*+\n?")
 _ENDS = " .:—―-–"
 _SENTENCE = re.compile(r"[ \t~]*+(?:(?<=[ \t~])|\n[ \t]*+(?:\\[a-z]{1,20}\{\s*+)?)(?=[A-Z])")
-# What follows a title that no text belongs to; a formula is text.
+# Matches after a title without a text; a formula counts as text.
 _NO_TEXT = re.compile(
     r"[ \t]*+\n[ \t]*+\n|\s*+\\(?:begin(?!\{(?:equation|align|gather|multline|eqnarray))|item|end|section)"
 )
@@ -68,7 +68,7 @@ _LONGEST_EMPHASIS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Pseudocode between two offsets; its algorithm is all of `environment`."""
+    """Pseudocode between two offsets. The algorithm covers the whole `environment`."""
 
     start: int
     end: int
@@ -88,7 +88,7 @@ class _Structure:
 
 
 def parse_latex(files: PaperFiles, main: str) -> Document:
-    """The paper whose main file is `main`. Raises `InputError` where it has no text."""
+    """The paper with the main file `main`. Raises `InputError` if it has no text."""
     flat = flatten(files, main)
     text = flat.text
     own = find_macros(text)
@@ -156,7 +156,7 @@ def parse_latex(files: PaperFiles, main: str) -> Document:
 
 
 def _with_styles(files: PaperFiles, text: str, own: Macros) -> tuple[dict[str, tuple[int, str]], dict[str, str]]:
-    """The paper's macros, with those that it uses of its own style files."""
+    """The paper's macros, including those that it uses from its own style files."""
     table, defaults = dict(own.table), dict(own.defaults)
     used = {match[1] for match in re.finditer(r"\\([a-zA-Z]+)", text)}
     names = [name.strip() for match in _STYLE_FILES.finditer(text) for name in match[1].split(",")][:100]
@@ -238,13 +238,13 @@ class _Scan:
                 at = self._dollar(match)
             else:
                 at = match.end()
-        if self.structure.abstract is None:  # some classes have it before the body
+        if self.structure.abstract is None:  # some classes put it before the body
             first = next((e for e in self.environment_list if e.name == "abstract" and e.closed), None)
             self.structure.abstract = (first.body_start, first.body_end) if first else self._headed_abstract()
         return self.structure
 
     def _headed_abstract(self) -> tuple[int, int] | None:
-        """What follows a heading, or a word in bold, that says "Abstract", up to the next heading."""
+        """The text between "Abstract", as a heading or in bold, and the next heading."""
         headings = self.structure.headings
         starts = [h.body_start for h in headings[:2] if h.title.lower() == "abstract"]
         starts += [e.end for e in self.structure.emphases[:20] if e.text.rstrip(_ENDS).lower() == "abstract"]
@@ -321,7 +321,7 @@ class _Scan:
         return inside
 
     def _slide(self, environment: Environment) -> int:
-        """The title of a frame of slides and its subtitle, or the title of a block in it, as headings."""
+        """Adds a slide's title and subtitle, or the title of a block on it, as headings."""
         start = environment.start
         at = self.tex.skip_options(environment.body_start)
         for level in (3, 4) if environment.name == "frame" else (4,):
@@ -333,14 +333,14 @@ class _Scan:
         return at
 
     def _listing(self, environment: Environment) -> bool:
-        """Whether a float holds code or a table of steps with a caption, which is then an algorithm."""
+        """Whether a float contains code or a table of steps with a caption; if so, adds it as an algorithm."""
         table, defaults = self.macros.table, self.macros.defaults
         algorithm = float_listing(self.text, environment, self.listings, table, defaults)
         self.structure.algorithms += [algorithm] if algorithm else []
         return algorithm is not None
 
     def _algorithms_in(self, outer: Environment) -> None:
-        """The algorithms in a float that is none itself: its caption is the title of a single one."""
+        """Adds the algorithms in a float. If there is only one, the float's caption is its title."""
         inside: list[Environment] = []
         for algorithm in between(self.algorithm_list, outer.start + 1, outer.end):
             if not inside or algorithm.start >= inside[-1].end:
@@ -360,7 +360,8 @@ class _Scan:
             self.structure.algorithm_sources.append(_Source(environment.start, environment.end, title, environment))
 
     def _box(self, environment: Environment) -> bool:
-        """Whether a box is an algorithm; one with a float in it, which has a caption of its own, is not."""
+        """Whether a box is an algorithm. A box that contains a float is not, because the float has a separate
+        caption."""
         found = boxed_algorithm(self.text, self.tex, environment, self.boxes[environment.name], self.macros.table)
         inside = between(self.algorithm_list, environment.start + 1, environment.end)
         if found is None or any(not e.name.startswith("algorithmic") for e in inside):
@@ -371,7 +372,8 @@ class _Scan:
         return True
 
     def algorithms(self, labels: dict[str, str]) -> list[Algorithm]:
-        """All algorithms in order, with `labels` for their references; the labels of their lines are added to these."""
+        """All algorithms in order, with `labels` for references in them. The labels of their lines are added to
+        `labels`."""
         found = list(self.structure.algorithms)
         for each in self.structure.algorithm_sources:
             start, end, whole = each.start, each.end, each.environment
@@ -463,8 +465,8 @@ class _Scan:
         return inner_start
 
     def _run_in(self, style: str, text: str, start: int, end: int) -> bool:
-        """A short bold (or italic) title with a full stop, a colon or a dash that begins a paragraph is a heading; so
-        is a bold one without, before a sentence."""
+        """Adds a heading for a short bold or italic title at the start of a paragraph, if a full stop, a colon or a
+        dash follows. A bold title before a sentence needs none of these."""
         follows = self.text[end : end + 1]
         stopped = text.endswith((".", ":", "?", "—", "―"))
         title = text.rstrip(_ENDS)

@@ -1,4 +1,4 @@
-r"""The numbers that LaTeX prints beside displayed equations."""
+r"""The numbers that LaTeX prints for displayed equations."""
 
 import re
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ _WITHIN = re.compile(
 
 
 class EquationNumbers:
-    """Counts the equations of one paper in reading order, by section where the paper does so."""
+    """Counts the equations of one paper in reading order, by section if the paper does so."""
 
     def __init__(self, text: str, groups: Sequence[Environment]) -> None:
         self._within = _WITHIN.search(text) is not None
-        self._groups = groups  # environments "subequations"
+        self._groups = groups  # environments named "subequations"
         self._group: Environment | None = None
         self._count = self._letter = self._section = 0
         self._appendix = False
@@ -31,7 +31,7 @@ class EquationNumbers:
         """The number of each label so far."""
 
     def section(self, *, appendix: bool) -> None:
-        """A numbered section begins."""
+        """Starts a numbered section."""
         self._section = 1 if appendix and not self._appendix else self._section + 1
         self._appendix = appendix
         if self._within:
@@ -40,7 +40,7 @@ class EquationNumbers:
     def of(self, name: str, start: int, body: str) -> tuple[str, ...]:
         r"""The numbers of a display at `start` with `body`; `name` is its environment, "" for `\[` and `$$`."""
         numbers: list[str] = []
-        waiting: list[str] = []  # labels of rows without a number have that of the next
+        waiting: list[str] = []  # labels of rows without a number refer to the next number
         for row in _rows(body) if name in _ROWS else [body]:
             waiting += [label.strip() for label in _LABEL.findall(row)]
             if tag := _TAG.search(row):
@@ -69,7 +69,7 @@ class EquationNumbers:
 
 
 def _rows(body: str) -> list[str]:
-    r"""The rows of an `align`: `\\` inside a nested environment ends none."""
+    r"""The rows of an `align`; `\\` inside a nested environment does not end a row."""
     rows, depth, at = [], 0, 0
     for match in _PIECE.finditer(body):
         if match[1]:

@@ -1,4 +1,4 @@
-"""Pseudocode that is typeset as code in a float."""
+"""Pseudocode that is formatted as code in a float."""
 
 import re
 import textwrap
@@ -19,7 +19,7 @@ def float_listing(
     macros: Mapping[str, tuple[int, str]],
     defaults: Mapping[str, str],
 ) -> Algorithm | None:
-    """The code in a float under a caption; None if the float holds something else."""
+    """The code in a float with a caption; None if the float contains anything else."""
     if environment.end - environment.start > _LONGEST:
         return None
     source = text[environment.start : environment.end]

@@ -1,4 +1,3 @@
-"""Markdown, Mathpix's too, to a `Document`.
+"""Reads Markdown, including Mathpix's, into a `Document`.
 
-May import: latex, for formulas and algorithms, and code shared by the formats.
-"""
+May import: latex, for formulas and algorithms, and code shared by the formats."""

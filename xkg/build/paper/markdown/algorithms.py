@@ -66,7 +66,7 @@ def _fenced_title(
     index = bisect_left(starts, region.end)
     while index < len(lines) and not text[slice(*lines[index])].strip():
         index += 1
-    # A caption may stand below the code.
+    # The caption may be below the code.
     below = _HEAD.match(text, *lines[index]) if index < len(lines) and lines[index][1] - lines[index][0] < 200 else None
     return (below["title"], region.body_start, region.start) if below else (None, 0, 0)
 

@@ -1,7 +1,7 @@
 """The parts of a Markdown paper that are not running text: code, formulas, tables, figures, captions, footnotes.
 
-There are two dialects: Markdown by people, and Mathpix's output from a PDF: LaTeX headings and formulas inside
-Markdown, one line per paragraph, figures and footnotes at their place on the page, and fences that do not always
+There are two dialects: Markdown by people, and Mathpix's output from a PDF. The latter has LaTeX headings and formulas
+inside Markdown, one line per paragraph, figures and footnotes at their place on the page, and fences that do not always
 match."""
 
 import bisect
@@ -22,7 +22,7 @@ _CAPTION = re.compile(r"(?:\*\*|_|\*)?(?:Figure|Fig\.|Table|Tab\.|Listing)\s+[A-
 _IMAGE = re.compile(r"(?:!\[[^\]\n]{0,500}\]\([^)\n]{0,1000}\)(?:\{[^}\n]{0,100}\})?\s*)+$")
 _TABLE_RULE = re.compile(r"\s*+(?:\|\s*+)?:?-{2,}+:?\s*+(?:\|\s*+:?-{2,}+:?\s*+)*+(?:\|\s*+)?$")
 _FOOTNOTE = re.compile(r"\\(?:footnotetext|blfootnote)(?:\[[^\]\n]{0,20}\])?(?=\s*\{)|\[\^[^\]\n]{1,40}\]:")
-_JINA = re.compile(r"Title: [^\n]+\n(?:\n|[A-Z][\w ]{1,30}: [^\n]*\n){1,20}?(Markdown Content:)\n")  # of its reader
+_JINA = re.compile(r"Title: [^\n]+\n(?:\n|[A-Z][\w ]{1,30}: [^\n]*\n){1,20}?(Markdown Content:)\n")  # of the reader
 _BLANK = re.compile(r"\n[ \t]*\n")
 _LONGEST_MATH = 20_000
 
@@ -64,7 +64,7 @@ def inside_any(spans: list[Region], offset: int) -> Region | None:
 
 
 def _closing(marks: list[re.Match[str]], index: int, closers: list[int]) -> int | None:
-    """The fence that closes the one at `index`: of the same sign, at least as long, with nothing after it."""
+    """The fence that closes the one at `index`: the same character, at least as long, with nothing after it."""
     first = bisect.bisect_right(closers, index)
     longer = (other for other in closers[first : first + 20] if len(marks[other][1]) >= len(marks[index][1]))
     return next(longer, None)
@@ -118,7 +118,7 @@ class _Blocks:
                 )
                 index = closing + 1
                 continue
-            # a fence that closes nothing: the text before it, back to a blank line, was meant to be inside
+            # an unmatched closing fence: the text before it, back to a blank line, was meant to be inside
             earlier = fences[-1].end if fences else 0
             start = (
                 max(earlier, self._paragraph_start(mark.start(), earlier))

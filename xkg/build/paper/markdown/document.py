@@ -1,4 +1,4 @@
-"""Markdown papers, including Mathpix's: from a file to a `Document`."""
+"""Reads Markdown papers, including Mathpix's, from a file into a `Document`."""
 
 import bisect
 import datetime
@@ -80,14 +80,15 @@ _TAG = re.compile(r"\\tag\*?\s?\{([^{}]{1,40})\}")
 _FRONT_FIELD = re.compile(
     r"^(title|author|abstract|date|year|doi|arxiv(?:_id)?)\s*+:\s*+[\"']?(.*)$", re.MULTILINE | re.IGNORECASE
 )
-# What conferences and arXiv print above titles.
+# Lines that conferences and arXiv print above titles.
 _RUNNING = re.compile(
     r"(?i)(?:published|accepted|to appear) (?:as|at|in)\b|under review\b|preprint\b|proceedings of\b|arxiv:\s?\d"
     r"|workshop track\b"
 )
 _LONGEST_PLAIN = 100  # characters of a heading or title without markup
 _BEFORE_TITLE = 300
-"""Characters, such as the name of a conference, that may stand before a title that its level does not show."""
+"""The maximum number of characters, such as the name of a conference, before a title whose level does not identify
+it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class _Title:
 
 
 def parse_markdown(files: PaperFiles, main: str) -> Document:
-    """The paper in the file `main`. Raises `InputError` where it has no text."""
+    """The paper in the file `main`. Raises `InputError` if it has no text."""
     text = files.main(main)
     own = find_macros(text) if "\\newcommand" in text or "\\def" in text else None
     paper = _Paper(text)
@@ -149,7 +150,7 @@ def _unquoted(value: str) -> str:
 
 
 def _front_fields(block: str) -> Mapping[str, Any]:
-    """The fields of a YAML block, by name. A block that is not YAML still has its fields of one line."""
+    """The fields of a YAML block, by name. If the block is not valid YAML, its single-line fields are still read."""
     try:
         fields = tomllib.loads(block) if re.match(r"\s*\w+\s*=", block) else yaml.safe_load(block)
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -182,7 +183,7 @@ class _Paper:
         return " ".join(inline(source, mathpix=self.mathpix).split())
 
     def fields(self) -> dict[str, str]:
-        """The fields of a YAML block at the top that have one value."""
+        """The fields of a YAML block at the top that have a single value."""
         plain = (str, int, datetime.date)
         named = {name.removesuffix("_id"): value for name, value in self._front().items()}
         return {name: " ".join(str(value).split()) for name, value in named.items() if isinstance(value, plain)}
@@ -192,7 +193,8 @@ class _Paper:
         return _front_fields(self.text[front.body_start : front.body_end][:20_000]) if front else {}
 
     def title(self) -> _Title:
-        """That of LaTeX, of the YAML block, or the first heading, if it is not one of a section."""
+        """The title from LaTeX, from the YAML block, or from the first heading if that is not the heading of a
+        section."""
         if match := re.search(r"^\\title\s*(?=\{)", self.text, re.MULTILINE):
             group = self.tex.group(match.end())
             if group is not None:
@@ -204,7 +206,7 @@ class _Paper:
         return _Title(stated, 0) if stated else self._bold_title()
 
     def _is_title(self, first: tuple[Heading, str], *others: tuple[Heading, str]) -> bool:
-        """Whether the first heading is the title: by its level, or since it stands at the top and sections follow."""
+        """Whether the first heading is the title, by its level, or because it is at the top and sections follow."""
         heading, text = first
         number, name = split_number(text)
         if _KNOWN.match(name) or _SECTION.match(self.text, heading.start):
@@ -232,7 +234,7 @@ class _Paper:
         return _Title("", 0)
 
     def _marked_headings(self) -> list[tuple[Heading, str]]:
-        """Headings by their markup alone, with the markup's levels."""
+        """Headings by their markup only, with the markup's levels."""
         if not hasattr(self, "_marked"):
             found = self._find_marked()
             kept = [each for at, each in enumerate(found) if at > 2 or not _RUNNING.match(each[1])]
@@ -240,8 +242,8 @@ class _Paper:
         return self._marked
 
     def _plain_headings(self) -> list[tuple[Heading, str]]:
-        """The lines of a text without markup that are headings by their number or their name; none in a text that has
-        no more than one of those."""
+        """The lines of a text without markup that are headings by their number or their name. Empty if there is only
+        one."""
         found: list[tuple[Heading, str]] = []
         for index, (start, end) in enumerate(self.lines[:-1]):
             line = self.text[start : min(end, start + _LONGEST_PLAIN + 1)].strip()

@@ -1,4 +1,5 @@
-"""The references of a Markdown paper: a list or paragraphs under "References", split and mixed by columns and pages."""
+"""The references of a Markdown paper: a list or paragraphs under "References", which columns and pages may split and
+reorder."""
 
 import re
 
@@ -23,7 +24,7 @@ _LONGEST = 8000
 
 
 def markdown_references(text: str, start: int, end: int, mathpix: bool) -> list[Reference]:
-    """The references between two offsets, in order. A line begins an entry where the one before is complete."""
+    """The references between two offsets, in order. A line begins an entry if the previous entry is complete."""
     entries: list[str] = []
     body = text[start:end]
     for block in _blocks(body, mathpix):
@@ -70,12 +71,12 @@ def _continues(before: str, line: str, same_block: bool, mathpix: bool, is_numbe
 
 
 def _is_finished(text: str) -> bool:
-    """Whether a reference may end here: at a stop, a bracket, a number or a web address."""
+    """Whether a reference may end here: at a full stop, a bracket, a number or a web address."""
     return bool(_FINISHED.search(text[-2:]) or _ADDRESS.search("".join(text.rsplit(None, 1)[-1:])))
 
 
 def _readable(entry: str, mathpix: bool) -> str:
-    """Mathpix reads italics and numbers as formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v} 1$`."""
+    """Restores italics and numbers that Mathpix reads as formulas: `$C V P R, 2023$`, `$10.18653 / \\mathrm{v} 1$`."""
 
     def words(match: re.Match[str]) -> str:
         inner = re.sub(r"\\(?:mathrm|text|mathbf|mathit|operatorname)\s*\{([^{}]*)\}", r"\1", match[1])
@@ -91,7 +92,7 @@ def _readable(entry: str, mathpix: bool) -> str:
 
 
 def inline_reference(entry: str, mathpix: bool) -> str:
-    """As `inline`, but with years in parentheses, which are not citations here."""
+    """Like `inline`, but keeps years in parentheses, which are not citations here."""
     marked = re.sub(r"\(((?:1[89]|20)\d\d[a-z]?(?:, [A-Z][a-z]+(?: \d+)?)?)\)", "\x04\\1\x05", entry)
     numbers = re.match(r"\s*\[[^\]]{1,40}\]\s*", marked)
     marked = marked[numbers.end() :] if numbers else marked

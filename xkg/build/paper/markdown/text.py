@@ -57,7 +57,7 @@ def readable_markdown(document: Document, start: int, end: int) -> str:
 
 def markdown_text(text: str, *, mathpix: bool, running_head: str = "") -> str:
     """Paragraphs of readable text, separated by blank lines. Code, algorithms, tables, figures, captions, footnotes and
-    headings that repeat `running_head` are removed, and the sentences that they cut in two are joined."""
+    headings that repeat `running_head` are removed, and sentences that they cut in two are joined."""
     pieces: list[str] = []
     at = 0
     for region in regions(text, mathpix=mathpix):
@@ -96,7 +96,7 @@ def _paragraphs(text: str, mathpix: bool, running_head: str) -> list[str]:
 
 
 def inline(text: str, *, mathpix: bool) -> str:
-    """One paragraph as readable text with `$math$`, without marks, links, citations and footnote marks."""
+    """One paragraph as readable text with `$math$`, without markup, links, citations and footnote marks."""
     if not _MARKUP.search(text):
         return " ".join(text.split())
     out: list[str] = []
@@ -148,8 +148,8 @@ def _without_citations(text: str) -> str:
 
 
 def _joined(paragraphs: list[str], source: str) -> str:
-    """Joins the halves of sentences that a page or column end separates, and of words that were hyphenated there,
-    unless the paper writes them with the hyphen elsewhere."""
+    """Joins the halves of sentences at the end of a page or column, and of words that were hyphenated there, unless the
+    paper writes them with the hyphen elsewhere."""
     out: list[list[str]] = []
     hyphenated: set[str] | None = None
     for index, part in enumerate(paragraphs):

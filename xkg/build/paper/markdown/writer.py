@@ -5,7 +5,7 @@ import re
 from xkg.build.paper.document import SourceSpan
 
 _MARKUP = re.compile(r"[*`]|\\(?=[^\w\s])|(?<!\w)_|_(?!\w)|\$(?!\d)|<(?=[a-zA-Z/!])")
-# The Markdown parser has escapes for few of these in all places; look-alikes need none.
+# The Markdown parser accepts escapes for few of these in all places; look-alikes need none.
 _INSTEAD = {"*": "∗", "`": "‘", "\\": "＼", "_": "＿", "$": "＄", "<": "< "}
 
 
@@ -21,14 +21,14 @@ class MarkdownWriter:
         self.spans: list[SourceSpan] = []
         self._parts: list[str] = []
         self._length = 0
-        self._line_start = 0  # marks before the words of a line belong to it
+        self._line_start = 0  # markup before the words of a line belongs to the line
 
     @property
     def text(self) -> str:
         return "".join(self._parts)
 
     def put(self, text: str, place: tuple[str, int] | None = None) -> None:
-        """Appends text; `place` is its path and line. The text may have a line end at its end only."""
+        """Appends text; `place` is its path and line. Only the last character of the text may be a line end."""
         self._parts.append(text)
         self._length += len(text)
         if place is not None and text:

@@ -1,4 +1,3 @@
-"""PDF and HTML, converted to Markdown, to a `Document`.
+"""Converts PDF and HTML to Markdown, and reads that into a `Document`.
 
-May import: markdown, and code shared by the formats.
-"""
+May import: markdown, and code shared by the formats."""

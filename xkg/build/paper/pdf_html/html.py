@@ -1,9 +1,8 @@
-"""An HTML paper, as arXiv (LaTeXML) and journals publish it: from a file to a `Document`.
+"""An HTML paper from arXiv (LaTeXML) or a journal: from a file to a `Document`.
 
 It is converted to Markdown with formulas in TeX, which the Markdown parser then reads; `Document.text` is that
-Markdown. A span's `line` is the line of the paragraph's element in the file.
-Classes: https://math.nist.gov/~BMiller/LaTeXML/manual/schema/.
-"""
+Markdown. A span's `line` is the line of the paragraph's element in the file. Classes:
+https://math.nist.gov/~BMiller/LaTeXML/manual/schema/."""
 
 import hashlib
 import re
@@ -42,7 +41,7 @@ _REFERENCE_LISTS = re.compile(r"(?i)^(references|bibliography|reflist|ref-list|c
 
 
 def parse_html(data: bytes, path: Path) -> Document:
-    """The paper in an HTML file. Raises `InputError` where it has no text."""
+    """The paper in an HTML file. Raises `InputError` if it has no text."""
     root = _tree(data)
     body = _body(root) if root is not None else None
     writer = MarkdownWriter()
@@ -77,7 +76,7 @@ def _tree(data: bytes) -> Any:
         data.decode("utf-8")
         encoding = "utf-8"
     except UnicodeDecodeError:
-        encoding = None  # as the page declares
+        encoding = None  # the encoding that the page declares
     parser = html.HTMLParser(encoding=encoding, remove_comments=True, remove_pis=True, no_network=True)
     try:
         return html.document_fromstring(data.replace(b"\0", b" "), parser=parser)
@@ -108,7 +107,7 @@ class _Walk:
         self._titled = False
 
     def front(self, root: Any, body: Any) -> None:
-        """Title and authors, where the page has them as metadata."""
+        """Title and authors from the page's metadata, if it has them."""
         authors = [str(m.get("content") or "") for m in root.xpath("//meta[@name='citation_author']")]
         names = [rendered(e) for e in body.xpath(".//*[contains(@class, 'ltx_personname')]")] or [
             " ".join(reversed(name.split(", ", 1))) for name in authors
@@ -122,7 +121,7 @@ class _Walk:
             self._heading(1, literal(" ".join(title.split())), root)
 
     def blocks(self, element: Any) -> None:
-        """All blocks below an element; text between them is a paragraph."""
+        """All blocks inside an element; text between them becomes a paragraph."""
         inline: list[str] = [literal(element.text or "")]
         for child in element:
             if isinstance(child.tag, str) and _is_block(child):
@@ -247,7 +246,7 @@ def _equation_number(row: Any) -> str:
 
 
 def _numbered(title: Any, text: str) -> str:
-    """A title with its number separated: a section's "II" gets a full stop; "II-A" is removed, since a letter alone
+    """A title with its number separated. A section's "II" gets a full stop; "II-A" is removed, because a single letter
     would mean an appendix."""
     number = _first(title, "ltx_tag")
     if not number or not text.startswith(number) or not re.fullmatch(r"[IVXL]*(-[A-Z]\d*)?", number):
@@ -315,7 +314,7 @@ def _reference_parts(item: Any) -> Iterator[str]:
 
 
 def _first(element: Any, name: str) -> str:
-    """The words of the first element below with this class; '' without one."""
+    """The words of the first inner element with this class, or '' if there is none."""
     return next((_words(e) for e in element.xpath(".//*[@class]") if name in classes(e)), "")
 
 

@@ -13,7 +13,7 @@ _SKIPPED_CLASSES = frozenset(
 _ITALIC, _BOLD = {"em", "i", "dfn"}, {"b", "strong"}
 _MONOSPACE = {"code", "tt", "kbd", "samp"}
 _LONGEST_EMPHASIS = 100
-BREAK = "\v"  # white space, but no other than that of `br`
+BREAK = "\v"  # white space that occurs only for `br`
 
 
 def classes(element: Any) -> frozenset[str]:
@@ -31,7 +31,7 @@ def is_tex(element: Any) -> bool:
 
 
 def formula(element: Any) -> str:
-    """The TeX of a `math` element or a MathJax script: its `alttext`, its annotation, else its characters."""
+    """The TeX of a `math` element or a MathJax script: its `alttext`, its annotation, or its characters."""
     annotations = element.xpath(".//annotation[contains(@encoding, 'tex') or contains(@encoding, 'TeX')]")
     tex = element.get("alttext") or (annotations[0].text_content() if annotations else element.text_content())
     tex = re.sub(r"(?<!\\)%\s*\n?", "", str(tex)).replace("$", "")

@@ -1,10 +1,9 @@
-"""A PDF paper: from its pages to a `Document`.
+"""Reads a PDF paper from its pages into a `Document`.
 
 The printed text is converted to Markdown, which the Markdown parser then reads: headings with `#`, italic or bold terms
 with their marks, displayed formulas between `$$` (as their characters, not as TeX), algorithms in fences, one paragraph
-or reference per line. `Document.text` is that Markdown. A span names the page in its path (`paper.pdf#page=3`, RFC
-8118), and its `line` counts the printed lines of that page in reading order, without running heads.
-"""
+or reference per line. `Document.text` is that Markdown. The path of a span names the page (`paper.pdf#page=3`, RFC
+8118), and its `line` counts the printed lines of that page in reading order, without running heads."""
 
 import hashlib
 import re
@@ -64,7 +63,7 @@ def _printed(pages: Iterable[Page]) -> str:
 
 
 def _authors(lines: Sequence[Placed], page_blocks: Sequence[Block]) -> tuple[str, ...]:
-    """What is listed between the title and what the text begins with."""
+    """The authors listed between the title and the beginning of the text."""
     title = next((block.lines for block in page_blocks if block.kind == "title"), None)
     text = next((block.lines[0] for block in page_blocks if block.kind not in ("title", "front")), None)
     return listed_authors(list(front_rows(lines, title, text))) if title and text else ()
@@ -112,7 +111,7 @@ class _Writer:
             self._flow("", block.lines, emphasis=block.kind == "text")
 
     def plain(self, lines: Sequence[Placed]) -> str:
-        """The lines as one readable line, without marks."""
+        """The lines as one readable line, without markup."""
         return "".join(part for part, _ in self._pieces(lines, emphasis=False, marks=False))
 
     def _heading(self, block: Block) -> None:
@@ -142,7 +141,7 @@ class _Writer:
         self._put("\n\n")
 
     def _uncapitalised(self, text: str) -> str:
-        """A heading in capitals as it would be written, with the acronyms of the running text."""
+        """A heading in capitals converted to normal case, with the acronyms of the running text."""
 
         def written(match: re.Match[str]) -> str:
             word = match.group()
@@ -155,7 +154,7 @@ class _Writer:
     def _pieces(
         self, lines: Sequence[Placed], *, emphasis: bool, marks: bool = True, skip: int = 0
     ) -> Iterator[tuple[str, Placed]]:
-        """One piece per printed line: words hyphenated at line ends are joined, unless the hyphen belongs there."""
+        """One piece per printed line. Words hyphenated at line ends are joined, unless the hyphen belongs there."""
         marked = _few(lines) if emphasis else frozenset()
         texts = []
         for index, placed in enumerate(lines):
@@ -165,7 +164,7 @@ class _Writer:
         for index, placed in enumerate(lines):
             text, following = texts[index], texts[index + 1] if index + 1 < len(lines) else ""
             mark = re.search(r"(?<=\w)(\*{1,2})(-?)$", text)
-            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that goes on in the next line
+            if mark and re.match(re.escape(mark[1]) + r"\w", following):  # a term that continues in the next line
                 text, following = text[: mark.start()] + mark[2], following[len(mark[1]) :]
                 texts[index + 1] = following
             if not following:
@@ -189,8 +188,8 @@ class _Writer:
 
 
 def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
-    """The ids of the sections "A Proofs", "B Details", …: their letters follow one another after the references, or
-    there are several."""
+    """The ids of the sections "A Proofs", "B Details", …. Their letters are consecutive, and they follow the references
+    or there are several."""
     expected, cited, out = "A", False, []
     for block in page_blocks:
         if block.kind != "heading" or block.level != 1:
@@ -203,7 +202,7 @@ def _lettered_appendices(page_blocks: Sequence[Block]) -> set[int]:
 
 
 def _without_marks_of_notes(runs: Sequence[Run]) -> list[Run]:
-    """The runs without the raised numbers that point to footnotes and, after a word, to references."""
+    """The runs without raised numbers that point to footnotes or, after a word, to references."""
     main = max((run.style.size for run in runs), default=0.0)
     out: list[Run] = []
     for run in runs:
@@ -226,7 +225,8 @@ def _from(runs: Sequence[Run], skip: int) -> list[Run]:
 
 
 def _few(lines: Sequence[Placed]) -> frozenset[str]:
-    """The marks that emphasize something here: not those of a paragraph that is in italics or bold as a whole."""
+    """The marks that emphasize parts of these lines. A paragraph that is wholly in italics or bold emphasizes
+    nothing."""
     count = {"": 0, "*": 0, "**": 0}
     for run in (run for placed in lines for run in placed.line.runs):
         count[_mark(run)] += sum(c.isalpha() for c in run.text)
@@ -242,7 +242,8 @@ def _is_sign(run: Run) -> bool:
 
 
 def _emphasised(runs: Sequence[Run], marks: frozenset[str], *, first: bool) -> str:
-    """Text with `marks` around emphasized parts and without other markup; `first`: it begins a paragraph."""
+    """Text with `marks` around emphasized parts and without other markup; `first` is True at the start of a
+    paragraph."""
     pieces: list[tuple[str, str]] = []
     own = [_mark(run) if _mark(run) in marks else "" for run in runs]
     for index, run in enumerate(runs):

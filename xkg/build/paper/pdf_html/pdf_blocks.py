@@ -1,7 +1,6 @@
 """Lines of a printed paper as blocks: title, headings, paragraphs, captions, algorithms, equations, references.
 
-Parts that are neither text nor a caption (labels of figures, cells of tables, footnotes) are omitted.
-"""
+Parts that are neither text nor a caption (labels of figures, cells of tables, footnotes) are omitted."""
 
 import re
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ class Block:
 
 
 def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
-    """The blocks in reading order. `title` is from the metadata and used where the first page confirms it."""
+    """The blocks in reading order. `title` is from the metadata, and is used if the first page confirms it."""
     if not lines:
         return []
     body = body_size(placed.line for placed in lines)
@@ -49,7 +48,7 @@ def blocks(lines: Sequence[Placed], title: str) -> list[Block]:
             out.append(Block("heading", group, level))
         elif cited is not None:
             if is_caption(group, body):
-                out.append(Block("caption", group))  # of a float that stands on these pages
+                out.append(Block("caption", group))  # of a float on these pages
             else:
                 cited += group if not CAPTION.match(text_of(group)) else ()
         elif index < begins:
@@ -69,7 +68,7 @@ def _bibliography(lines: Sequence[Placed], body: float, fonts: HeadingFonts) -> 
 
 
 def _rest(out: Sequence[Block], group: Sequence[Placed], body: float) -> Kind | None:
-    """Text where the group is the last words of a paragraph, alone at the top of a column."""
+    """Returns "text" if the group is the last words of a paragraph, alone at the top of a column."""
     before = next((block for block in reversed(out) if not _stands_between(block, body)), None)
     if before is None or before.kind != "text" or CAPTION.match(text_of(group)) or is_math(group[0]):
         return None
@@ -94,7 +93,7 @@ def _whole(blocks: Sequence[Block], body: float) -> list[Block]:
 
 
 def _stands_between(between: Block, body: float) -> bool:
-    """Whether it may be a float, or its text, between a paragraph's two parts."""
+    """Whether a block may be a float, or its text, between two parts of a paragraph."""
     if between.kind in ("caption", "algorithm"):
         return True
     return between.kind == "text" and not in_size(between.lines[0], body)

@@ -14,7 +14,7 @@ from xkg.build.paper.pdf_html.pdf_marks import TERMINAL, text_of
 
 _ABSTRACT = re.compile(r"(?i)(abstract|a b s t r a c t|summary)\s{0,3}[.:—–-]+\s*(?=\S)")
 _SHORTEST_ABSTRACT = 40  # words
-_RAISED = 0.82  # of the size beside it, at most
+_RAISED = 0.82  # of the adjacent size, at most
 _SET_OFF = 1.25  # of the distance of two rows
 
 
@@ -55,14 +55,15 @@ def opens(group: Sequence[Placed], fonts: HeadingFonts) -> bool:
 
 
 def unnamed_abstract(front: Sequence[Sequence[Placed]], body: float) -> frozenset[int]:
-    """The paragraphs of running text that stand before a first section without being called an abstract."""
+    """The indices of paragraphs of running text before the first section, which are an abstract without that
+    heading."""
     running = [i for i, group in enumerate(front) if kind_of(group, body) == "text" and TERMINAL.search(text_of(group))]
     words = sum(len(text_of(front[index]).split()) for index in running)
     return frozenset(running if words >= _SHORTEST_ABSTRACT else ())
 
 
 def abstract_mark(lines: Sequence[Placed]) -> int:
-    """The length of "Abstract—" or the like at the start of a paragraph, 0 where it begins otherwise."""
+    """The length of "Abstract—" or similar at the start of a paragraph, otherwise 0."""
     match = _ABSTRACT.match(lines[0].line.text)
     if match is not None:
         return match.end()
@@ -73,8 +74,8 @@ def abstract_mark(lines: Sequence[Placed]) -> int:
 
 
 def front_rows(lines: Sequence[Placed], title: Sequence[Placed], text: Placed) -> Iterator[FrontRow]:
-    """The printed rows between a title and the text, columns side by side as one; without what goes on in the title's
-    font."""
+    """The printed rows between a title and the text, with columns side by side in one row. Further lines in the title's
+    font are left out."""
     first, last = title[0].line, title[-1].line
     front = (p for p in lines if p.line.page == first.page and last.bottom <= p.line.bottom <= text.line.top)
     rows: list[list[Placed]] = []

@@ -1,7 +1,6 @@
-"""Which lines of a printed paper are headings, by their font.
+"""Detects the headings of a printed paper by their font.
 
-The font is that of "Introduction" or "References", and of the numbers of subsections.
-"""
+The font is that of "Introduction" or "References", and of the numbers of subsections."""
 
 import re
 from collections import Counter
@@ -39,7 +38,7 @@ class HeadingFonts:
             if font is None or not 3 <= len(text) <= 120:
                 continue
             number, title = split_number(text)
-            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may be a subsection as well
+            lettered = bool(re.fullmatch(r"[A-H]", number or ""))  # may also be a subsection
             if number and self._stands_out(font):
                 self._numbers.add(number)
             if KNOWN_TITLE.match(title.strip(" .:")) and not lettered and (number or self._stands_out(font)):
@@ -50,7 +49,7 @@ class HeadingFonts:
             self._numbered[font] += len(numbers)
             if font in self._levels or sum("." in n for n in numbers) >= 2 or {"A", "B"} <= numbers:
                 levels = self._levels.setdefault(font, Counter())
-                lettered = not levels  # subsections "A." beside sections "I."
+                lettered = not levels  # subsections "A." under sections "I."
                 for number in numbers:
                     levels[2 if lettered and number.isalpha() else number.count(".") + 1] += 1
 
@@ -86,7 +85,7 @@ class HeadingFonts:
         return min(4, number.count(".") + 1 if number and number[0].isdigit() else usual)
 
     def _is_third_level(self, number: str | None, title: str) -> bool:
-        """Whether "3.2.1 Atoms" stands in a subsection 3.2: small capitals do not show in a font."""
+        """Whether "3.2.1 Atoms" is in a subsection 3.2; fonts do not reveal small capitals."""
         inside = number is not None and number.count(".") == 2 and number.rpartition(".")[0] in self._numbers
         return inside and title[:1].isupper() and not re.search(r"[,;:]$|[.!?]\s", title)
 
@@ -102,7 +101,7 @@ class HeadingFonts:
 
     @staticmethod
     def _font(placed: Placed) -> Font | None:
-        """None for a line in several fonts; words in a font of formulas do not count."""
+        """The font of a line, or None if it has several. Words in a font of formulas do not count."""
         runs = [run for run in placed.line.runs if re.search(r"[^\W\d_]", run.text) and not run.style.math]
         if not runs:
             return None

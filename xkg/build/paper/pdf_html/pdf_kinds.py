@@ -1,4 +1,4 @@
-"""Which groups of printed lines are text, captions, algorithms or formulas, and which are none of these."""
+"""Classifies groups of printed lines as text, captions, algorithms or formulas, or as none of these."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
         return None  # labels of a figure, or cells, side by side
     if _NOT_TEXT.match(text):
         return None
-    size = max(placed.line.size for placed in group)  # the first line may be indices for the most part
+    size = max(placed.line.size for placed in group)  # the first line may consist mostly of indices
     if size < 0.93 * body and _NOTE.match(text):
         return None
     printed = text.replace(" ", "")
@@ -40,7 +40,7 @@ def kind_of(group: Sequence[Placed], body: float) -> Kind | None:
 
 
 def is_caption(group: Sequence[Placed], body: float) -> bool:
-    """Whether a caption and no sentence that begins with "Figure 3 shows"."""
+    """Whether the group is a caption, and not a sentence that begins with "Figure 3 shows"."""
     text, first = text_of(group), group[0].line
     match = CAPTION.match(text)
     if match is None:
@@ -50,7 +50,7 @@ def is_caption(group: Sequence[Placed], body: float) -> bool:
 
 
 def introduces(group: Sequence[Placed], beside: Sequence[Sequence[Placed]], body: float) -> bool:
-    """Whether a few words at the left edge belong to a displayed formula before or after: "or, equivalently,"."""
+    """Whether a few words at the left edge belong to an adjacent displayed formula: "or, equivalently,"."""
     first, text = group[0], text_of(group)
     letters = sum(c.isalpha() for c in text)
     at_edge = in_size(first, body) and -1 < first.line.x0 - first.left < 2.5 * first.line.size

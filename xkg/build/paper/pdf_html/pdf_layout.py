@@ -8,18 +8,19 @@ from itertools import pairwise
 
 from xkg.build.paper.pdf_html.pdf_lines import Line, Page, Run
 
-_SAME = 4.0  # points between the same column's starts on two pages
+_SAME = 4.0  # points between the starts of the same column on two pages
 _SAME_EDGE = 1.5  # points between the starts of two lines of one paragraph
-_PITCH = 1.35  # of the size: the largest distance of such lines
+_PITCH = 1.35  # of the font size: the maximum distance of such lines
 _WIDEST_INDENT = 26  # points
-_COLUMN = 0.25  # of the page's width: a line of running text in one of two columns
+_COLUMN = 0.25  # of the page's width: the minimum length of a line of running text in one of two columns
 _FEWEST_IN_COLUMN = 8  # such lines
 _LONGEST_INDEX = 8  # characters
-_SHORTEST_LINE = 25  # characters of a line of text that has indices
-_MARGIN = 0.1  # of the page's height, above and below, where running heads stand
+_SHORTEST_LINE = 25  # characters of a text line that has indices
+_MARGIN = 0.1  # of the page's height, at the top and bottom, for running heads
 _PAGE_NUMBER = re.compile(r"(?i)(?:page\s++)?[-–—|\s]*+(?:\d{1,4}|[ivxl]{1,6})[-–—|\s]*+(?:(?:of|/)\s*+\d{1,4})?\s*+$")
 
-_COVER = re.compile(r"See discussions, stats, and author profiles for this publication")  # a sheet that a portal adds
+# A cover sheet that a portal adds.
+_COVER = re.compile(r"See discussions, stats, and author profiles for this publication")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Placed:
     left: float
     right: float
     column: tuple[int, int]
-    """Page, and index of its piece in reading order: a column between two elements that span both columns."""
+    """The page, and the index of its section in reading order, such as a column between two elements that span both
+    columns."""
     number: int
 
 
@@ -47,13 +49,13 @@ def reading_order(pages: Sequence[Page]) -> list[Placed]:
         if gutter is None and often and often * 3 >= len(pages) and not _is_one_column(fragments, usual):
             gutter = usual  # the last page may have too few lines to detect its columns
         elif gutter is not None and often * 4 < len(pages) and not _fills_columns(page, fragments, gutter):
-            gutter = None  # labels or cells that begin at one place on a few pages
+            gutter = None  # aligned labels or cells on a few pages
         out += _page_order(page, fragments, gutter)
     return out
 
 
 def _usual(gutters: Sequence[float]) -> float:
-    """The gutter of most pages, 0 where there is none."""
+    """The gutter of most pages, or 0 if there is none."""
     near = {gutter: sum(abs(gutter - other) < _SAME for other in gutters) for gutter in gutters}
     return max(near, key=lambda gutter: (near[gutter], -gutter), default=0.0)
 
@@ -71,7 +73,7 @@ def body_size(lines: Iterable[Line]) -> float:
 
 
 def _without_running_heads(pages: Sequence[Page]) -> list[list[Line]]:
-    """The lines of each page without text that repeats in margins and page numbers."""
+    """The lines of each page, without page numbers and repeated text in the margins."""
     seen: Counter[str] = Counter()
     for page in pages:
         seen.update({_pattern(f) for f in page.fragments if _in_margin(f, page)})
@@ -112,13 +114,13 @@ def _gutter(page: Page, fragments: Sequence[Line]) -> float | None:
 
 
 def _is_one_column(fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page is in one column, as an appendix may be: more lines cross the gutter than begin there."""
+    """Whether a page has one column, as an appendix may: more lines cross the gutter than begin there."""
     crossing = sum(f.x0 < gutter - 2 and f.x1 > gutter + 2 for f in fragments)
     return crossing > sum(gutter - 1 <= f.x0 < gutter + _WIDEST_INDENT for f in fragments)
 
 
 def _fills_columns(page: Page, fragments: Sequence[Line], gutter: float) -> bool:
-    """Whether a page is all in two columns, as a bibliography after a text in one."""
+    """Whether a whole page has two columns, like a bibliography after a text in one column."""
     left = [f for f in fragments if f.x1 <= gutter + 1]
     right = [f for f in fragments if f.x0 >= gutter - 6]
     across = len(fragments) - len(left) - len(right)
@@ -149,8 +151,8 @@ def _page_order(page: Page, fragments: list[Line], gutter: float | None) -> list
 def _with_last_lines(
     left: list[Line], right: list[Line], across: list[Line]
 ) -> tuple[list[Line], list[Line], list[Line]]:
-    """The lines of the left column, of the right one, and across both, with the last line of a caption across both
-    columns where it is not in the left column, though short."""
+    """The lines of the left column, of the right column, and across both. The short last line of a caption across both
+    columns moves from the left column to the caption."""
     whole = list(across)
     for line in left:
         above = max((a for a in whole if a.bottom < line.bottom), key=lambda a: a.bottom, default=None)
@@ -163,7 +165,7 @@ def _with_last_lines(
 
 
 def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tuple[int, list[Line]]]:
-    """Lines that span both columns split the page into bands; in each, the left column comes first."""
+    """Splits the page into bands at the lines that span both columns. In each band, the left column comes first."""
     out: list[tuple[int, list[Line]]] = []
     for index, line in enumerate([*across, None]):
         limit = line.top if line is not None else float("inf")
@@ -181,7 +183,7 @@ def _bands(left: list[Line], right: list[Line], across: list[Line]) -> list[tupl
 
 
 def _edges(lines: Sequence[Line], page: Page, gutter: float | None) -> list[tuple[float, float]]:
-    """Left and right edge of lines that span both columns, of the left and of the right column."""
+    """Left and right edges of the lines that span both columns, and of the left and right columns."""
 
     def edge(lines: list[Line], default: tuple[float, float]) -> tuple[float, float]:
         long = [f for f in lines if f.x1 - f.x0 > 0.5 * (default[1] - default[0])] or lines
@@ -207,7 +209,7 @@ def _joined(fragments: Iterable[Line]) -> list[Line]:
 
 
 def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
-    """Fragments by the line on which they stand, top to bottom, each from left to right."""
+    """Fragments grouped by line from top to bottom, and ordered from left to right in each."""
     rows: list[list[Line]] = []
     for fragment in sorted(fragments, key=lambda f: (f.top + f.bottom, f.x0)):
         row = next((r for r in reversed(rows[-4:]) if _same_row(r, fragment)), None)
@@ -219,7 +221,7 @@ def _rows(fragments: Iterable[Line]) -> list[list[Line]]:
 
 
 def _with_indices(rows: Sequence[list[Line]]) -> list[list[Line]]:
-    """The rows, with an index that stands over or under another one in the line of text to which it belongs."""
+    """The rows, with stacked indices moved into the line of text to which they belong."""
     out: list[list[Line]] = []
     waiting: list[Line] = []
     for row, following in pairwise([*rows, []]):

@@ -1,7 +1,6 @@
 """The printed text of a PDF: fragments with their positions and fonts, as pdfium reads them.
 
-Positions are in points from the upper left corner of the page, so that a smaller `top` is higher up.
-"""
+Positions are in points from the upper left corner of the page, so a smaller `top` is higher on the page."""
 
 import ctypes
 import math
@@ -20,7 +19,7 @@ from xkg.errors import InputError, UnsafeInputError
 
 MOST_PAGES = 1000
 _FEWEST_CHARACTERS = 100
-_FEWEST_IN_WORDS = 0.3  # share of the characters; 0.6 and more in papers full of formulas
+_FEWEST_IN_WORDS = 0.3  # share of the characters; at least 0.6 in papers full of formulas
 _MOST_CHARACTERS = 100_000  # of one page
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -31,8 +30,8 @@ _ITALIC_FLAG, _WIDEST_GAP = 1 << 6, 1.6
 _DIGITS = frozenset("0123456789")
 _ACCENTS = {"´": "\u0301", "`": "\u0300", "¨": "\u0308", "ˆ": "\u0302", "˜": "\u0303", "ˇ": "\u030c", "˘": "\u0306",
             "¸": "\u0327", "¯": "\u0304", "˚": "\u030a", "˝": "\u030b", "˙": "\u0307"}  # fmt: skip
-_DOTLESS = {"ı": "i", "ȷ": "j"}  # below an accent
-_lock = threading.Lock()  # pdfium keeps one state for all threads
+_DOTLESS = {"ı": "i", "ȷ": "j"}  # under an accent
+_lock = threading.Lock()  # pdfium has one state for all threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Text on one base line. `page` counts from 1."""
+    """Text on one baseline. `page` counts from 1."""
 
     page: int
     x0: float
@@ -68,7 +67,7 @@ class Line:
 
     @property
     def size(self) -> float:
-        """The size of most of its letters; small capitals count as those beside them."""
+        """The size of most of its letters. Small capitals count with the size of the letters before them."""
         weights: dict[float, int] = {}
         for before, run in zip((None, *self.runs), self.runs, strict=False):
             small = before is not None and run.text.isupper() and 0.7 < run.style.size / before.style.size < 0.85
@@ -91,12 +90,12 @@ class Page:
 class PrintedPaper:
     pages: tuple[Page, ...]
     title: str
-    """From the file's metadata; '' where they have none."""
+    """From the file's metadata, or '' if there is none."""
 
 
 def read_pdf(data: bytes, path: Path) -> PrintedPaper:
-    """Raises `InputError` for a PDF that is damaged, truncated, encrypted, without text, or whose fonts do not identify
-    its characters, `UnsafeInputError` for one with more pages than any paper."""
+    """Reads a PDF. Raises `InputError` if it is damaged, truncated, encrypted or without text, or if its fonts do not
+    identify its characters; `UnsafeInputError` if it has more pages than any paper."""
     damaged = InputError(f"{path} is a damaged PDF, or one cut short; fetch it again, or give the paper's LaTeX source")
     if b"%%EOF" not in data[-4096:]:
         raise damaged
@@ -104,7 +103,7 @@ def read_pdf(data: bytes, path: Path) -> PrintedPaper:
         try:
             document = pdfium.PdfDocument(data)
         except pdfium.PdfiumError as error:
-            # pdfium may still give the code of the file before
+            # pdfium may still return the error code of the previous file
             if error.err_code == raw.FPDF_ERR_PASSWORD and b"/Encrypt" in data:
                 raise InputError(f"{path} is encrypted; save it without a password and give that") from error
             raise damaged from error
@@ -176,7 +175,7 @@ def _without_line_numbers(characters: Sequence[tuple[_Character, bool]]) -> Iter
 
 
 def _bare_digits(characters: Sequence[_Character]) -> Iterator[tuple[int, int]]:
-    """Start and end of at most five digits with white on both sides."""
+    """Start and end of runs of at most five digits with white space on both sides."""
     start = 0
     for index, character in enumerate(characters):
         if index and _touches(characters[index - 1], character):
@@ -198,7 +197,7 @@ def _touches(before: _Character, after: _Character) -> bool:
 
 
 def _accented(reader: "_CharacterReader", count: int) -> Iterator[tuple[_Character, bool]]:
-    """Characters, and whether white space precedes each; an accent that TeX set over a letter is merged into it."""
+    """Characters, with a flag for white space before each. An accent that TeX set over a letter is merged into it."""
     space = False
     accent: _Character | None = None
     last: _Character | None = None
@@ -230,7 +229,7 @@ def _over(accent: _Character, letter: _Character) -> bool:
 
 
 class _CharacterReader:
-    """Characters of one page by index; fonts are looked up once per text object."""
+    """The characters of one page by index. Fonts are looked up once per text object."""
 
     def __init__(self, text: pdfium.PdfTextPage, height: float) -> None:
         self._text, self._height = text, height
@@ -238,7 +237,7 @@ class _CharacterReader:
         self._box = raw.FS_RECTF()
 
     def at(self, index: int) -> _Character | None:
-        """None for white space, and for characters that pdfium generated."""
+        """The character at an index, or None for white space and characters that pdfium generated."""
         code = raw.FPDFText_GetUnicode(self._text, index)
         if raw.FPDFText_IsHyphen(self._text, index) == 1:
             code = 0x2D
@@ -270,7 +269,7 @@ class _CharacterReader:
 
 
 def _readable(code: int) -> str:
-    """A character as text: ligatures split, '' for white space and unreadable characters."""
+    """A character as text, with ligatures split; '' for white space and unreadable characters."""
     if code < 0x21 or code in (0x7F, 0xA0, 0xAD, 0xFFFE, 0xFFFF) or 0xD800 <= code < 0xE000 or code > 0x10FFFF:
         return ""
     character = chr(code)
@@ -280,7 +279,7 @@ def _readable(code: int) -> str:
 
 
 def _follows(before: _Character, after: _Character) -> bool:
-    """Whether a character is on the line of the one before it, as a superscript is."""
+    """Whether a character is on the same line as the previous one, superscripts included."""
     shared = min(before.bottom, after.bottom) - max(before.top, after.top)
     lower = min(before.bottom - before.top, after.bottom - after.top)
     size = max(before.style.size, after.style.size)

@@ -1,4 +1,4 @@
-"""What shows in the characters of a printed line: a formula, or the beginning of a caption, an algorithm, or a list."""
+"""Recognises printed lines by their characters: formulas, and beginnings of captions, algorithms and lists."""
 
 import re
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The lines of a printed bibliography as entries.
 
-Styles mark the beginning of an entry in one of four ways: a number or label, a line that hangs out to the left, a line
-that is indented, or a gap. Which one a paper uses shows in its lines: before a beginning the last entry ends, and what
-follows begins with a letter."""
+Styles mark the beginning of an entry in one of four ways: a number or label, a hanging indent, an indented first line,
+or a gap. The lines show which one a paper uses: the previous entry ends before a beginning, and the new entry starts
+with a letter."""
 
 import re
 from collections import Counter
@@ -12,22 +12,22 @@ from itertools import pairwise
 from xkg.build.paper.pdf_html.pdf_layout import Placed
 
 _LABEL = re.compile(r"\[(?:(\d{1,3})|[^\]]{1,12})\]\s?|\(?(\d{1,3})[.)]\s")
-# initials at the end of a line are no end
+# initials at the end of a line do not end an entry
 _END = re.compile(r"(?:(?<![^\w][A-Z])\.|[)\d/]|https?:\S{1,200}|www\.\S{1,200})\s*$")
 _BEGINNING = re.compile(r"(?!In\s)[\W\d_]{0,3}[^\W\d_]")
 _BRACKETED = re.compile(r"\[(\d{1,3})\]\s")
 _FEWEST_LABELS = 4
 _DATED = re.compile(r"(?:1[89]|20)\d\d|arXiv|https?:|www\.|(?i:\b(?:in press|to appear|forthcoming|preprint)\b)")
 _MOST = 0.8  # of the entries
-_FEWEST_AFTER = 2  # that are no longer entries without a year
+_FEWEST_AFTER = 2  # lines without a year that show that the entries have ended
 _FEWEST_WORDS = 4
 _FEWEST_LETTERS = 0.55  # of the characters of an entry without a year
-_SURE = 0.9  # plausible beginnings from which on the way that gives more of them is right
-_LONGEST = 12  # lines of an entry on the average
+_SURE = 0.9  # share of plausible beginnings from which on the style with the most beginnings is right
+_LONGEST = 12  # lines per entry on average
 
 
 def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Placed]]:
-    """The entries in reading order, and the lines of text that follow them; a lone heading or label is no entry."""
+    """The entries in reading order, and the lines of text that follow them. A lone heading or label is not an entry."""
     if not lines:
         return [], []
     found: list[list[Placed]] = []
@@ -46,7 +46,7 @@ def entries(lines: Sequence[Placed]) -> tuple[list[tuple[Placed, ...]], list[Pla
 
 
 def _end(dated: Sequence[bool]) -> int:
-    """Where the entries end: nearly all of them have a year, and what follows has none."""
+    """The number of entries before other text: nearly all entries have a year, and the text after them has none."""
     ends, so_far = [], 0
     for index, has_date in enumerate(dated):
         so_far += has_date
@@ -74,7 +74,7 @@ def _starts(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _counts_from_one(lines: Sequence[Placed]) -> bool:
-    """Whether the entries are "[1] …", "[2] …": text may follow them that has no such labels."""
+    """Whether the entries are "[1] …", "[2] …". Text without such labels may follow them."""
     numbers = [int(match[1]) for placed in lines if (match := _BRACKETED.match(placed.line.text))]
     return (
         numbers[:_FEWEST_LABELS] == list(range(1, _FEWEST_LABELS + 1))
@@ -83,7 +83,7 @@ def _counts_from_one(lines: Sequence[Placed]) -> bool:
 
 
 def _labelled(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines begin with a label, or with a number that follows the last one."""
+    """Which lines begin with a label, or with the number after the previous one."""
     out: list[bool] = []
     last = 0
     for placed in lines:
@@ -97,7 +97,7 @@ def _labelled(lines: Sequence[Placed]) -> list[bool]:
 
 
 def _inset(lines: Sequence[Placed]) -> list[bool]:
-    """Which lines stand to the right of the left edge of their column."""
+    """Which lines are to the right of the left edge of their column."""
     lefts: dict[tuple[int, float], Counter[int]] = {}
     for placed in lines:
         lefts.setdefault(_side(placed), Counter())[round(placed.line.x0)] += 1
@@ -110,7 +110,7 @@ def _side(placed: Placed) -> tuple[int, float]:
 
 
 def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
-    """The share of the beginnings before which an entry ends, and which read like one."""
+    """The share of the beginnings that read like one and follow the end of an entry."""
     at = [index for index, start in enumerate(starts) if start and index]
     if len(lines) > _LONGEST * (len(at) + 1):
         return 0.0
@@ -122,7 +122,7 @@ def _plausible(starts: Sequence[bool], lines: Sequence[Placed]) -> float:
 
 
 def _gaps(lines: Sequence[Placed]) -> list[bool]:
-    """For every line but the first, whether there is a gap before it, or the entry before ends early in its line."""
+    """For every line but the first, whether there is a gap before it, or the previous entry ends early in its line."""
     pairs = list(pairwise(lines))
     usual = Counter(round(b.line.bottom - a.line.bottom) for a, b in pairs if a.column == b.column).most_common(1)
     wide = usual[0][0] + 1.5 if usual else float("inf")
@@ -130,7 +130,7 @@ def _gaps(lines: Sequence[Placed]) -> list[bool]:
     def ends(a: Placed, b: Placed) -> bool:
         if _END.search(a.line.text) is None:
             return False
-        if a.column != b.column:  # a column hides the gap before its first line
+        if a.column != b.column:  # the start of a column hides the gap before its first line
             begins = b.line.text[:1].isupper() and _BEGINNING.match(b.line.text) is not None
             return begins or a.line.x1 < a.right - 3 * a.line.size
         return a.line.x1 < a.right - 3 * a.line.size

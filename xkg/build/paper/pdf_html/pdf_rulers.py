@@ -1,16 +1,16 @@
-"""The line numbers that a draft prints beside its text, often so close that they would be read as words of the line."""
+"""Finds the line numbers that a draft prints next to its text, often so close that they would be read as words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-_FEWEST = 20  # numbers one below the other
+_FEWEST = 20  # numbers one below another
 _SAME = 1.5  # points between the edges of two numbers of one ruler
-_CONSECUTIVE = 0.8  # share of the numbers of a ruler that follow the one above
+_CONSECUTIVE = 0.8  # share of a ruler's numbers that continue the number above
 
 
 class PrintedNumber(NamedTuple):
-    """Digits that stand alone: their value, edges in points, and height on the page."""
+    """Separate digits: their value, edges in points, and height on the page."""
 
     value: int
     x0: float
@@ -19,7 +19,7 @@ class PrintedNumber(NamedTuple):
 
 
 def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
-    """The indices of the numbers of one page that are line numbers: one below the other, aligned, counting up."""
+    """The indices of the numbers of one page that are line numbers: one below another, aligned, counting up."""
     found: set[int] = set()
     for edge in ("x0", "x1"):
         for aligned in _aligned(numbers, edge):
@@ -31,7 +31,7 @@ def ruler_numbers(numbers: Sequence[PrintedNumber]) -> frozenset[int]:
 
 
 def _aligned(numbers: Sequence[PrintedNumber], edge: str) -> Iterator[list[int]]:
-    """The indices in groups whose left or right edges are close to one another."""
+    """The indices in groups with nearly equal left or right edges."""
     group: list[int] = []
     for index in sorted(range(len(numbers)), key=lambda index: float(getattr(numbers[index], edge))):
         if group and getattr(numbers[index], edge) - getattr(numbers[group[-1]], edge) > _SAME:

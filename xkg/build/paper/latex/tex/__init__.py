@@ -1,4 +1,3 @@
-"""TeX itself: tokens, files that one paper is made of, macros, commands, labels, and text without layout.
+"""Handles TeX syntax: tokens, the files of a paper, macros, commands, labels, and text without layout.
 
-May import: code shared by the formats of papers.
-"""
+May import: code shared by the formats of papers."""

@@ -1,7 +1,7 @@
-r"""Which parts of a LaTeX source are printed: `\if…`, toggles, and environments that swallow their text.
+r"""Decides which parts of a LaTeX source are printed: `\if…`, toggles, and environments that swallow their text.
 
-Values come from what the document itself sets (`\newif`, toggles, macros of one word, class options). This is not an
-interpreter: a conditional with another test has no value, and both of its branches are read."""
+Values come from settings in the document itself (`\newif`, toggles, macros of one word, class options). This is not an
+interpreter: a conditional with any other test has no value, and both of its branches are read."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from xkg.build.paper.latex.tex.tokens import Tex
 
 Span = tuple[int, int]
 Parts = Mapping[int, tuple[tuple[Span, ...], Span | None, Span]]
-r"""The `\or`s, the `\else` and the `\fi` of conditionals by their start."""
+r"""The `\or`s, the `\else` and the `\fi` of conditionals, by the start of the conditional."""
 
 _T = TypeVar("_T")
 State = tuple[bool | None, bool | None, str | None, bool, bool]
@@ -39,7 +39,7 @@ SETTING = (
     r"|\\(?:Ren|N)ewEnviron[ \t]*+\{(?P<unused>[a-zA-Z*]{1,40})\}\s*+\{\s*+\}"
     r"|\\documentclass[ \t]*+\[(?P<options>[^][]{0,500})\]"
 )
-"""A command that decides what is printed, or a macro that is one word."""
+"""A command that decides which parts are printed, or a macro with a body of one word."""
 CONDITIONAL = (
     r"(?P<unless>\\unless[ \t]*+)?\\(?P<if>if(?!f(?![a-zA-Z@]))[a-zA-Z@]*+)"
     r"|\\(?P<braced_if>nottoggle|notbool|notblank|@ifundefined|IfFileExists|InputIfFileExists)(?![a-zA-Z@])"
@@ -54,7 +54,7 @@ _PRIMITIVES = frozenset(
     "if ifcat ifx ifnum ifdim ifodd ifvmode ifhmode ifmmode ifinner ifvoid ifhbox ifvbox ifeof iftrue iffalse ifcase "
     "ifdefined ifcsname".split()
 )
-# Conditionals of packages that have their branches in braces, by how many arguments their tests have.
+# Conditionals of packages, which have their branches in braces, with the number of arguments of the test.
 _TESTS = {
     "ifdraft": 0, "iftoggle": 1, "nottoggle": 1, "ifbool": 1, "notbool": 1, "ifthenelse": 1, "IfFileExists": 1,
     "InputIfFileExists": 1, "ifdef": 1, "ifundef": 1, "ifcsdef": 1, "ifcsundef": 1, "@ifundefined": 1, "ifdefempty": 1,
@@ -88,12 +88,12 @@ _THEN = re.compile(
 
 
 def defines(text: str, at: int) -> bool:
-    """Whether the line up to an offset begins a definition, so that what follows is done later, or never."""
+    """Whether the line before an offset begins a definition, so that the following text runs later, or never."""
     return _DEFINING.search(text, max(0, at - 300, text.rfind("\n", max(0, at - 300), at)), at) is not None
 
 
 def set_name(match: re.Match[str]) -> str | None:
-    """The name that a `SETTING` is of."""
+    """The name that a `SETTING` sets."""
     return next((match[group] for group in _NAMES if match[group]), None)
 
 
@@ -106,17 +106,18 @@ def _put(table: dict[str, _T], name: str, value: _T | None) -> None:
 
 @dataclass(slots=True)
 class Conditions:
-    """What the document has set so far. `words` are macros of one word; `swallowed` are environments not printed."""
+    """The document's settings so far. `words` are macros of one word; `swallowed` are environments that are not
+    printed."""
 
     values: dict[str, bool] = field(default_factory=lambda: {"draft": False, **_PDFTEX})
     defined: set[str] = field(default_factory=set)
     toggles: dict[str, bool] = field(default_factory=dict)
     words: dict[str, str] = field(default_factory=lambda: {"empty": "", "@empty": ""})
     swallowed: set[str] = field(default_factory=lambda: {"comment"})
-    only: frozenset[str] | None = None  # the files that may be included
+    only: frozenset[str] | None = None  # the files that `\include` may read
 
     def copy(self) -> "Conditions":
-        """One that later settings of this one leave alone."""
+        """A copy that is independent of later settings."""
         return Conditions(
             dict(self.values),
             self.defined.copy(),
@@ -127,7 +128,7 @@ class Conditions:
         )
 
     def set(self, text: str, match: re.Match[str]) -> None:
-        """Takes note of a `SETTING`."""
+        """Applies a `SETTING`."""
         if name := match["newif"]:
             self.values[name] = False
             self.defined |= {f"if{name}", f"{name}true", f"{name}false"}
@@ -159,7 +160,7 @@ class Conditions:
             self.values["draft"] = True
 
     def state(self, name: str) -> State:
-        """What is set for a name."""
+        """All settings of a name."""
         return (
             self.values.get(name),
             self.toggles.get(name),
@@ -169,7 +170,7 @@ class Conditions:
         )
 
     def put_back(self, name: str, state: State) -> None:
-        """Sets for a name what was set before."""
+        """Restores earlier settings of a name."""
         value, toggle, word, defined, swallowed = state
         _put(self.values, name, value)
         _put(self.toggles, name, toggle)
@@ -185,7 +186,7 @@ class Conditions:
             self.words[name] = word
 
     def _is_defined(self, name: str) -> bool | None:
-        """Whether a macro is defined; None for one of LaTeX or of a package, which may be."""
+        """Whether a macro is defined; None for a macro of LaTeX or of a package, which may be."""
         if name in self.defined:
             return True
         return None if is_known(name) else False
@@ -194,7 +195,7 @@ class Conditions:
         return self.toggles if kind == "toggle" else self.values
 
     def expanded(self, name: str) -> str:
-        """A file's name with the macros of one word in it replaced."""
+        """A file name with its macros of one word replaced."""
         return re.sub(r"\\([a-zA-Z@]+)[ \t]*+", lambda m: self.words.get(m[1], m[0]), name)
 
     def unprinted(
@@ -205,8 +206,8 @@ class Conditions:
         parts_of: Callable[[], Parts],
         exists: Callable[[str], bool],
     ) -> list[Span] | None:
-        """The spans of a conditional that are not printed, its own commands included. None if its value or its end is
-        not known. `parts_of` gives the `parts` of the text, `exists` tells whether the paper has a file."""
+        """The spans of a conditional that are not printed, including its own commands. None if its value or its end is
+        not known. `parts_of` returns the `parts` of the text, and `exists` tells whether the paper has a file."""
         name, after = match["if"] or match["braced_if"], match.end()
         if not self._is_plain(name, text, after):
             return self._of_groups(name, match.start(), after, tex(), exists)
@@ -224,7 +225,8 @@ class Conditions:
         return [(match.start(), other[1]), fi] if other else [(match.start(), fi[1])]
 
     def _of_cases(self, text: str, start: int, after: int, borders: list[Span], otherwise: bool) -> list[Span] | None:
-        r"""Those of `\ifcase`, whose branches end at `borders`; the last is the one for all `otherwise`."""
+        r"""The unprinted spans of `\ifcase`. Its branches end at `borders`; with `otherwise`, the last branch is the
+        default."""
         number = _NUMBER.match(text, after)
         try:
             n = int(self.expanded(number[1])) if number else -1
@@ -241,7 +243,7 @@ class Conditions:
         return [(start, first), (borders[n][0], borders[-1][1])]
 
     def _is_plain(self, name: str, text: str, after: int) -> bool:
-        r"""Whether a conditional ends with `\fi`; those of packages have their branches in braces."""
+        r"""Whether a conditional ends with `\fi`. Conditionals of packages have their branches in braces."""
         if name in _PRIMITIVES or (name[2:] in self.values and name != "ifdraft"):
             return True
         if name in _TESTS:
@@ -249,7 +251,7 @@ class Conditions:
         return name.startswith("if") and not text[after : after + 20].lstrip().startswith("{")
 
     def parts(self, text: str) -> Parts:
-        """See `Parts`. One pass, since each of many conditionals may hold all others, or never end."""
+        """See `Parts`. A single pass, because each of many conditionals may contain all others, or never end."""
         found: dict[int, tuple[tuple[Span, ...], Span | None, Span]] = {}
         open_: list[tuple[int, list[Span], Span | None]] = []
         declared = set(_DECLARED.findall(text))
@@ -267,7 +269,7 @@ class Conditions:
         return found
 
     def _value(self, name: str, text: str, after: int) -> tuple[bool | None, int]:
-        """The value of a test, and where it ends."""
+        """The value of a test, and the offset after it."""
         if name in ("iftrue", "iffalse"):
             return name == "iftrue", after
         if name == "if":
@@ -296,7 +298,7 @@ class Conditions:
         return a % 2 == 1 if sign == "odd" else a < b if sign == "<" else a > b if sign == ">" else a == b
 
     def _same_characters(self, text: str, at: int) -> tuple[bool | None, int]:
-        r"""`\if0\blind`, or `\if0` and a text: the next two characters, after macros of one word are expanded."""
+        r"""Compares the next two characters after expanding macros of one word: `\if0\blind`, or `\if0` and a text."""
         at += len(text[at : at + 50]) - len(text[at : at + 50].lstrip(" \t"))
         found, pending = "", ""
         while len(found) < 2:
@@ -316,7 +318,7 @@ class Conditions:
     def _of_groups(
         self, name: str, start: int, after: int, tex: Tex, exists: Callable[[str], bool]
     ) -> list[Span] | None:
-        """Those of a conditional with its branches in braces."""
+        """The unprinted spans of a conditional with its branches in braces."""
         tests: list[str] = []
         while len(tests) < _TESTS.get(name, 1) and (argument := tex.argument(after)):
             tests.append(tex.inner(argument).strip())

@@ -1,4 +1,4 @@
-r"""A LaTeX paper as one text: inputs in place, comments removed, every character traceable to its file."""
+r"""A LaTeX paper as one text, with inputs in place and comments removed. Every character can be traced to its file."""
 
 import posixpath
 import re
@@ -32,7 +32,7 @@ _TOKEN = re.compile(
     r"|(?P<comment>%)",
     re.DOTALL,
 )
-# What slides have beside: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
+# Syntax of slides only: the steps at which something is shown (`\item<2->`, `\only<1>{…}`), and notes.
 _SLIDE_TOKEN = re.compile(
     r"\\(?:begin\{[a-zA-Z]{1,30}\*?\}|[a-zA-Z]{1,30}+\*?)(?:\[[^][\n]{0,100}\])?"
     r"(?P<overlay><(?=[-+.\d]|[a-z]{3,15}[:@|> ])[-+.,:|@*()\w ]{1,60}>)|\\(?P<note>note)(?![a-zA-Z@])|"
@@ -60,8 +60,8 @@ class Flat:
 
 @dataclass(frozen=True, slots=True)
 class _Dropping:
-    """A macro that does not print all of its arguments: whether the first is `optional`, which are `dropped`, and
-    whether it prints nothing but the others (`bare`)."""
+    """A macro that does not print all of its arguments. `optional` tells whether the first argument is optional, and
+    `dropped` which arguments are not printed. `bare` is True if the macro prints only its other arguments."""
 
     optional: bool
     dropped: tuple[bool, ...]
@@ -78,12 +78,12 @@ class _Output:
     conditions: Conditions = field(default_factory=Conditions)
     in_body: bool = False
     slides: bool = False
-    alone: bool = False  # the body of a definition, not what it reads or defines
+    alone: bool = False  # only the body of a definition is read, without inputs and nested definitions
     deferred: bool = False  # a definition before the body has a condition
     ended: bool = False
     dropping: dict[str, "_Dropping"] = field(default_factory=lambda: {"@gobble": _Dropping(False, (True,), True)})
     reading: dict[str, tuple[int, tuple[str, ...]]] = field(default_factory=dict)  # macros: arguments, names of files
-    at_body: Conditions | None = None  # what is set where the body begins
+    at_body: Conditions | None = None  # the settings at the start of the body
 
     def warn(self, line: str) -> None:
         if line not in self.warnings and len(self.warnings) < 50:
@@ -92,7 +92,7 @@ class _Output:
 
 def flatten(files: PaperFiles, main: str) -> Flat:
     """The paper from its main file on. A missing file, a cycle or a path outside the folder is skipped with a warning.
-    Raises `InputError` without a main file, `UnsafeInputError` where the inputs grow beyond any paper."""
+    Raises `InputError` without a main file, and `UnsafeInputError` if the inputs grow beyond any paper."""
     slides = is_slides(files.main(main))
     output = _Output(slides=slides)
     _File(files, main, files.main(main), output, (main,)).copy()
@@ -105,7 +105,7 @@ def flatten(files: PaperFiles, main: str) -> Flat:
 
 
 def is_slides(text: str) -> bool:
-    """Whether a text is of the class beamer."""
+    """Whether a text has the document class beamer."""
     return _SLIDES.search(text) is not None
 
 
@@ -116,11 +116,11 @@ class _File:
         self.files, self.path, self.text, self.output, self.stack = files, path, text, output, stack
         self.at = start
         self.line, self.line_at = 1, 0
-        self.definition = 0  # where the definition ends that was begun last
-        self.reading = 0  # where the last definition ends whose files are read where it is used
+        self.definition = 0  # end of the definition that began last
+        self.reading = 0  # end of the last definition that reads files when it is used
         self.never: set[str] = set()
         self.pending: list[tuple[int, int]] = []
-        self.local: list[tuple[int, str, State]] = []  # where a group ends, and what is set again there
+        self.local: list[tuple[int, str, State]] = []  # end of a group, and the setting to restore there
         self._groups: Groups | None = None
         self._tex: Tex | None = None
         self._parts: Parts | None = None
@@ -180,7 +180,7 @@ class _File:
         self._leave_groups(len(self.text))
 
     def _remember(self, match: re.Match[str]) -> None:
-        """Takes note of what a setting replaces, if it is within a group."""
+        """Stores the value that a setting replaces, if the setting is within a group."""
         name = set_name(match)
         if name is None or not self.output.in_body:
             return
@@ -198,7 +198,7 @@ class _File:
             self.output.conditions.put_back(*self.local.pop()[1:])
 
     def _environment(self, name: str, start: int, at: int) -> int:
-        """Passes over a verbatim environment, and drops one that prints nothing."""
+        """Skips a verbatim environment, and drops one that prints nothing."""
         if name == "document" and not self.output.in_body:
             self.output.in_body = True
             self.output.at_body = self.output.at_body or self.output.conditions.copy()
@@ -211,7 +211,7 @@ class _File:
         return self._drop(start, close + len(f"\\end{{{name}}}")) if swallowed else close
 
     def _beside(self, match: re.Match[str]) -> int:
-        """Drops the steps at which a slide shows something, or a note."""
+        """Drops a slide's note, or the steps at which something is shown."""
         if match["overlay"]:
             return self._drop(match.start("overlay"), match.end())
         tex = self._braces()
@@ -238,8 +238,8 @@ class _File:
         return self._drop(start, after)
 
     def _define(self, name: str, at: int) -> None:
-        """Takes note of a macro whose parameters begin at an offset: where its definition ends, and which of its
-        arguments it does not print, be it for a condition in it."""
+        """Records a macro whose parameters begin at an offset: the end of its definition, and the arguments that it
+        does not print, for example because of a condition in it."""
         parameters = _PARAMETERS.match(self.text, at)
         group = self._braces().group(parameters.end()) if parameters else None
         self.output.dropping.pop(name, None)
@@ -267,7 +267,7 @@ class _File:
             self.output.dropping[name] = _Dropping(parameters["default"] is not None, dropped, bare)
 
     def _drop_arguments(self, start: int, at: int, macro: "_Dropping") -> int:
-        """Drops what a macro does not print: of its arguments, and its own command where it prints nothing else."""
+        """Drops the arguments that a macro does not print, and its command if it prints only the others."""
         tex = self._braces()
         option = tex.option(at) if macro.optional else None
         at = end = option.after if option else at
@@ -288,7 +288,7 @@ class _File:
         return at
 
     def _read_by(self, at: int, count: int, files: tuple[str, ...]) -> int:
-        """Reads the files that a macro reads, after its arguments."""
+        """Reads the files that a macro inputs, after its arguments."""
         arguments = []
         for _ in range(count):
             group = self._braces().group(at)
@@ -304,7 +304,7 @@ class _File:
         return self._resolve(name)[1] is not None
 
     def _change(self, match: re.Match[str]) -> int:
-        """Drops what the package changes marks as deleted."""
+        """Drops text that the package changes marks as deleted."""
         tex, at = self._braces(), match.end()
         new = tex.group(tex.skip_options(at))
         if new is None or defines(self.text, match.start()):
@@ -328,7 +328,7 @@ class _File:
         return self._tex
 
     def _find(self, needle: str, at: int) -> int:
-        """As `str.find`, but a needle that was not found is not searched again."""
+        """Like `str.find`, but does not search again for a needle that was not found."""
         if needle in self.never:
             return -1
         position = self.text.find(needle, at)

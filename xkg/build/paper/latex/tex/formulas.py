@@ -1,11 +1,11 @@
-"""Formulas as LaTeX that is valid by itself, without layout."""
+"""Formulas as standalone LaTeX without layout."""
 
 import re
 
 from xkg.build.paper.latex.tex.commands import ALIGNED, ENVIRONMENT_ARGUMENTS, GATHERED
 from xkg.build.paper.latex.tex.tokens import Tex
 
-# Layout in formulas; line ends come first, so that `\\\\!` stays one.
+# Layout in formulas. Line ends come first, so that `\\\\!` stays one.
 _MATH_NOISE = re.compile(
     r"(\\\\)|\\(?:label|tag|[vh]space|vphantom|hphantom)\*?\s*+\{[^{}]*+\}"
     r"|\\(?:[vh]skip|m?kern|mskip)\s*+=?\s*+-?\d{0,5}\.?\d{0,5}\s*+(?:[a-z]{2}|\\[a-z]++)"
@@ -17,8 +17,8 @@ _DOLLAR = re.compile(r"\\.|\$", re.DOTALL)
 
 
 def math(body: str, environment: str = "") -> str:
-    r"""A formula's TeX on one line, without labels and layout, valid where `environment` is not around it: rows of an
-    `align` stand in `aligned`, and `$x$` in its text is `\(x\)`."""
+    r"""A formula's TeX on one line, without labels and layout, and valid without `environment` around it: rows of an
+    `align` are put in `aligned`, and `$x$` in its text becomes `\(x\)`."""
     formula = " ".join(_MATH_NOISE.sub(lambda m: m[1] or " ", body).split())
     if environment in ENVIRONMENT_ARGUMENTS:
         tex = Tex(formula)

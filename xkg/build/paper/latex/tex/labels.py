@@ -1,4 +1,4 @@
-r"""What LaTeX prints for `\ref`: the numbers of sections, floats, algorithms, statements and list items."""
+r"""The text that LaTeX prints for `\ref`: the numbers of sections, floats, algorithms, statements and list items."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _THEOREM = re.compile(
     r"\{(?P<name>[a-zA-Z@]{1,40}\*?)\}"
     r"(?:\s*+\[(?P<shared>[a-zA-Z]{1,40})\])?(?:\s*+\{(?P<title>[^{}]{0,80})\})?(?:\s*+\[(?P<within>[a-zA-Z]{1,40})\])?"
 )
-# What a title such as `\protect\theoremname`, which editors write, stands for.
+# The definition of a title such as `\protect\theoremname`, which editors write.
 _WORD = re.compile(
     r"\\(?:providecommand|newcommand|renewcommand)\*?\s*+(?:\{\\([a-zA-Z]{1,40})\}|\\([a-zA-Z]{1,40}))"
     r"\s*+\{([^{}\\]{1,60})\}"
@@ -42,7 +42,8 @@ _EVENT = re.compile(
 
 @dataclass(slots=True)
 class Theorem:
-    """A kind of statement: its `title`, the environment whose counter it has, the level that it is numbered within."""
+    """A kind of statement: its `title`, the environment whose counter it uses, and the level within which it is
+    numbered."""
 
     title: str
     counter: str
@@ -52,8 +53,8 @@ class Theorem:
 
 @dataclass(slots=True)
 class Printed:
-    """`labels` maps a label to its name as printed ("Algorithm 2"); `captions` and `statements` map the start of a
-    caption or of a statement's environment to theirs."""
+    """`labels` maps a label to its printed name ("Algorithm 2"). `captions` and `statements` map the start of a caption
+    or of a statement's environment to its printed name."""
 
     labels: dict[str, str] = field(default_factory=dict)
     captions: dict[int, str] = field(default_factory=dict)
@@ -64,12 +65,12 @@ class Printed:
 class _Frame:
     environment: Environment
     kind: str = ""
-    name: str = ""  # as printed; "" until a caption
+    name: str = ""  # as printed; "" before the first caption
     items: int = 0
 
 
 def theorems_in(text: str) -> dict[str, Theorem]:
-    """The kinds of statements of a paper, by environment: those that it declares, and usual ones."""
+    """The kinds of statements of a paper, by environment: those that it declares, and standard ones."""
     found: dict[str, Theorem] = {}
     for name in STATEMENTS:
         plain = _SHORT.get(name.rstrip("*"), name.rstrip("*"))
@@ -102,8 +103,8 @@ def printed(
     headings: Mapping[str, str],
     equations: Mapping[str, str],
 ) -> Printed:
-    """The names between two offsets. `headings` maps macros to the heading that they stand for; `equations` the
-    labels of displayed equations to their numbers."""
+    """The printed names between two offsets. `headings` maps macros to the heading that they expand to; `equations`
+    maps the labels of displayed equations to their numbers."""
     return _Numbering(text, environments, theorems, headings, equations).run(start, end)
 
 

@@ -1,6 +1,6 @@
 r"""Finds and expands the author's own simple macros: `\newcommand`, `\def`, `\DeclareMathOperator`, ….
 
-A macro whose body has conditions (`\if…`, `\csname`, `\expandafter`) is not expanded: TeX is not run here."""
+A macro whose body has conditions (`\if…`, `\csname`, `\expandafter`) is not expanded, because TeX is not run here."""
 
 import re
 from collections.abc import Mapping
@@ -35,13 +35,14 @@ _RESERVED = frozenset(
 ) | SILENT.keys() | FIRST_SILENT.keys()  # fmt: skip
 _CONTROL = re.compile(r"\\([a-zA-Z@]+)")
 _PARAMETER = re.compile(r"#(\d)")
-_DEEPEST = 24  # macros in macros, arguments in arguments
-# What takes the next token alone: where `\F` is `\mathcal{F}`, `\hat \F` is `\hat {\mathcal{F}}`.
+_DEEPEST = 24  # nested macros and arguments
+# Commands that take only the next token: if `\F` is `\mathcal{F}`, `\hat \F` becomes `\hat {\mathcal{F}}`.
 _TAKES_ONE = re.compile(
     r"(?:[\^_]|\\(?:(?:wide)?(?:hat|tilde|check)|bar|vec|d?dot|acute|grave|breve|over(?:line|set)|underline|sqrt|bm"
     r"|mathbb|boldsymbol|math(?:bf|rm|cal|sf|it|tt|frak|scr|ring)|text|operatorname)\*?)[ \t]{0,9}\Z"
 )
-# A body that sets its argument in bold or italics at the beginning of a paragraph, or with a stop or space after it.
+# A body that sets its argument in bold or italics, either at the beginning of a paragraph or with a stop or space
+# after it.
 _RUN_IN = re.compile(
     r"\s*+(?P<before>(?:\\(?:noindent|indent|par|(?:small|med|big)skip|[vh]space\*?\s*+\{[^{}]{0,40}\}"
     r"|vskip\s*+[^\s\\{}]{1,20})(?![a-zA-Z])\s*+)*+)"
@@ -57,7 +58,7 @@ _ONE_TOKEN = re.compile(r"\s*+(?:\\(?:[a-zA-Z@]+|.)|[^\\]|\{[^{}]*\})\s*+", re.D
 
 @dataclass(frozen=True, slots=True)
 class Macros:
-    """`table` maps a name to (number of arguments, body), `defaults` to the default of its first argument if any;
+    """`table` maps a name to (number of arguments, body), and `defaults` to the default of its first argument if any;
     `definitions` are the spans of definitions in the text."""
 
     table: Mapping[str, tuple[int, str]] = field(default_factory=dict)
@@ -66,7 +67,8 @@ class Macros:
 
 
 def find_macros(text: str) -> Macros:
-    """The definitions in `text`; the last one of a name counts, but `\\providecommand` never replaces."""
+    """The definitions in `text`. The last definition of a name counts, except that `\\providecommand` never replaces
+    one."""
     if _DEFINITION.search(text) is None:
         return Macros()
     tex = Tex(text)
@@ -118,7 +120,7 @@ def find_macros(text: str) -> Macros:
             body = rf"\{heading[1]}{{#1}}"
         if match["operator"]:
             body = rf"\operatorname{{{body}}}"
-        # Where a macro was made to print nothing, its uses from there on are gone already.
+        # Uses of a macro that prints nothing are already gone from the text after that definition.
         known = name in table and (match["command"] == "providecommand" or (count > 0 and not body.strip()))
         if known or name in _RESERVED or len(body) > _LONGEST_BODY or _DECIDES.search(body):
             continue
@@ -139,8 +141,8 @@ def _arguments_end(tex: Tex, at: int) -> int:
 
 
 def aliases(macros: Macros) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
-    r"""Macros that stand for structure: environments (`\be` → `\begin{equation}`) and headings (`\mysection{…}` →
-    `section`; `\xhdr{…}`, which begins a paragraph with its argument in bold, → `paragraph`)."""
+    r"""Macros for structure: environments (`\be` → `\begin{equation}`) and headings (`\mysection{…}` → `section`;
+    `\xhdr{…}`, which begins a paragraph with its argument in bold, → `paragraph`)."""
     borders: dict[str, tuple[str, str]] = {}
     headings: dict[str, str] = {}
     for name, (count, body) in macros.table.items():
@@ -175,8 +177,8 @@ class _Budget:
 
 
 def expand(text: str, table: Mapping[str, tuple[int, str]], defaults: Mapping[str, str] | None = None) -> str:
-    """`text` with the macros of `table` expanded, up to a depth and a size that no honest paper exceeds; macros beyond
-    are not expanded."""
+    """`text` with the macros of `table` expanded, up to a depth and a size that no honest paper exceeds. Macros beyond
+    that are left in the text."""
     if not table:
         return text
     budget = _Budget(expansions=2000 + len(text), characters=200_000 + 20 * len(text))
@@ -208,7 +210,7 @@ def _expand(
         if arguments is None:
             continue
         budget.expansions -= 1
-        # Arguments first: a macro may stand in its own argument, but not in its own body.
+        # Arguments first: a macro may occur in its own argument, but not in its own body.
         given = [_expand(argument, table, defaults, inside, budget, depth + 1) for argument in arguments]
         replaced = _filled(body, given)
         budget.characters -= len(replaced)
@@ -257,5 +259,5 @@ def _arguments(tex: Tex, at: int, count: int, default: str | None) -> tuple[list
 
 
 def unprinted(table: Mapping[str, tuple[int, str]]) -> frozenset[str]:
-    r"""The macros of one argument that print nothing, by which authors leave text out: `\newcommand{\cut}[1]{}`."""
+    r"""The macros of one argument that print nothing, which authors use to hide text: `\newcommand{\cut}[1]{}`."""
     return frozenset(name for name, (count, body) in table.items() if count == 1 and not body.strip())

@@ -1,6 +1,6 @@
 r"""Readable text from LaTeX: one pass over the source, without recursion, so that nesting of any depth is safe.
 
-Symbols and accents are those of `pylatexenc`; its own walker recurses and gets single accents only."""
+Symbols and accents come from `pylatexenc`. Its own walker recurses, so it converts only single accents."""
 
 import re
 import unicodedata
@@ -45,7 +45,8 @@ _LENGTH = (
     r"|\\(?:[a-z]{0,12}(?:width|height|skip|sep|indent)|fill)(?![a-zA-Z]))"
 )
 _DIMENSION = re.compile(_LENGTH + r"(?:[ \t]*+(?:plus|minus)" + _LENGTH + r"){0,2}+")
-# What TeX reads after a register: `\looseness=-1`, `\tolerance 9999`, `\advance\leftskip by 2em`, `\hbox to 3cm`.
+# Values that TeX reads after a register: `\looseness=-1`, `\tolerance 9999`, `\advance\leftskip by 2em`, `\hbox to
+# 3cm`.
 _INTEGER = re.compile(r"[ \t]{0,9}=[ \t]{0,9}-?\d{1,6}+(?![.\d]|[ \t]{0,9}(?:pt|em|ex|cm|mm|in|bp|pc|sp|\\))")
 _COUNTS = frozenset(
     "looseness tolerance pretolerance hyphenpenalty exhyphenpenalty clubpenalty widowpenalty displaywidowpenalty "
@@ -58,7 +59,7 @@ _TO = re.compile(r"[ \t]{0,9}(?:to|spread)" + _LENGTH)
 _LABEL = re.compile(r"\\label\s*+\{([^{}]{1,200})\}")
 _TITLE_OPTION = re.compile(r"(?:^|,)\s*+title\s*+=\s*+(?=(\{))?([^,{}]{0,200})")
 _DINGS = {"51": "✓", "52": "✓", "55": "✗", "56": "✗"}
-# Words that a citation completes: without it the sentence would break off.
+# Words that need a citation after them; without it the sentence would break off.
 _NEEDS_CITED = re.compile(
     r"(?i)(?:^|[\s(\[])(?:in|of|by|from|with|to|than|via|using|uses?|used|follow(?:s|ed|ing)?|unlike|like|both"
     r"|extend(?:s|ing)?|generali[sz]es?|per|on|for|at|see|cf\.|as|e\.g\.,?|i\.e\.,?|while|whereas|where|that|because"
@@ -83,7 +84,7 @@ def _symbols() -> Mapping[str, str]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a command is one of LaTeX or of a usual package."""
+    """Whether a command belongs to LaTeX or to a common package."""
     return name in SILENT or name in FIRST_SILENT or name in HEADINGS or name in _symbols()
 
 
@@ -92,7 +93,7 @@ def _accent(snippet: str) -> str:
     converter = latex2text.LatexNodes2Text()
     try:
         return unicodedata.normalize("NFC", str(converter.latex_to_text(snippet, tolerant_parsing=True)))
-    except IndexError:  # a macro inside, without the arguments that the library expects
+    except IndexError:  # contains a macro without the arguments that the library expects
         return ""
 
 
@@ -109,10 +110,12 @@ def latex_text(
     cited_as: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> str:
-    """Paragraphs of readable text, separated by blank lines: macros expanded, math as `$TeX$`; citations that are words
-    of the sentence as in `cited_as`, by key; references to `labels` as they are printed ("Algorithm 2"), and a
-    displayed equation's number after it, without `labels` neither; other citations, footnotes, figures, tables and
-    algorithms (unless `keep_algorithms`, which also reads what is in minipages, figures and tables) removed."""
+    """Paragraphs of readable text, separated by blank lines, with macros expanded and math as `$TeX$`.
+
+    Citations that are words of the sentence appear as in `cited_as`, by key. With `labels`, references appear as
+    printed ("Algorithm 2"), and a displayed equation is followed by its number; without `labels`, both are omitted.
+    Other citations, footnotes, figures, tables and algorithms are removed. `keep_algorithms` keeps algorithms, and the
+    text in minipages, figures and tables."""
     if not _MARKUP.search(source):
         return _tidy(source.replace("\n\n", _BREAK))
     if "\\" in source and (definitions := find_macros(source).definitions):
@@ -181,7 +184,7 @@ class _Reading:
         return formula.end()
 
     def _formula(self, source: str, environment: str = "", *, display: bool = True) -> None:
-        """A formula, and the numbers by which the paper refers to it."""
+        """A formula, followed by its numbers if the text keeps references."""
         formula = math(source, environment)
         if not formula:
             return
@@ -286,7 +289,7 @@ class _Reading:
         return dimension.end() if dimension else self._control_space(after)
 
     def _register(self, word: str, after: int) -> int | None:
-        """The offset after the value that a register is set to, None where nothing is set."""
+        """The offset after the value that is assigned to a register, or None if there is no assignment."""
         pattern = _COUNT if word in _COUNTS else _ADVANCE if word == "advance" else _INTEGER
         if word in ("hbox", "vbox", "vtop"):
             pattern = _TO
@@ -298,7 +301,7 @@ class _Reading:
         return length is not None and not self.text[length.end() : group.end].strip()
 
     def _verbatim(self, word: str, after: int) -> int:
-        """Code in a line: between braces, or between two characters of any kind."""
+        """Copies inline code: between braces, or between two equal characters of any kind."""
         at = self.tex.skip_options(after) if word != "verb" else after
         if word == "mintinline" and (language := self.tex.group(at)):
             at = language.after
@@ -326,7 +329,7 @@ class _Reading:
         return end
 
     def _is_needed(self, end: int) -> bool:
-        """Whether a citation is a word of its sentence: its subject, or what a preposition before it asks for."""
+        """Whether a citation is a word of its sentence: its subject, or the object of a preposition before it."""
         before = "".join(self.out[-6:])[-60:].rstrip(" \t\n" + _BREAK)
         following = self.text[end : end + 40]
         if following.lstrip(" ~")[:1] in (")", "]", ";") and re.search(r"[(\[;][^()\[\];]{0,20}\Z", before):
@@ -336,7 +339,7 @@ class _Reading:
         return _NEEDS_CITED.search(before) is not None
 
     def _reference(self, word: str, after: int) -> int:
-        """A reference as it is printed; the label itself where nothing has it."""
+        """Writes a reference as printed, or the label itself if nothing has it."""
         at = self.tex.skip_options(after)
         group = self.tex.group(at)
         if group is None or self.labels is None:
@@ -361,7 +364,7 @@ class _Reading:
         return end
 
     def _drop_words_before_page(self) -> None:
-        """Takes away "on page": a text without pages has no number to go on with."""
+        """Removes "on page" before a page reference, because a text without pages has no page number."""
         before = "".join(self.out[-6:])
         if match := _BEFORE_PAGE.search(before[-40:]):
             self.out[-6:] = [before[: len(before) - len(match[0])]]
@@ -437,7 +440,7 @@ def _number(printed: str) -> str:
 
 
 def _listed(names: Sequence[str], last: str) -> str:
-    """Names with "and", the kind of equal ones once: "Figure 1 and 2"."""
+    """Names joined by "and", with equal kinds named once: "Figure 1 and 2"."""
     kinds = [name.rpartition(" ")[0] for name in names]
     short = [name if i == 0 or kinds[i] != kinds[i - 1] else _number(name) for i, name in enumerate(names)]
     return ", ".join(short[:-1]) + last * (len(short) > 1) + "".join(short[-1:])
@@ -452,7 +455,7 @@ _BEFORE_SPACE = re.compile(r"[,;](?=\s)")
 
 
 def _merged_marks(match: re.Match[str]) -> str:
-    """The first of consecutive punctuation marks, in place of all up to the last one that is followed by space."""
+    """The first of consecutive punctuation marks. It replaces all marks up to the last one before a space."""
     if match[2]:
         return match[1] + match[2]
     run = match[0]

@@ -1,4 +1,4 @@
-"""Tokens of TeX: braces, arguments and environments by offsets, in one pass, also where some are never closed."""
+"""Tokens of TeX: braces, arguments and environments by offset, in one pass, even if some are never closed."""
 
 import re
 from bisect import bisect_left
@@ -15,7 +15,7 @@ _BRACKET = re.compile(r"\\.|[\]{}]|\n[ \t]*\n", re.DOTALL)
 _MOST_OPTIONS = 9  # no macro takes more arguments
 _LONGEST_OPTION = 1000
 _GROUP = re.compile(r"\\(?:(?:begin|b)(?P<opens>group)|(?:end|e)group)(?![a-zA-Z@])")
-# What has the brace that follows as its argument.
+# Text after which a brace is an argument.
 _TAKES = re.compile(r"(?:[}\]]|\\[a-zA-Z@]{1,60}\*?)[ \t]{0,20}+\n?[ \t]{0,20}+\Z")
 _AFTER_END = re.compile(r"\\(?:end\{[^{}]{1,60}\}|begin\{document\})\s{0,20}+\Z")
 _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
@@ -23,7 +23,7 @@ _BEGIN_END = r"\\(begin|end)[ \t]*+\{([^{}\\\n]{1,60})\}"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An argument: its inner text is `start` to `end`; the text after it begins at `after`."""
+    """An argument. Its inner text is from `start` to `end`, and the text after it begins at `after`."""
 
     start: int
     end: int
@@ -32,7 +32,8 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    r"""`\begin{name}` at `start`, its body from `body_start` to `body_end`, the text after it from `end` on."""
+    r"""An environment: `\begin{name}` at `start`, its body from `body_start` to `body_end`, and the text after it from
+    `end` on."""
 
     name: str
     start: int
@@ -43,7 +44,7 @@ class Environment:
 
 
 class Tex:
-    """A text with its braces matched. An argument whose brace is never closed ends with the line."""
+    """A text with matched braces. An argument whose brace is never closed ends with the line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -76,7 +77,7 @@ class Tex:
         return Group(start + 1, end, end + 1)
 
     def option(self, position: int) -> Group | None:
-        """The bracketed argument at `position`, None where it does not close within the paragraph."""
+        """The bracketed argument at `position`, or None if it is not closed within the paragraph."""
         start = self.space(position)
         if not self.text.startswith("[", start):
             return None
@@ -119,7 +120,7 @@ class Tex:
 
 
 class Groups:
-    r"""Where groups of TeX end: braces that are no argument, environments, and `\begingroup`."""
+    r"""Ends of TeX groups: braces that are not arguments, environments, and `\begingroup`."""
 
     def __init__(self, tex: Tex) -> None:
         text = tex.text
@@ -139,7 +140,7 @@ class Groups:
         self._open: list[int] = []
 
     def end_around(self, at: int) -> int | None:
-        """Where the innermost group around an offset ends, which is not before the one asked for last."""
+        """The end of the innermost group around an offset. Offsets must not decrease from call to call."""
         while self._later and self._later[-1][0] <= at:
             self._open.append(self._later.pop()[1])
         while self._open and self._open[-1] <= at:
@@ -160,10 +161,10 @@ def _partners(text: str) -> dict[int, int]:
 
 
 def environments(text: str, aliases: Mapping[str, tuple[str, str]] | None = None) -> list[Environment]:
-    r"""All environments by start; the body of a verbatim one is not parsed.
+    r"""All environments by start. The body of a verbatim environment is not parsed.
 
-    `aliases` maps a macro's name to its meaning, as `{"be": ("begin", "equation")}`. An `\end` closes the innermost
-    open environment of its name; those opened since count as unclosed and empty."""
+    `aliases` maps a macro's name to its meaning, as in `{"be": ("begin", "equation")}`. An `\end` closes the innermost
+    open environment of its name; environments opened since then count as unclosed and empty."""
     names = "|".join(re.escape(name) for name in aliases or ())
     pattern = re.compile(_BEGIN_END + (rf"|\\({names})(?![a-zA-Z@])" if names else r"|(\Z.)"))
     environments: list[Environment] = []
@@ -208,6 +209,6 @@ _Placed = TypeVar("_Placed")
 
 
 def between(items: Sequence[_Placed], start: int, end: int) -> Sequence[_Placed]:
-    """Those of the items, ascending by their `start`, that begin from `start` to before `end`."""
+    """The items that start at `start` or later, but before `end`. Items must be sorted by their `start`."""
     by_start = attrgetter("start")
     return items[bisect_left(items, start, key=by_start) : bisect_left(items, end, key=by_start)]
