@@ -66,7 +66,7 @@ def answers(server: Running) -> dict[str, str]:
     client = server.client()
     found = {str(message): client.post("/mcp", json=message).text for message in MESSAGES}
     viewer = server.client(accept="text/html")
-    return found | {path: viewer.get(path).text for path in PAGES}
+    return found | {path: viewer.request("GET", path, follow_redirects=True).text for path in PAGES}
 
 
 def test_no_entry_point_shows_what_is_excluded(graph_copy: Path, tmp_path: Path) -> None:
