@@ -1,4 +1,5 @@
-"""Protocols and values for running untrusted code: `Runner` contains a job, `EnvironmentMaker` gives it packages."""
+"""Protocols and values for running untrusted code: a `Runner` confines a job, an `EnvironmentMaker` gives it
+packages."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,9 +21,9 @@ class Limits(Value):
 
 
 class Job(Value):
-    """What to run: `python` arguments after the interpreter, in a scratch folder that first holds `files` (relative
-    path → text). `site` is a read-only folder of packages (an environment) put on the module path; `python` is the
-    program of another interpreter than ours, which an `Environment` names."""
+    """A job: the `python` arguments after the interpreter, run in a scratch folder that initially holds `files`
+    (relative path → text). `site` is a read-only folder of packages (an environment) on the module path. `python` is
+    the path of another interpreter than ours, as named by an `Environment`."""
 
     arguments: tuple[str, ...]
     files: Mapping[str, str] = {}
@@ -32,8 +33,8 @@ class Job(Value):
 
 
 class Outcome(Value):
-    """`ended`: `exited` (then `exit_code` is set), or what stopped it. `output` is decoded with replacement; only its
-    end remains where it was too long. `peak_memory_mb` is the watchdog's sum over all processes."""
+    """`ended`: `exited` (then `exit_code` is set), or the limit that stopped it. `output` is decoded with replacement
+    characters; if it was too long, only its end is kept. `peak_memory_mb` is the watchdog's sum over all processes."""
 
     ended: Literal["exited", "killed", "timeout", "memory", "disk", "output"]
     exit_code: int | None
@@ -49,8 +50,8 @@ class Outcome(Value):
 
 
 class Runner(Protocol):
-    """One way to contain a job. Raises `SandboxUnavailableError` when it cannot contain one here; never raises for what
-    the job itself does. `weaker` lists what it allows or refuses that bubblewrap does not, one line each."""
+    """One way to confine a job. Raises `SandboxUnavailableError` if it cannot confine one on this machine; never raises
+    because of what the job does. `weaker` lists its differences from bubblewrap, one line each."""
 
     name: str
 
@@ -61,11 +62,11 @@ class Runner(Protocol):
 
 
 class Environment(Value):
-    """Installed packages for code: `site` is None when none are needed. `python` is the
-    interpreter that they are for, None for our own. `hash` identifies the resolved set; `packages`
-    are name==version, and `provided` maps imports to those that have them; `missing` maps an import to the reason why
-    it is not available; `incomplete` means that a later attempt may give more (the registry could not be reached);
-    `notes` tell a person about the versions, one line each. With `cpu`, code for CUDA runs on the CPU in it."""
+    """Installed packages for code. `site` is None if no packages are needed. `python` is their interpreter, None for
+    our own. `hash` identifies the resolved set; `packages` are name==version; `provided` maps imports to the packages
+    that have them. `missing` maps an import to the reason why it is not available. `incomplete`: a later attempt may
+    provide more (the registry could not be reached). `notes` are for people, one line each on the versions. With `cpu`,
+    code for CUDA runs on the CPU in it."""
 
     site: Path | None
     hash: str
@@ -78,16 +79,16 @@ class Environment(Value):
     cpu: bool = False
 
     def providers(self, imports: Iterable[str]) -> dict[str, str]:
-        """The name==version that each import comes from, where one is installed."""
+        """The name==version that each import comes from, if one is installed."""
         return {name: self.provided[name] for name in sorted(imports) if name in self.provided}
 
 
 class EnvironmentMaker(Protocol):
-    """`make` gives one environment for top-level import names and the repository's requirement lines. `imports` may map
-    each to the names that the code imports from it, which identify a package that only shares the name. `written` is
-    the date of the code (YYYY-MM-DD); packages of that time are preferred. Of `declared`, lines of packages that need
-    not be imported, those are installed that fit in. `again` gives the environment with a hash
-    that was made here before, None where there was none or it is no longer available."""
+    """`make` returns one environment for top-level import names and the repository's requirement lines. `imports` may
+    map each import to the names that the code imports from it; they expose a package that only shares the name.
+    `written` is the date of the code (YYYY-MM-DD); packages of that time are preferred. `declared` are lines of
+    packages that need not be imported; they are installed if they fit. `again` returns the environment with a hash that
+    was made here before, None if there was none or it is no longer available."""
 
     def make(
         self,

@@ -1,6 +1,6 @@
-"""Runs a caller's script over the code of a node in a sandbox of its own, and takes back what it printed and left.
+"""Runs a caller's script over the code of a node in a separate sandbox, and returns its output and files.
 
-Nothing of a run outlives it. All that comes out is written by untrusted code: output, names and bytes of files."""
+Nothing of a run outlives it. Untrusted code writes everything that comes back: output, names and bytes of files."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ from xkg.value import Value
 MOST_FILES = 20
 FILE_BYTES, ALL_BYTES = 1 << 20, 4 << 20
 OUTPUT_BYTES = 64 << 10
-"""So much of the start of an output comes back, and of its end."""
+"""The number of bytes returned from the start of an output, and as many from its end."""
 ENDLESS_BYTES = 64 << 20
 _GRACE_SECONDS = 10
 _OUTPUT_KB = (4 * OUTPUT_BYTES + 2 * ALL_BYTES) >> 10
@@ -33,8 +33,9 @@ class LeftOut(Value):
 
 
 class ScriptRun(Value):
-    """How the script ended, `output` being what it printed. `files` are those that it left in its working folder;
-    `left_out` were too many or too large, or no files, and there are `more` of these."""
+    """How the script ended; `output` is the text that it printed. `files` are the files in its working folder.
+    `left_out` are files that were too many or too large, and entries that are not files; `more` is the number of
+    further ones."""
 
     outcome: Outcome
     files: tuple[LeftFile, ...] = ()
@@ -58,8 +59,8 @@ class _Report(Value):
 def run_script(
     implementation: str, script: str, runner: Runner, environment: Environment, limits: Limits, name: str = "script.py"
 ) -> ScriptRun:
-    """The result of `script`, whose names begin with those of `implementation`, under limits of which `seconds` are the
-    script's own. `name` is what tracebacks call it. Never raises for what the script does; raises
+    """Return the result of `script`, whose namespace starts with the names of `implementation`. `seconds` of the limits
+    is the script's own time. Tracebacks use `name` for the script. Never raises because of what the script does; raises
     `SandboxUnavailableError` as the runner does."""
     request = {
         "name": name,
@@ -89,7 +90,7 @@ def run_script(
     try:
         report = _Report.model_validate_json(last if outcome.ok else "")
         files = tuple(LeftFile(name=f.name, content=base64.b64decode(f.content)) for f in report.files)
-    except ValueError:  # the script ended the program that reports, or a limit did
+    except ValueError:  # the script killed the program that reports, or a limit did
         ended: Ended = "killed" if outcome.ended == "exited" else outcome.ended
         stopped = {"ended": ended, "exit_code": None, "output": _bounded(outcome.output)}
         return ScriptRun(outcome=outcome.model_copy(update=stopped))
@@ -101,5 +102,5 @@ def run_script(
 
 
 def _bounded(output: str) -> str:
-    """The output, of which there may be more if the script reached around the program that bounds it."""
+    """Shortens the output, which may exceed the limit if the script bypassed the program that enforces it."""
     return output[-2 * OUTPUT_BYTES - 100 :]

@@ -15,8 +15,8 @@ from xkg.sandbox.isolation.landlock import LandlockRunner
 from xkg.sandbox.isolation.subprocess import UnsafeSubprocessRunner
 from xkg.sandbox.runner import Job, Limits, Runner
 
-# Modules that take seconds to import, and start no thread then, which would rule out forking; by the package that asks
-# for them, with the prefix of variables that it reads when it is imported.
+# Modules that take seconds to import and start no threads, which would rule out forking. Keyed by the package that
+# needs them, with the prefix of the variables that it reads on import.
 _PRELOADED = {
     "numpy": (("numpy",), None),
     "torch": (("torch", "torch._dynamo"), "TORCH"),
@@ -34,15 +34,15 @@ _IMPORTED = re.compile(r"^[ \t]*+(?:import|from)[ \t]++(\w++)", re.MULTILINE)
 
 
 def runner_for(settings: SandboxSettings) -> Runner:
-    """The runner that the settings name, after a trial run (once a process). `auto` falls back from bubblewrap to
-    Landlock and to a container, which contain code too (see `weaker`), and never to a runner that contains nothing.
+    """The runner that the settings name, after a trial run (once per process). `auto` falls back from bubblewrap to
+    Landlock and then to a container, which also confine code (see `weaker`), and never to a runner that does not.
 
     Raises `SandboxUnavailableError` with one line on what to install or allow."""
     return chosen_runner(settings)[0]
 
 
 def chosen_runner(settings: SandboxSettings) -> tuple[Runner, str]:
-    """The runner that the settings name, and why it is this one. Raises as `runner_for`."""
+    """The runner that the settings name, and the reason for this choice. Raises as `runner_for`."""
     if settings.runner == "unsafe-subprocess":
         return UnsafeSubprocessRunner(), "XKG_SANDBOX__RUNNER names it"
     refusals: list[str] = []
@@ -73,8 +73,8 @@ def warmed(runner: Runner) -> Iterator[Runner]:
 
 
 def preloaded_modules(job: Job) -> list[str]:
-    """The modules that are worth importing before a job: of packages that it imports, and none that it configures by a
-    variable which would come too late."""
+    """The modules worth importing before a job: those of packages that it imports. Excludes modules that the job
+    configures by a variable, which would be set too late."""
     texts = [*job.files.values(), *job.arguments]
     imported = {name for text in texts for name in _IMPORTED.findall(text)}
     return [

@@ -1,4 +1,3 @@
-"""What can be asked of a graph: over MCP, HTTP and as a library.
+"""Answers questions about a graph: over MCP, over HTTP and as a library.
 
-May import: build, store, and what lies below. Reads the graph through store alone.
-"""
+May import: build, store, and the layers below. Reads the graph only through store."""

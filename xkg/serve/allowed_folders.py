@@ -8,10 +8,11 @@ from xkg.files import lies_under
 
 
 def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
-    """The folders under which working copies may lie, links resolved. None configured: the one the server was started
-    in, unless that is the root of the file system or contains the home folder, which should not be open by accident.
+    """The folders that may contain working copies, links resolved. If none are configured, it is the folder in which
+    the server was started, unless that is the root of the file system or contains the home folder: these should not be
+    open by accident.
 
-    Raises `ConfigError` for one that is no folder."""
+    Raises `ConfigError` if one is not a folder."""
     if configured is None:
         started = Path.cwd().resolve()
         return (started,) if may_be_opened(started) else ()
@@ -23,19 +24,19 @@ def open_roots(configured: Sequence[Path] | None) -> tuple[Path, ...]:
 
 
 def may_be_opened(folder: Path) -> bool:
-    """Whether a folder that nobody named in the settings may be open: not the root of the file system, nor one that
-    contains the home folder."""
+    """Whether a folder that is not named in the settings may be open: neither the root of the file system, nor a folder
+    that contains the home folder."""
     return not Path.home().resolve().is_relative_to(folder)
 
 
 def under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """The folder that a caller named, links resolved; a relative name is tried under each root. Raises `InputError`
-    for one that does not exist or, links resolved, lies outside, with the same message for both."""
+    """The folder that a caller named, links resolved. A relative name is tried under each root. Raises `InputError` if
+    it does not exist or, with links resolved, lies outside; the message is the same for both."""
     return _resolve(named, roots, Path.is_dir, "folder")
 
 
 def path_under_roots(named: str, roots: Sequence[Path]) -> Path:
-    """As `under_roots`, a file or a folder."""
+    """As `under_roots`, for a file or a folder."""
     return _resolve(named, roots, lambda path: path.is_dir() or path.is_file(), "file or folder")
 
 

@@ -1,4 +1,4 @@
-"""Answers as text, for people and for models, with quoted text separate from the server's own lines."""
+"""Answers as text, for people and for models. Quoted text is kept apart from the server's own lines."""
 
 import itertools
 import operator
@@ -40,25 +40,25 @@ AnyAnswer = Answer | RelatedAnswer | ContextAnswer | JobAnswer | JobsAnswer | Qu
 
 
 class ServerLine(str):
-    """A line of the server itself, which quotes nothing."""
+    """A line of the server itself, without quotes."""
 
 
 class AgentLine(ServerLine):
-    """A line of the server itself that is for models alone."""
+    """A line of the server itself, shown only to models."""
 
 
 class AgentQuote(str):
-    """A quote that is for models alone."""
+    """A quote that is shown only to models."""
 
 
 def text(answer: AnyAnswer) -> str:
-    """The answer for people, with the longest fields last."""
+    """The answer for people, longest fields last."""
     lines = [line for line in _lines(_flattened(answer)) if not isinstance(line, AgentLine | AgentQuote)]
     return visible("\n".join(lines)).rstrip() + "\n"
 
 
 def text_for_agents(answer: AnyAnswer) -> str:
-    """The same answer for a model: text quoted from papers and repositories stands between marks (`framed`)."""
+    """The same answer for a model. Text quoted from papers and repositories is placed between marks (`framed`)."""
     lines = [*_lines(_flattened(answer)), *_onward(answer)]
     first = len(list(itertools.takewhile(lambda line: isinstance(line, ServerLine), lines)))
     begun = visible("\n".join(lines[:first]))
@@ -141,7 +141,7 @@ def _search_lines(answer: SearchAnswer) -> list[str]:
 
 
 def _question(answer: SearchAnswer | ImplementationsAnswer) -> list[str]:
-    """The verifier's question for whoever reads the answer."""
+    """The verifier's question, for the reader of the answer."""
     if not answer.question:
         return [AgentQuote(answer.candidates)] if answer.candidates else []
     asked = AgentLine(f"You are the verifier. Judge the rows, which are the candidates above:\n\n{answer.question}\n")
@@ -323,7 +323,7 @@ def _locate_lines(answer: LocateAnswer) -> list[str]:
     lines = _place_lines(answer.locations)
     if not answer.locations:
         lines.append(ServerLine("Nothing is located."))
-    # the folders of a repository have the names that its authors gave them
+    # the authors of a repository chose the names of its folders
     line_type = ServerLine if answer.searched.startswith("stored places") else str
     lines += [line_type(f"Note: {answer.note}.")] if answer.note else []
     return [*lines, line_type(f"Searched: {answer.searched}."), *_cut(answer.cut)]
@@ -350,7 +350,7 @@ def _place_lines(places: Sequence[Place]) -> list[str]:
 
 
 def _onward(answer: AnyAnswer) -> list[str]:
-    """Lines with the cursor and the address of the rest."""
+    """Lines with the cursor and the address of the full answer."""
     cursor, uri = getattr(answer, "cursor", None), getattr(answer, "uri", None)
     lines = [ServerLine(f"More with cursor: {cursor}")] if cursor else []
     return [*lines, ServerLine(f"All of it: {uri}")] if uri else [*lines]
@@ -365,7 +365,7 @@ def _cell(value: Any) -> str:
 
 
 def _flattened(value: Any, field: str = "") -> Any:
-    """The value with every text in one line, but for blocks and code: so no text can pass for a line of another."""
+    """The value with every text on one line, except blocks and code, so that no text can imitate a line of another."""
     match value:
         case BaseModel():
             changed = {

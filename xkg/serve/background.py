@@ -1,4 +1,4 @@
-"""Background tasks beside the caller's own work, where a processor is free."""
+"""Background tasks that run in parallel with the caller, if a processor is free."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -16,8 +16,8 @@ _free = BoundedSemaphore(THREADS)
 
 @contextmanager
 def beside(work: Callable[[], T], *, worthwhile: bool = True) -> Iterator[Callable[[], T]]:
-    """Starts `work` on another thread, and yields the function that waits for its result. Where no thread is free, or
-    it is not `worthwhile`, that function does the work itself. The work has ended when the context ends."""
+    """Starts `work` on another thread, and yields a function that waits for its result. If no thread is free, or the
+    work is not `worthwhile`, that function does the work itself. The work has ended when the context ends."""
     if not worthwhile or not _free.acquire(blocking=False):
         yield work
         return
@@ -26,7 +26,7 @@ def beside(work: Callable[[], T], *, worthwhile: bool = True) -> Iterator[Callab
         try:
             return work()
         finally:
-            _free.release()  # before the result is there, so that whoever has it finds the thread free
+            _free.release()  # before the result is available, so that the waiting caller finds the thread free
 
     begun = _pool.submit(released)
     try:

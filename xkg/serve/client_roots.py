@@ -1,9 +1,8 @@
-"""The folders that a client over stdio has open: its roots, which `locate` takes beside those of the server.
+"""The folders that a client over stdio has open: its roots, which `locate` accepts in addition to the server's.
 
-Roots are what the user opened, not what a model asks for. They count only where the operator named no folders
-(`serve.roots`), and never over HTTP, where they are folders of another machine. A client that offers none, or of a
-protocol that has no requests to clients (2026-07-28, which deprecates roots), changes nothing.
-"""
+The user opened the roots; the model did not choose them. They count only if the operator named no folders
+(`serve.roots`), and never over HTTP, where they are folders of another machine. Nothing changes for a client that
+offers no roots, or whose protocol has no requests to clients (2026-07-28, which deprecates roots)."""
 
 import os
 import urllib.parse
@@ -24,8 +23,8 @@ _OFFERED = ClientCapabilities(roots=RootsCapability())
 
 
 def following(folders: list[Path]) -> ServerMiddleware[Any]:
-    """Middleware that adds the client's roots to `folders`, once before the first `locate`, and again after the client
-    says that they have changed."""
+    """Middleware that adds the client's roots to `folders`: once before the first `locate`, and again after the client
+    reports a change."""
     own = tuple(folders)
     known = False
 
@@ -42,7 +41,7 @@ def following(folders: list[Path]) -> ServerMiddleware[Any]:
 
 
 async def _roots(session: Any) -> Sequence[Path]:
-    """Empty where the client offers none or does not answer."""
+    """Empty if the client offers no roots or does not answer."""
     if not session.check_client_capability(_OFFERED):
         return ()
     try:
@@ -55,7 +54,7 @@ async def _roots(session: Any) -> Sequence[Path]:
 
 
 def _folder(uri: str) -> Path | None:
-    """The folder of a `file://` address of this machine, links resolved; None for anything else."""
+    """The folder of a local `file://` URL, links resolved; None for anything else."""
     parts = urllib.parse.urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return None

@@ -1,4 +1,4 @@
-"""What a client completes: ids of papers, techniques and code, in arguments of prompts and addresses of resources."""
+"""Completes ids of papers, techniques and code for clients, in prompt arguments and resource addresses."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import Snapshot
 
 MOST = 100
-"""Values of one completion, as the protocol bounds them."""
+"""The protocol's maximum number of values in one completion."""
 _MOST_PAPERS = 2000
 _TEMPLATES = {"xkg://paper/{id}": "paper", "xkg://technique/{id}": "technique", "xkg://code/{id}": "code"}
 
 
 def add_completion(server: MCPServer, service: Service) -> None:
-    """Registers it. Before `initialize`: its answer says that the server completes."""
+    """Registers the completion. Call this before `initialize`, whose answer announces it."""
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
     async def complete(
@@ -40,7 +40,7 @@ def add_completion(server: MCPServer, service: Service) -> None:
 
 
 def _completed(service: Service, kind: str, value: str) -> Completion | None:
-    """The ids that begin like `value`, with or without their scheme, or whose last part does; None for other kinds, and
+    """The ids that start with `value`, with or without their scheme, or whose last part does. None for other kinds, and
     if the graph cannot be read."""
     if kind not in _TEMPLATES.values():
         return None

@@ -1,5 +1,6 @@
-"""What the setting `serve.exclude` keeps out of every answer: papers that a blacklist names, and papers that were built
-from a repository that it names. A server for agents under test so serves a graph that others need whole."""
+"""Applies the setting `serve.exclude`, which keeps papers out of every answer: papers that a blacklist names, and
+papers built from a repository that it names. So a server for agents under test can serve a graph that others need in
+full."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,11 +35,12 @@ _REPOSITORIES = (
 )
 _MOST = 10_000
 _MORE_HITS = 2
-"""So many times as many hits are asked for, since some are left out."""
+"""This many times more hits are requested, because some are left out."""
 
 
 def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blacklist) -> dict[str, str]:
-    """Ids of the papers of a graph that a blacklist keeps out, each with the reason. Reads the heads of all papers."""
+    """Ids of the papers of a graph that a blacklist excludes, each with the reason. Reads the metadata of all
+    papers."""
     found: dict[str, str] = {}
     for paper in snapshot.papers():
         reason = blacklist.paper(paper.arxiv_number, paper.doi, paper.title)
@@ -56,7 +58,7 @@ def excluded_papers(store: "GraphStore", snapshot: "Snapshot", blacklist: Blackl
 
 
 class WithoutExcluded:
-    """A `Snapshot` in which the papers `hidden` are not."""
+    """A `Snapshot` without the papers `hidden`."""
 
     def __init__(self, snapshot: "Snapshot", hidden: Mapping[str, str]) -> None:
         self._inner, self._hidden = snapshot, hidden
@@ -163,7 +165,7 @@ class WithoutExcluded:
         if papers and not within:
             return []
         more = k
-        while True:  # until there are k that may be shown, or no more at all
+        while True:  # until k hits may be shown, or there are no more
             hits = find(more, within)
             shown = [hit for hit in hits if paper_of(hit.id) not in self._hidden]
             if len(shown) >= k or len(hits) < more:
@@ -172,7 +174,7 @@ class WithoutExcluded:
 
     @contextmanager
     def _known(self, *ids: str) -> Iterator[None]:
-        """As for an id that is not there, whose error names ids that are like it: none that is hidden."""
+        """Treats a hidden id as unknown. The error suggests similar ids, but never a hidden one."""
         for each in ids:
             if paper_of(each) in self._hidden:
                 raise UnknownIdError(f"there is no {each} in this graph; search for it, or list the papers")
@@ -185,7 +187,7 @@ class WithoutExcluded:
 
 
 def query_refused(hidden: Mapping[str, str]) -> str | None:
-    """Why Cypher, which reaches every node, is off; None where nothing is hidden."""
+    """Why Cypher, which reaches every node, is off. None if nothing is hidden."""
     if not hidden:
         return None
     return (

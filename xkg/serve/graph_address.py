@@ -1,6 +1,6 @@
-"""The part of a resource's address that names its graph."""
+"""The part of a resource address that names its graph."""
 
 from contextvars import ContextVar
 
 uri_of_graph: ContextVar[str] = ContextVar("uri_of_graph", default="")
-"""`NAME/` while another graph than the first one of a server answers (`xkg.serve.graphs`)."""
+"""`NAME/` while a graph other than the server's first one answers (`xkg.serve.graphs`)."""

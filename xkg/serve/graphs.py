@@ -1,8 +1,7 @@
-"""Several graphs behind one server: which one a call is about, and who may read it.
+"""Several graphs behind one server: selects the graph of a call and checks who may read it.
 
-Tools take an argument `graph` then, resources of other graphs than the first begin with `xkg://NAME/`, and a token with
-scopes `graph:NAME` reads these alone.
-"""
+Tools then take an argument `graph`. Resources of graphs other than the first begin with `xkg://NAME/`. A token with
+scopes `graph:NAME` reads only these graphs."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,8 +21,8 @@ _chosen: ContextVar[str | None] = ContextVar("graph", default=None)
 
 
 def served_folders(settings: "Settings") -> dict[str, Path]:
-    """The folders of the graphs that settings serve by their names, the first one first. Raises `InputError` for two of
-    one name, and for a graph that is no folder beside others."""
+    """The folders of the graphs that the settings serve, by name, the first one first. Raises `InputError` if two share
+    a name, and if one of several graphs is not a folder."""
     folders = (settings.kg, *settings.serve.graphs)
     named = {folder.resolve().name: folder for folder in folders}
     if len(named) < len(folders):
@@ -34,7 +33,7 @@ def served_folders(settings: "Settings") -> dict[str, Path]:
 
 
 def open_graphs(settings: "Settings") -> Service:
-    """The graph of these settings, or all of them behind one `Service` that answers about the graph of the call."""
+    """The graph of these settings, or all of them behind one `Service` that answers from the graph of the call."""
     folders = served_folders(settings)
     if len(folders) == 1:
         return Service(settings)
@@ -46,8 +45,8 @@ def open_graphs(settings: "Settings") -> Service:
 
 
 class Graphs:
-    """Stands for the `Service` of the graph that a call is about, the first one unless `asking` says otherwise; what
-    is of a server, not of a call, is of all. Raises `NotAllowedError` if the caller's token names other graphs."""
+    """Acts as the `Service` of the graph of a call: the first graph unless `asking` selects another. Server-wide
+    methods apply to all graphs. Raises `NotAllowedError` if the caller's token names other graphs."""
 
     def __init__(self, services: Mapping[str, Service]) -> None:
         self.services = services
@@ -75,13 +74,13 @@ class Graphs:
 
 
 def graphs_of(service: Service) -> Mapping[str, Service]:
-    """The graphs behind a service by name, the first one first; of one graph, that of its folder."""
+    """The graphs behind a service by name, the first one first. A single graph is named after its folder."""
     return service.services if isinstance(service, Graphs) else {service.folder.resolve().name: service}
 
 
 @contextmanager
 def asking(name: str, first: str) -> Iterator[None]:
-    """What is asked meanwhile is asked of this graph, and addresses of resources name it unless it is the first."""
+    """Selects the graph for calls within the context. Resource addresses name it unless it is the first."""
     token, address = _chosen.set(name), uri_of_graph.set("" if name == first else f"{name}/")
     try:
         yield
@@ -91,7 +90,7 @@ def asking(name: str, first: str) -> Iterator[None]:
 
 
 def require_graph(name: str) -> None:
-    """Raises `NotAllowedError` if the caller of the MCP request under way has a token that names other graphs."""
+    """Raises `NotAllowedError` if the caller of the current MCP request has a token that names other graphs."""
     from mcp.server.auth.middleware.auth_context import get_access_token
 
     token = get_access_token()
@@ -102,6 +101,6 @@ def require_graph(name: str) -> None:
 
 
 def may_read(scopes: Collection[str], graphs: Sequence[str]) -> bool:
-    """Whether a token with these scopes reads one of these graphs: one that names no graph reads all."""
+    """Whether a token with these scopes may read one of these graphs. A token that names no graph may read all."""
     named = [scope for scope in scopes if scope.startswith(GRAPH_SCOPE)]
     return not named or any(f"{GRAPH_SCOPE}{graph}" in named for graph in graphs)

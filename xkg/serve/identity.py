@@ -1,4 +1,5 @@
-"""What clients show of the server beside its name. Every answer repeats it: the icon is an address, not a picture."""
+"""The server's title, homepage and icon for clients. Every answer repeats them, so the icon is a URL and not a
+picture."""
 
 from importlib.metadata import PackageNotFoundError, metadata
 
@@ -15,7 +16,7 @@ def website() -> str | None:
 
 
 def icons() -> list[Icon] | None:
-    """The icon of the pages in the repository; None if the package names no homepage."""
+    """The icon of the web pages in the repository. None if the package names no homepage."""
     home = website()
     if home is None:
         return None

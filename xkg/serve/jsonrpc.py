@@ -1,5 +1,5 @@
-"""Messages that are not JSON-RPC get an error on every transport. On stdio the SDK drops them, and it takes a request
-whose id is null or a float for a notification: the caller would wait for ever."""
+"""Answers messages that are not JSON-RPC with an error, on every transport. On stdio the SDK drops them, and treats a
+request whose id is null or a float as a notification, so the caller would wait forever."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -15,7 +15,7 @@ from pydantic_core import from_json
 
 
 def message_error(message: str | bytes) -> JSONRPCError | None:
-    """The error to answer, or None for a valid message of JSON-RPC 2.0. Batches are not supported."""
+    """The error to answer, or None for a valid JSON-RPC 2.0 message. Batches are not supported."""
     try:
         value = from_json(message)
     except ValueError as error:
@@ -41,7 +41,7 @@ def _error(code: int, words: str, request: str | int | None = None) -> JSONRPCEr
 
 @asynccontextmanager
 async def checked_stdio() -> AsyncIterator[tuple[Any, Any]]:
-    """The SDK's streams over standard input and output; lines that are not messages are answered here."""
+    """The SDK's streams over standard input and output. Lines that are not messages are answered here."""
     with _private_stdin() as stdin:
         lines = _Messages(stdin)
         async with stdio_server(stdin=cast(anyio.AsyncFile[str], lines)) as (read, write):
@@ -59,7 +59,7 @@ class _Messages:
 
     async def __aiter__(self) -> AsyncIterator[str]:
         async for line in self._lines:
-            # Some clients on Windows begin with a byte order mark.
+            # Some Windows clients start with a byte order mark.
             message = line.removeprefix("\ufeff").strip()
             if not message:
                 continue
@@ -71,7 +71,7 @@ class _Messages:
 
 @contextmanager
 def _private_stdin() -> Iterator[TextIO]:
-    """Standard input for the server alone: the programs that it starts read an empty one."""
+    """Standard input for the server only: the programs that it starts read an empty one."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)

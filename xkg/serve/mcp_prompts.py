@@ -1,8 +1,7 @@
 """MCP prompts, tasks that a user starts with one word: which tools to use in which order, and how to judge the outcome.
 
-They hold ids of papers and no text of them, since a prompt speaks for the user; a plan that quotes papers is a resource
-beside the prompt, framed as data.
-"""
+Prompts contain ids of papers but none of their text, because a prompt speaks for the user. A plan that quotes papers is
+attached as a resource, marked as data."""
 
 import json
 import urllib.parse
@@ -102,22 +101,21 @@ build's questions in place of a language model, without an API key. Use it when 
 
 {BUILD.format(paper="PAPER", repository=" and its repository REPOSITORY", named=", repository=REPOSITORY")}
 """
-"""The same as a skill (https://agentskills.io/specification)."""
+"""The build prompt as a skill (https://agentskills.io/specification)."""
 
 PlanAblations = Callable[[str, Path | None], str]
-"""The plan of a paper's ablations as Markdown, from its id and the folder of a repository. Raises `InputError` for a
-folder that may not or cannot be read."""
+"""Returns the plan of a paper's ablations as Markdown, given its id and the folder of a repository. Raises `InputError`
+for a folder that may not or cannot be read."""
 
 
 def add_prompts(
     server: MCPServer, service: Service, planner: PlanAblations | None = None, *, builds: bool = False
 ) -> None:
-    """Registers the prompts. The paper of a prompt is looked up; where it is unknown, the error names the nearest.
-    `planner`, if there is one, makes the plan that goes with the prompt for ablations; `builds` says whether callers
-    may ask for builds."""
+    """Registers the prompts. The paper of a prompt is looked up; if it is unknown, the error names the nearest papers.
+    `planner` makes the plan of the ablation prompt, if given. `builds` says whether callers may request builds."""
 
     def known(paper: str) -> str:
-        """Its id in quotes."""
+        """The paper's id in quotes."""
         return json.dumps(one_line(_refusing(lambda: service.paper(paper).id)), ensure_ascii=False)
 
     if builds:
@@ -177,7 +175,7 @@ def add_prompts(
 
 
 def _plan(planner: PlanAblations, paper: str, repository: str) -> str:
-    """The plan, from the graph's own lines where the folder cannot be read here: it may be the client's."""
+    """The plan. If the folder cannot be read here, it may be the client's, and the plan uses the lines in the graph."""
     if not repository:
         return _refusing(lambda: planner(paper, None))
     try:

@@ -26,9 +26,9 @@ def add_all(
     *,
     by_token: bool = False,
 ) -> None:
-    """Registers all of them. Paths that a caller names must lie under `roots`, and those of `locate` under what is in
-    that list when it is called; None for `building` leaves out the tools that build, None for `runs` the one that runs
-    scripts, None for `planner` the plan of the prompt for ablations. `by_token`: callers are who their token says."""
+    """Registers everything. Paths that a caller names must lie under `roots`; `locate` reads that list at each call.
+    None for `building` omits the build tools, None for `runs` the tool that runs scripts, None for `planner` the plan
+    of the ablation prompt. `by_token`: callers are identified by their token."""
     search.add(server, service)
     nodes.add(server, service)
     locate.add(server, service, roots)

@@ -1,4 +1,4 @@
-"""Progress of what takes longer than two seconds, for clients that ask for it."""
+"""Reports progress of calls that take longer than two seconds, to clients that ask for it."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ EVERY_SECONDS = 2.0
 
 
 def reporting() -> ServerMiddleware[Any]:
-    """Middleware that says every two seconds how long a tool has been at work. Whoever named no progress token hears
-    nothing."""
+    """Middleware that reports every two seconds how long a tool has been running. Clients without a progress token get
+    no reports."""
 
     async def middleware(ctx: Any, call_next: Any) -> Any:
         if ctx.method != "tools/call" or "progress_token" not in (ctx.meta or {}):
@@ -21,7 +21,7 @@ def reporting() -> ServerMiddleware[Any]:
             beside.start_soon(_report, ctx, str((ctx.params or {}).get("name")))
             try:
                 result = await call_next(ctx)
-            except Exception as error:  # raised below: a task group would wrap it
+            except Exception as error:  # raised below, because a task group would wrap it
                 failure = error
             beside.cancel_scope.cancel()
         if failure is not None:
@@ -40,4 +40,4 @@ async def _report(ctx: Any, name: str) -> None:
         try:
             await ctx.session.report_progress(seconds, None, f"{name} is at work for {seconds:.0f} s")
         except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            return  # the client has gone
+            return  # the client has disconnected

@@ -1,8 +1,7 @@
-"""The schemas of tools as clients get them: all fields and types, without what pydantic repeats.
+"""The tool schemas that clients get: all fields and types, without pydantic's repetitions.
 
-Every client reads all schemas before the first question, and many put them into a model's context. What the fields of
-answers mean is in the descriptions of the tools, and all of it in the resource `xkg://answers`.
-"""
+Every client reads all schemas before the first question, and many put them into a model's context. The descriptions of
+the tools explain the fields of answers, and the resource `xkg://answers` explains all of them."""
 
 import json
 from collections import Counter
@@ -15,12 +14,13 @@ Schema = dict[str, Any]
 _PLAIN = frozenset(("string", "integer", "number", "boolean", "array", "object"))
 _REF = "#/$defs/"
 _WORTH = 100
-"""Characters of a definition from which on a name of its home is shorter and as plain."""
+"""Definitions of at least this many characters are replaced by the name of the tool that has them, which is shorter and
+as clear."""
 
 
 def published(tools: Sequence[Tool]) -> list[Tool]:
-    """The tools with short schemas. An argument that may be left out has the type that it has where it is given. A
-    definition that several answers use, or of whose fields another has more, is whole in one; others name that."""
+    """The tools with short schemas. The type of an optional argument omits null. A definition that several answers
+    share is complete in one of them and named in the others; so is one whose fields are a subset of another's."""
     answers = {tool.name: _short(tool.output_schema or {}, nullable=False, described=False) for tool in tools}
     homes = {_fields(schema): name for name, schema in answers.items()}
     for name, schema in answers.items():
@@ -44,16 +44,15 @@ def published(tools: Sequence[Tool]) -> list[Tool]:
 
 
 def _annotations(of: ToolAnnotations) -> ToolAnnotations:
-    """Without what MCP gives no meaning: how a tool changes things that changes nothing."""
+    """Omits hints that have no meaning in MCP: how a read-only tool changes things."""
     if not of.read_only_hint:
         return of.model_copy(update={"title": None})
     return ToolAnnotations(read_only_hint=True, open_world_hint=of.open_world_hint)
 
 
 def _short(schema: Mapping[str, Any], *, nullable: bool, described: bool) -> Schema:
-    """Without titles, which repeat names, and the remark that nothing else is there, and descriptions where they are
-    `described`. Empty values are left out of answers, and a client leaves out what it has no value for: `nullable` is
-    only what has to be there."""
+    """Omits titles, which repeat names, and `additionalProperties`; keeps descriptions only if `described`. Answers
+    omit empty values, and clients omit arguments without a value, so only required fields are `nullable`."""
 
     def inside(value: Mapping[str, Any], nullable: bool = True) -> Schema:
         return _short(value, nullable=nullable, described=described)
@@ -95,19 +94,19 @@ def _either(choices: Sequence[Schema], nullable: bool) -> Schema:
 
 
 def _fields(schema: Schema) -> str:
-    """What two definitions of the same fields have in common."""
+    """A key that is equal for definitions with the same fields."""
     return json.dumps(schema.get("properties", schema), sort_keys=True)
 
 
 def _home_of_more(definition: Schema, homes: Mapping[str, str]) -> str | None:
-    """The tool of a definition that has all fields of this one."""
+    """The tool with a definition that has all fields of this one."""
     own = definition.get("properties", {}).items()
     return next((home for fields, home in homes.items() if own and own <= json.loads(fields).items()), None)
 
 
 def _refer(schema: Schema, tool: str, homes: Mapping[str, str]) -> None:
-    """Puts a reference to the tool that has it in the place of each definition that is another's, and drops what is not
-    needed then."""
+    """Replaces each definition that belongs to another tool by a reference to it, and drops definitions that are then
+    unused."""
     definitions: Schema = schema.get("$defs", {})
     for name, definition in definitions.items():
         home = homes.get(_fields(definition), tool)
@@ -136,7 +135,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def _inlined(schema: Schema) -> Schema:
-    """With each definition that is used once, or is as short as a reference, where it is used."""
+    """The schema with definitions inlined that are used once or are as short as a reference."""
     definitions: Schema = schema.get("$defs", {})
     uses = Counter(_references(schema))
     inline = {name: each for name, each in definitions.items() if uses[name] == 1 or "properties" not in each}
@@ -159,5 +158,5 @@ def _inlined(schema: Schema) -> Schema:
 
 
 def _flowing(text: str) -> str:
-    """Paragraphs in one line each."""
+    """Joins each paragraph into one line."""
     return "\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))

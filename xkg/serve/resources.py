@@ -1,5 +1,5 @@
-"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`;
-the list has each paper."""
+"""MCP resources: `xkg://paper/{id}`, `xkg://technique/{id}`, `xkg://code/{id}`, `xkg://schema`, `xkg://answers`. The
+list contains each paper."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ PAPERS_OF_A_PAGE = 100
 
 
 def add_resources(server: MCPServer, service: Service) -> None:
-    """Papers, techniques, code and the schema by address, as JSON with all their facts."""
+    """Registers papers, techniques, code and the schema by address, as JSON with all their facts."""
     unchecked = ResourceSecurity(exempt_params=frozenset(["id"]))  # ids are looked up, never used as paths
 
     graphs = tuple(graphs_of(service))
@@ -86,7 +86,7 @@ def add_resources(server: MCPServer, service: Service) -> None:
 
 
 def _papers(service: Service, cursor: str | None) -> tuple[list[Resource], str | None]:
-    """A page of the papers, and the cursor of the next one; none of a graph that is empty or cannot be read."""
+    """One page of the papers, and the cursor of the next. Empty if the graph is empty or cannot be read."""
     try:
         page = Page(cursor, "resources/list")
         with service.snapshot() as snapshot:

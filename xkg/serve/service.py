@@ -1,4 +1,4 @@
-"""One graph, open for reading, as the tools use it. Heavy libraries and the model are loaded when first needed."""
+"""One graph, open for reading, as the tools use it. Heavy libraries and the model load on first use."""
 
 import contextlib
 import gc
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import GraphStore, Snapshot
 
 ANSWERS = 256
-"""Cached answers of one snapshot, some ten kilobytes each."""
+"""Number of cached answers of one snapshot, some ten kilobytes each."""
 SHORT_IDS = 10_000
 USER_TEXTS = 50_000
-"""Texts whose vectors stay in the user's cache, which no graph is removed with: about 100 MB."""
+"""Number of texts whose vectors stay in the user's cache, which outlives every graph: about 100 MB."""
 QUERY_SECONDS = 10.0
 WARMING_SECONDS = 10.0
-"""A graph of a million techniques is loaded within so many."""
+"""A graph of a million techniques loads within this time."""
 
 
 class Service:
     """Answers questions about the current generation of the graph.
 
-    Every method raises subclasses of `XkgError`, `StoreError` where the graph is empty. Safe to use from several
-    threads. It starts `parsers` if none are given, and closes them with the graph. Its embedding models are those of
-    `models_of`, if one is given, which has the same settings of them."""
+    Every method raises subclasses of `XkgError`, and `StoreError` if the graph is empty. Thread-safe. Starts `parsers`
+    if none are given, and closes them with the graph. With `models_of`, it shares the embedding models of that service,
+    which must have the same model settings."""
 
     def __init__(
         self, settings: "Settings", parsers: "Parsers | None" = None, models_of: "Service | None" = None
@@ -68,16 +68,16 @@ class Service:
         self._closed = False
         self._warming: threading.Thread | None = None
         self._read = QueryEncoder(self._query_model)
-        self._excluded: tuple[int, Mapping[str, str]] | None = None  # of a generation
-        self._measured: tuple[int, Ablations] | None = None  # of a generation
+        self._excluded: tuple[int, Mapping[str, str]] | None = None  # with its generation
+        self._measured: tuple[int, Ablations] | None = None  # with its generation
         self._listing = threading.Lock()
         self._listed: tuple[Trust, PaperList] | None = None
-        self._trusted: tuple[Snapshot, Trust, Snapshot] | None = None  # a snapshot as it is seen under trust
+        self._trusted: tuple[Snapshot, Trust, Snapshot] | None = None  # the last is the first with trust applied
         self._short_ids: WeakKeyDictionary[Snapshot, LRUCache[str, str]] = WeakKeyDictionary()
         self._answers: WeakKeyDictionary[Snapshot, LRUCache[object, types.SearchAnswer]] = WeakKeyDictionary()
 
     def state(self) -> tuple[int, int]:
-        """The current generation and its number of papers. Raises `StoreError` where there are none."""
+        """The current generation and its number of papers. Raises `StoreError` if there are none."""
         with self._snapshot() as snapshot:
             return snapshot.generation, snapshot.paper_count()
 
@@ -89,8 +89,8 @@ class Service:
         filters: "Filters | None" = None,
         verify: bool = False,
     ) -> "types.SearchAnswer":
-        """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says where it did
-        not reply. If there is none, the answer has its question, for whoever reads it."""
+        """`verify` asks the language model, for at most `serve.questions.wait_seconds`; the answer says if it did not
+        reply. Without a model, the answer contains the verifier's question for the reader."""
         from xkg.serve.answers.measured import rows_with_measured
         from xkg.serve.search.filters import Filters
 
@@ -118,7 +118,7 @@ class Service:
     def find_implementations(
         self, task: str, k: int = 1, *, filters: "Filters | None" = None, full: bool = False
     ) -> "types.ImplementationsAnswer":
-        """Techniques for each part of a task, `k` at most for one, and how to apply them; `full` adds their code."""
+        """Techniques for each part of a task, at most `k` per part, and how to apply them. `full` adds their code."""
         from xkg.serve.search.filters import Filters
         from xkg.serve.verification.find_implementations import find_implementations
 
@@ -182,8 +182,8 @@ class Service:
         code: "CodeForm" = "rewritten",
         repository: Path | None = None,
     ) -> "ContextAnswer":
-        """A paper as Markdown for a prompt; with all kinds of nodes, or those in `include`. `repository` is a clone of
-        the paper's, from which raw code is read instead of the outputs of the build."""
+        """A paper as Markdown for a prompt, with all kinds of nodes, or those in `include`. `repository` is a clone of
+        the paper's repository; raw code is then read from it instead of the build outputs."""
         from xkg.serve.context.context import KINDS, paper_context
 
         with self._snapshot() as snapshot:
@@ -204,9 +204,9 @@ class Service:
     def locate(
         self, text: str, repository: Path | None = None, k: int = 10, *, roots: "Sequence[Path] | None" = None
     ) -> "types.LocateAnswer":
-        """Places of a technique, in the graph or in the working copy at `repository`, of which nothing is run, and
-        nothing is read outside of `roots`, if there are any. A copy can be searched without a graph. Raises
-        `InputError` too, for a folder without readable source."""
+        """Places of a technique, in the graph or in the working copy at `repository`. Nothing of the copy is run, and
+        nothing outside `roots`, if given, is read. A copy can be searched without a graph. Raises `InputError` also for
+        a folder without readable source."""
         from xkg.serve.search.locate import locate
 
         if not text.strip():
@@ -226,18 +226,18 @@ class Service:
             )
 
     def questions(self) -> "Questions":
-        """The language model in force, for what agents ask it."""
+        """The configured language model, for questions of agents."""
         return self._asking()
 
     def list_papers(self, k: int | None, filters: "PaperFilters | None" = None) -> "types.PapersAnswer":
-        """The first `k` papers in the order of their titles, None for all."""
+        """The first `k` papers in the order of their titles; None for all."""
         from xkg.serve.answers.paper_list import PaperFilters, papers_answer
 
         with self._snapshot() as snapshot:
             return papers_answer(self.paper_list(snapshot), k, filters or PaperFilters())
 
     def paper_list(self, snapshot: "Snapshot") -> "PaperList":
-        """All papers of an open snapshot, read once a generation, and again when trust changes."""
+        """All papers of an open snapshot. Read once per generation, and again if trust changes."""
         from xkg.attestations.trust import trusted
         from xkg.serve.answers.paper_list import PaperList
 
@@ -248,7 +248,7 @@ class Service:
             return known[1]
 
     def snapshot(self) -> "AbstractContextManager[Snapshot]":
-        """One state of the graph, without what answers may not hold."""
+        """One state of the graph, without excluded papers."""
         return self._snapshot()
 
     def papers(self) -> "Sequence[Paper]":
@@ -265,7 +265,7 @@ class Service:
             return schema_answer(snapshot, embedded_schema(), map(str, named_queries.queries()), full=full)
 
     def cypher(self, query: str, parameters: Mapping[str, Any], rows: int) -> "types.CypherAnswer":
-        """The rows of a statement, or of the named query of that name."""
+        """The rows of a statement, or of the named query with that name."""
         from xkg.serve.answers.lookup import cypher_answer
         from xkg.store.cypher import named_queries
 
@@ -280,8 +280,8 @@ class Service:
         return cypher_answer(table)
 
     def warm_beside(self, first: Callable[[], None] | None = None) -> None:
-        """Does `first`, then `warm`, on a thread of its own, which `close` waits for. What is loaded then stays for the
-        life of the process, and the garbage collector no longer looks through it."""
+        """Runs `first`, then `warm`, on a separate thread that `close` waits for. The loaded objects stay for the life
+        of the process, so the garbage collector no longer scans them."""
 
         def work() -> None:
             if first is not None:
@@ -293,7 +293,7 @@ class Service:
         self._warming.start()
 
     def warm(self) -> None:
-        """Loads what the first search and the first query need. Errors are raised by these, not here."""
+        """Loads the data that the first search and the first query need. Errors are left to these."""
         try:
             if not self._closed:
                 self.search("warm", 1)
@@ -302,11 +302,11 @@ class Service:
         except XkgError:
             pass
         finally:
-            if self._closed:  # meanwhile: close what was opened since
+            if self._closed:  # closed meanwhile: close what was opened since
                 self.close()
 
     def close(self) -> None:
-        """Closes the graph, for good. Calls under way end normally, except questions to a language model and parsing of
+        """Closes the graph for good. Running calls end normally, except questions to a language model and parsing of
         folders, which are aborted."""
         with self._turn:
             self._closed = True
@@ -317,7 +317,7 @@ class Service:
             parsers.close()
         warming = self._warming
         if warming is not None and warming is not threading.current_thread():
-            # A thread that is inside the model's library when Python ends takes the process down.
+            # A thread inside the model's library crashes the process when Python exits.
             warming.join(WARMING_SECONDS)
         with self._turn:
             if self._store is not None:
@@ -333,12 +333,12 @@ class Service:
             yield self._shown(snapshot)
 
     def _shown(self, snapshot: "Snapshot") -> "Snapshot":
-        """What answers may hold of it, with levels by whom this user trusts now."""
+        """The snapshot without excluded papers, with the levels that this user's trusted keys attest."""
         from xkg.attestations.trust import trusted
         from xkg.serve.trusted import with_trust
 
         hidden, trust = self._hidden(snapshot), trusted()
-        with self._turn:  # one object as long as neither changes: caches are of a snapshot
+        with self._turn:  # one object until either changes, because caches belong to a snapshot
             known = self._trusted
             if known is None or known[0] is not snapshot or known[1] is not trust:
                 known = self._trusted = snapshot, trust, with_trust(snapshot, trust)
@@ -349,8 +349,8 @@ class Service:
         return WithoutExcluded(known[2], hidden)
 
     def _hidden(self, snapshot: "Snapshot") -> "Mapping[str, str]":
-        """Papers that `serve.exclude` keeps out, looked up once a generation. Raises `InputError` where its file cannot
-        be read: an answer without it could hold anything."""
+        """Papers that `serve.exclude` excludes, looked up once per generation. Raises `InputError` if its file cannot
+        be read, because an unfiltered answer could contain anything."""
         path = self._settings.serve.exclude
         if path is None or snapshot.generation == 0:
             return {}
@@ -366,7 +366,7 @@ class Service:
         return known[1]
 
     def ablations(self, snapshot: "Snapshot") -> "Ablations":
-        """All measurements, read once a generation."""
+        """All measurements, read once per generation."""
         with self._turn:
             known = self._measured
         if known is None or known[0] != snapshot.generation:
@@ -420,7 +420,7 @@ class Service:
             return self._copies
 
     def parsers(self) -> "Parsers":
-        """The confined parsers, whose process starts with the first parse."""
+        """The confined parsers. Their process starts with the first parse."""
         with self._turn:
             self._require_open()
             if self._parsers is None:
@@ -447,7 +447,7 @@ class Service:
             if self._questions is None:
                 from xkg.serve.verification.model_questions import Questions
 
-                # At most half of the calls at work wait for a model.
+                # At most half of the concurrent calls wait for a model.
                 waiting = max(1, self._settings.serve.http.concurrency // 2)
                 limits = self._settings.serve.questions
                 self._questions = Questions(self._settings.llm, self.folder, waiting, limits)
@@ -493,15 +493,15 @@ class Service:
         return search(snapshot, self._read, query, k, chosen, bar=least)
 
     def _cached_model(self) -> "Embedder":
-        """The model behind a cache of vectors, the graph's or, without a graph, the user's: a repository is embedded
-        once."""
+        """The model with a cache of vectors: the graph's, or the user's if there is no graph. So a repository is
+        embedded only once."""
         with self._turn:
             if self._cached is None:
                 from xkg.embeddings.cache import CachedEmbedder
 
                 own = self.folder.is_dir()
                 folder = self.folder if own else user_cache_folder()
-                with contextlib.suppress(OSError):  # a cache that cannot be written costs time only
+                with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
                     private_folder(folder)
                 self._cached = CachedEmbedder(
                     self._model,

@@ -1,7 +1,7 @@
-"""The MCP server over stdio. It answers `initialize` before anything but the SDK is loaded.
+"""The MCP server over stdio. It answers `initialize` before it loads anything but the SDK.
 
-Building the tools' schemas takes a tenth of the SDK's own start, so it also waits until `initialize` is answered.
-"""
+Building the tools' schemas takes a tenth of the SDK's own start-up time, so it also waits until `initialize` is
+answered."""
 
 import asyncio
 import threading
@@ -55,14 +55,14 @@ _ASKED: "dict[Asked, str]" = {
 
 
 def instructions(asked: "Sequence[Asked]" = (), graphs: Sequence[str] = ()) -> str:
-    """What the server says of itself to clients, who may ask for this, and of its graphs if there are several."""
+    """The server's description for clients: what they may request, and the graphs if there are several."""
     unchanged = "" if {"build", "curate", "implement"} & set(asked) else " Nothing here changes the graph."
     named = f" There are the graphs {', '.join(graphs)}: tools answer from the first, or from that of graph."
     return _ABOUT + "".join(_ASKED[each] for each in asked) + unchanged + (named if len(graphs) > 1 else "")
 
 
 def asked_of(jobs: "Jobs | None", runs: "CallersRuns | None") -> "tuple[Asked, ...]":
-    """What clients may ask for."""
+    """The requests that clients may make."""
     scripts: tuple[Asked, ...] = ("run",) if runs is not None else ()
     return (*(jobs.kinds if jobs is not None else ()), *scripts)
 
@@ -79,10 +79,9 @@ def make_server(
     *,
     client_roots: bool = False,
 ) -> MCPServer:
-    """The server over `service`. Its tools are registered before the first message after `initialize`; paths that a
-    caller names must lie under `roots`, with `client_roots` those of `locate` also under the client's. None for `jobs`
-    leaves out the tools that build, None for `runs` the one that runs scripts, None for `planner` the plan of the
-    prompt for ablations."""
+    """The server over `service`. Its tools are registered before the first message after `initialize`. Paths that a
+    caller names must lie under `roots`; with `client_roots`, `locate` also accepts the client's. None for `jobs` omits
+    the build tools, None for `runs` the tool that runs scripts, None for `planner` the plan of the ablation prompt."""
     server = PlainErrors(instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))))
     add_completion(server, service)
     folders = list(roots)
@@ -102,8 +101,8 @@ def _preparing(
     planner: "PlanAblations | None",
     runs: "CallersRuns | None",
 ) -> ServerMiddleware[Any]:
-    """Registers the tools before the first message that can ask for them, and after the first answer loads in the
-    background what the first search needs."""
+    """Registers the tools before the first message that can use them. After the first answer, loads in the background
+    the data that the first search needs."""
     turn = threading.Lock()
     prepared = False
 

@@ -1,4 +1,4 @@
-"""An MCP server whose errors are one line: what is wrong, and what to do."""
+"""An MCP server with one-line errors: what is wrong, and what to do."""
 
 import difflib
 import inspect
@@ -34,12 +34,12 @@ FRESH: Mapping[CacheableMethod, CacheHint] = {
     "resources/list": CacheHint(60_000),
     "resources/read": CacheHint(60_000),
 }
-"""How many milliseconds a caller may keep an answer: a server has the same tools as long as it runs, and its papers
-change as others are built."""
+"""Milliseconds for which a caller may cache an answer. A server's tools do not change while it runs; its papers change
+with builds."""
 
 
 class PlainErrors(MCPServer[Any]):
-    """The SDK's server under our name, with errors of tools in our own words, and an error for an unknown argument."""
+    """The SDK's server under our name, with our own error messages, and an error for an unknown argument."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(
@@ -72,7 +72,7 @@ class PlainErrors(MCPServer[Any]):
         self._lists[name] = [argument for argument in taken if _takes_list(self._tool_manager.get_tool(name), argument)]
 
     async def list_tools(self) -> list[ListedTool]:
-        """The tools with short schemas (`published`), made once for the tools that are there."""
+        """The tools with short schemas (`published`), made once for the current set of tools."""
         whole = await super().list_tools()
         if len(self._listed) != len(whole):
             self._listed = published(whole)
@@ -87,8 +87,7 @@ class PlainErrors(MCPServer[Any]):
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Raises `MCPError` with one line for a prompt that there is not, and for an argument that is missing, wrong,
-        or not one of the prompt's."""
+        """Raises `MCPError` with one line for an unknown prompt, and for a missing, wrong or unknown argument."""
         given = arguments or {}
         if (wrong := self._no_prompt(name, given) or self._unknown("prompt", name, given)) is not None:
             raise MCPError(code=INVALID_PARAMS, message=wrong)
@@ -102,8 +101,8 @@ class PlainErrors(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. An argument that is
-        null counts as left out, and a string for a list is a list of one: frameworks and models send these."""
+        """Raises `ToolError` with one line: the first wrong argument, or the error of the tool. A null argument counts
+        as omitted, and a string for a list as a list of one, because frameworks and models send these."""
         arguments = {argument: value for argument, value in arguments.items() if value is not None}
         arguments = self._named(name, arguments)
         lists = self._lists.get(name, ())
@@ -124,7 +123,7 @@ class PlainErrors(MCPServer[Any]):
                     raise ToolError(refusal(error)) from None
 
     def _named(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        """The arguments, an id that was given under the name that another tool has for it under this tool's own."""
+        """The arguments. An id given under another tool's argument name is renamed to this tool's."""
         taken = [argument for argument in self._accepted.get(f"tool {tool}", ()) if argument in _ID_NAMES]
         given = [argument for argument in arguments if argument in _ID_NAMES]
         if len(taken) != 1 or len(given) != 1:
@@ -132,14 +131,14 @@ class PlainErrors(MCPServer[Any]):
         return {taken[0] if argument in given else argument: value for argument, value in arguments.items()}
 
     def _no_prompt(self, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """A line about a prompt that there is not, or about the first argument that it lacks."""
+        """An error line for an unknown prompt or for its first missing argument."""
         if name not in self._required:
             return f"there is no prompt {name[:80]!a}; there are {', '.join(self._required) or 'none'}"
         missing = next((argument for argument in self._required[name] if argument not in arguments), None)
         return None if missing is None else f"{name}: {missing}: Field required"
 
     def _unknown(self, kind: str, name: str, arguments: Mapping[str, Any]) -> str | None:
-        """A line about the first argument that a tool or a prompt does not take."""
+        """An error line for the first argument that a tool or prompt does not accept."""
         accepted = self._accepted.get(f"{kind} {name}")
         unknown = next((argument for argument in arguments if accepted is not None and argument not in accepted), None)
         if unknown is None or accepted is None:
@@ -150,19 +149,19 @@ class PlainErrors(MCPServer[Any]):
 
 
 def _takes_list(tool: Tool | None, argument: str) -> bool:
-    """Whether the schema of an argument has lists, and no strings."""
+    """Whether the schema of an argument accepts lists but not strings."""
     schema: Mapping[str, Any] = tool.parameters["properties"].get(argument, {}) if tool is not None else {}
     types = {each.get("type") for each in schema.get("anyOf", [schema])}
     return "array" in types and "string" not in types
 
 
 def _is_one(value: Any) -> bool:
-    """Whether this is a string that is not a list written as JSON, which the SDK reads."""
+    """Whether this is a single string, and not a list written as JSON, which the SDK parses."""
     return isinstance(value, str) and not value.lstrip().startswith("[")
 
 
 def _invalid(error: BaseException) -> ValidationError | None:
-    """The wrong argument that an error of the SDK comes from."""
+    """The validation error that caused an error of the SDK."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ValidationError):
         cause = cause.__cause__
@@ -176,7 +175,7 @@ def _argument(tool: str, wrong: ValidationError) -> str:
 
 
 def refusal(error: Exception) -> str:
-    """An error in one line; one that quotes from the graph stands between marks."""
+    """An error in one line. If it quotes from the graph, it is placed between marks."""
     line = one_line(str(error))
     shortened = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
     return framed_line(shortened) if isinstance(error, UnknownIdError | QueryFailedError) else shortened

@@ -1,7 +1,7 @@
-"""A snapshot as who trusts certain keys sees it: claimed code has the level that they attest, and says who does.
+"""A snapshot as seen by a user who trusts certain keys: claimed code has the level that they attest, and names who
+attests it.
 
-Trust is applied to what is read, never to what is stored, so a key that is revoked stops counting at once.
-"""
+Trust is applied on reading and never stored, so a revoked key stops counting at once."""
 
 import functools
 from collections import Counter
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from xkg.store.graph_store import Facts, PaperLine, Snapshot, TechniqueView
 
 REMEMBERED = 2048
-"""So much of what was revised stays in memory."""
+"""Maximum number of revised values kept in memory."""
 
 
 def with_trust(snapshot: "Snapshot", trust: Trust) -> "Snapshot":
@@ -24,7 +24,7 @@ def with_trust(snapshot: "Snapshot", trust: Trust) -> "Snapshot":
 
 
 class _Trusted:
-    """What says a level is revised here; anything else is the snapshot's."""
+    """Revises the answers that contain a level; all others come from the snapshot."""
 
     def __init__(self, snapshot: "Snapshot", trust: Trust) -> None:
         self._inner, self._trust = snapshot, trust
@@ -63,7 +63,7 @@ class _Trusted:
         known = self._views.get(view.technique.id)
         if known is None or known[0] is not view:
             if len(self._views) >= REMEMBERED:
-                self._views = {}  # whoever reads the old ones goes on doing so
+                self._views = {}  # readers of the old dictionary can keep using it
             known = view, view.model_copy(update={"code": self._trust.seen(view.code)})
             self._views[view.technique.id] = known
         return known[1]

@@ -1,4 +1,3 @@
-"""What a failed command lacked, from what it printed and tried: a package, a GPU, data from the network.
+"""Diagnoses what a failed command lacked, from its output and its network attempts: a package, a GPU, a download.
 
-May import: the other rooms of sandbox, and what lies below.
-"""
+May import: the other packages of sandbox, and the layers below."""

@@ -1,5 +1,5 @@
-"""Packages of modules that are missing only when code runs: an optional dependency that a library imports late, or a
-name that is put together."""
+"""Finds packages that turn out to be missing only when code runs: a library's optional dependency that is imported
+late, or a module whose name is computed."""
 
 from collections.abc import Callable, Sequence
 
@@ -10,8 +10,8 @@ _MOST = 3
 
 
 class Completion:
-    """Adds modules that failed runs miss, at most three times. `make` gives the environment that has `modules` beside
-    what it has anyway; `modules` are those that were added."""
+    """Adds the modules that failed runs lack, at most three times. `make` returns an environment with the given modules
+    in addition to its usual ones. `modules` are the modules added so far."""
 
     def __init__(self, make: Callable[[Sequence[str]], Environment], modules: Sequence[str] = ()) -> None:
         self.modules = tuple(modules)
@@ -19,8 +19,8 @@ class Completion:
         self._left = _MOST
 
     def after(self, output: str, environment: Environment) -> Environment | None:
-        """The environment in which a failed run can be tried again, by its output and the environment that it had; None
-        where that would change nothing."""
+        """Return an environment in which to retry a failed run, given the run's output and its environment. None if no
+        retry would help."""
         for module in missing_packages(output):
             if not self._left or module in environment.provided or module in self.modules:
                 continue

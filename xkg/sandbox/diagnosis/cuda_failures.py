@@ -1,4 +1,4 @@
-"""Runs that fail for lack of a GPU."""
+"""Recognises runs that failed for lack of a GPU."""
 
 import re
 from collections.abc import Iterable
@@ -10,8 +10,8 @@ _MOST_OPTIONS = 3
 
 
 def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
-    """Whether the error of a failed run is about CUDA, or, where it has no words, the line of code that raised it;
-    `on_cpu` also whether torch has a function for CUDA alone."""
+    """Whether the error of a failed run is about CUDA. If the error has no message, the line of code that raised it
+    decides. With `on_cpu`, errors of functions that torch implements only for CUDA count too."""
     traceback = output.rpartition("Traceback (most recent call last):")[2]
     lines = [line for line in traceback.splitlines() if line.strip()]
     frames = [i for i, line in enumerate(lines) if line.lstrip().startswith('File "')]
@@ -24,15 +24,14 @@ def names_cuda(output: str, *, on_cpu: bool = False) -> bool:
 
 
 def device_options(texts: Iterable[str]) -> list[str]:
-    """Options of a command line by which code may be told not to use CUDA, those that name the CPU or turn something
-    off first."""
+    """Command-line options that may turn CUDA off. Options that name the CPU or disable something come first."""
     found = dict.fromkeys(option for text in texts for option in _OPTION.findall(text))
     return sorted(found, key=lambda option: not re.search(r"cpu|no[_-]|disable", option))[:_MOST_OPTIONS]
 
 
 def cuda_remedy(options: Iterable[str], *, on_cpu: bool) -> str:
-    """What helps a run that failed for want of CUDA, in one line. `options` are those of the code itself; `on_cpu`: it
-    ran on the CPU in place of CUDA."""
+    """One line on how to fix a run that failed for lack of CUDA. `options` are the code's own options. `on_cpu` means
+    that the run used the CPU instead of CUDA."""
     own = ", ".join(options)
     own = f"; the code's own option {own} may turn it off" if own else ""
     if on_cpu:

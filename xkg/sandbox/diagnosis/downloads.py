@@ -1,4 +1,4 @@
-"""What a failed run wanted from the network, by what it tried to reach (`guest.network_record`)."""
+"""Finds the download that a failed run needed, from the addresses that it tried to reach (`guest.network_record`)."""
 
 import json
 import re
@@ -15,8 +15,8 @@ _SIZE = re.compile(r"(?i)download[^\n]{0,200}?(\d[\d.,]{0,9} ?[KMG]i?B)\b")
 
 
 class Reached(Value):
-    """An address that code tried to reach, with its host and port; the line of the command's own code that was being
-    executed (`train.py:8`), and the package that it called there, each empty where there is none."""
+    """An address that code tried to reach, with its host and port. `place` is the line of the command's own code that
+    was running (`train.py:8`), `library` the package that this line called. Each is empty if unknown."""
 
     address: str
     host: str
@@ -26,12 +26,12 @@ class Reached(Value):
 
     @property
     def named(self) -> str:
-        """The host as it is allowed: without the port that https and http have."""
+        """The host as written in the list of allowed hosts: without a port if it is 80 or 443."""
         return self.host if self.port in (80, 443) else f"{self.host}:{self.port}"
 
 
 def reached(record: str) -> tuple[Reached, ...]:
-    """The lines of a record, without those of this machine; untrusted."""
+    """The parsed lines of a network record, without addresses of this machine. The record is untrusted."""
     return tuple(_reached(record))
 
 
@@ -47,8 +47,7 @@ def _reached(record: str) -> Iterator[Reached]:
 
 
 def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
-    """Of what a failed run tried to reach, that of the statement at which it failed; empty where it failed for another
-    reason."""
+    """The addresses that the failing statement tried to reach. Empty if the run failed for another reason."""
     frames = {f"{path}:{line}" for path, line in _FRAME.findall(output.rpartition("Traceback (most recent")[2])}
     if at := tuple(each for each in found if each.place in frames):
         return at
@@ -56,11 +55,11 @@ def wanted(found: Sequence[Reached], output: str) -> tuple[Reached, ...]:
 
 
 def is_of_network(output: str) -> bool:
-    """Whether the last line of an output says that the network is not there."""
+    """Whether the last line of an output reports a network failure."""
     return bool(_NETWORK.search(next((line for line in reversed(output.splitlines()) if line.strip()), "")))
 
 
 def stated_size(output: str) -> str:
-    """The size that an output states of a download, empty for none."""
+    """The download size that an output states, '' if it states none."""
     found = _SIZE.search(output)
     return found[1] if found else ""

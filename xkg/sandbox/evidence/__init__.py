@@ -1,4 +1,3 @@
-"""From runs to levels: static checks, mutation, causes of failure.
+"""Turns runs into levels: static checks, mutation, causes of failure.
 
-May import: the other rooms of sandbox, and what lies below.
-"""
+May import: the other packages of sandbox, and the layers below."""

@@ -1,12 +1,11 @@
-"""Which changes of a module compute the same on generated inputs, so that no test could notice them.
+"""Finds changes of a module that compute the same on generated inputs, so that no test could detect them.
 
-The inputs come from the test: it runs again with other numbers and other seeds and without its assertions, and what the
-implementation returns to it is compared. A change is excused where, over the variants of the numbers, calls that ran
-its lines returned values, these differ from one another, and all calls returned with the change what they return
-without it, and left their arguments alike. What the code itself reports decides this, so that forged reports gain no
-more than the `MOST_EXCUSED` that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin,
-"Two notions of correctness and their relation to testing", 1982); sampling inputs is the usual approximation.
-"""
+The inputs come from the test. It runs again with other numbers and other seeds and without its assertions, and the
+values that the implementation returns to it are compared. A change is excused if, over all variants of the numbers,
+calls ran its lines and returned differing values, and every call returned the same with and without the change and left
+its arguments the same. The code itself reports these results, so a forged report can excuse at most the `MOST_EXCUSED`
+that a proof allows. Whether two programs are equivalent is undecidable (Budd and Angluin, "Two notions of correctness
+and their relation to testing", 1982); sampling inputs is the usual approximation."""
 
 import ast
 import builtins
@@ -34,7 +33,8 @@ _SEEDS = ("seed", "prngkey", "default_rng", "randomstate", "key")
 
 
 class Observed(Value):
-    """The calls of one run: digests of result and arguments, whether it raised (0 or 1), and its set of lines."""
+    """The calls of one run: digests of the result and of the arguments, whether the call raised (0 or 1), and its set
+    of lines."""
 
     calls: tuple[tuple[str, str, int, int], ...]
     rest: str
@@ -44,16 +44,16 @@ class Observed(Value):
         return tuple(call[:3] for call in self.calls), self.rest
 
     def exercises(self, change: Change) -> bool:
-        """Whether enough calls ran lines of a change and returned values that differ."""
+        """Whether enough calls ran lines of a change and returned differing values."""
         touching = {at for at, lines in enumerate(self.line_sets) if change.touches(frozenset(lines))}
         results = [result for result, _, raised, at in self.calls if at in touching and not raised]
         return len(results) >= _FEWEST_CALLS and len(set(results)) >= _FEWEST_VALUES
 
 
 def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRuns, limits: Limits) -> list[Change]:
-    """Those of `changes`, of which the test noticed none, that compute the same on the inputs that `seed` determines;
-    none where the code returns other values each time. `limits` are those of a run of the test; these runs are longer
-    by the number of variants. Raises what `runs` raises."""
+    """Return those of the undetected `changes` that compute the same on the inputs that `seed` determines. Empty if the
+    code returns different values on each run. `limits` are for one run of the test; these runs get more time, in
+    proportion to the number of variants. Raises any error of `runs`."""
     if not changes:
         return []
     longer = limits.model_copy(update={"seconds": VARIANTS * limits.seconds})
@@ -70,7 +70,7 @@ def equivalent(changes: Sequence[Change], test: str, seed: str, runs: HarnessRun
 
 
 def script(test: str, seed: str, *, following: bool) -> str:
-    """The program that runs the variants of a test that parses, and prints what it observes."""
+    """The program that runs the variants of a test and prints its observations. The test must parse."""
     varied = _Varied()
     statements = [ast.unparse(ast.fix_missing_locations(varied.visit(s))) for s in _top(syntax_tree(test).body)]
     tables = [list(_table(varied.numbers, n, random.Random(f"{seed} {n}"))) for n in range(VARIANTS)]
@@ -94,7 +94,7 @@ def _outcomes(change: Change | None, program: str, runs: HarnessRuns, limits: Li
 
 
 def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a script, with those under `if __name__ == "__main__"` in its place."""
+    """The statements of a script. An `if __name__ == "__main__"` block is replaced by its body."""
     for statement in body:
         match statement:
             case ast.ImportFrom(module="__future__"):
@@ -108,8 +108,8 @@ def _top(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 class _Varied(ast.NodeTransformer):
-    """Replaces numbers by look-ups in a table, calls by observed calls, and assertions by the evaluation of what they
-    assert. `numbers` are the numbers by position, each with how it may vary."""
+    """Replaces numbers by table look-ups, calls by observed calls, and assertions by the expressions that they assert.
+    `numbers` are the numbers by position, each with how it may vary."""
 
     def __init__(self) -> None:
         self.numbers: list[tuple[int | float, str]] = []
@@ -177,7 +177,7 @@ class _Varied(ast.NodeTransformer):
 
 
 def _table(numbers: Sequence[tuple[int | float, str]], variant: int, draw: random.Random) -> Iterator[int | float]:
-    """The numbers of a variant; the first has those of the test, and only the last two other sizes."""
+    """The numbers of one variant. The first variant has the test's numbers; only the last two change sizes."""
     for value, kind in numbers:
         if variant == 0:
             yield value

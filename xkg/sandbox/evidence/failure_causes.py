@@ -1,4 +1,4 @@
-"""Why a test did not pass, from the output of its run."""
+"""Classifies why a test did not pass, from the output of its run."""
 
 import re
 import sys
@@ -9,9 +9,9 @@ from xkg.sandbox.runner import Outcome
 
 
 class Cause(StrEnum):
-    """The outcome of running a code node. `PASSES`: its test passes and is proven to be able to fail; `PROVES_NOTHING`:
-    it passes, but would not fail if the code did something else. `NOT_SETTLED`: it passes, and the machine was too slow
-    to find out more. The other values name what stopped it."""
+    """The outcome of running a code node. `PASSES`: its test passes and is proven able to fail. `PROVES_NOTHING`: the
+    test passes, but would not fail if the code did something else. `NOT_SETTLED`: the test passes, but the machine was
+    too slow to check more. The other values name the cause of a failure."""
 
     PASSES = "passes"
     PROVES_NOTHING = "test proves nothing"
@@ -27,7 +27,7 @@ class Cause(StrEnum):
     LANGUAGE = "language that is not run"
 
 
-# Messages of libraries that cannot reach the network, or need data that has to be downloaded first.
+# Messages of libraries that cannot reach the network or that need a download first.
 _DOWNLOAD = re.compile(
     r"getaddrinfo|gaierror|name resolution|Name or service not known|nodename nor servname|Network is unreachable"
     r"|Max retries exceeded|NameResolutionError|NewConnectionError|ConnectionRefusedError|URLError"
@@ -57,8 +57,8 @@ _OWN = ("implementation.py", "test.py", "harness.py")
 
 
 def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
-    """The cause of a failed run. `own_names` are the classes and functions that the node defines itself, so that an
-    attribute missing from its own class is not attributed to a library."""
+    """The cause of a failed run. `own_names` are the node's own classes and functions. A missing attribute of one of
+    these classes is not blamed on a library."""
     text = outcome.output
     if outcome.ended == "memory":
         return Cause.MEMORY
@@ -88,8 +88,8 @@ def cause_of(outcome: Outcome, own_names: Set[str] = frozenset()) -> Cause:
 
 
 def last_error(text: str) -> tuple[str, str]:
-    """The class and the message of the last uncaught exception in a run's output; two empty strings where there is
-    none. The message extends to the end of the output, as those of some libraries have several lines."""
+    """The class and message of the last uncaught exception in a run's output; two empty strings if there is none. The
+    message extends to the end of the output, because some libraries raise messages of several lines."""
     lines = _chain(text).splitlines()
     for i in range(len(lines) - 1, -1, -1):
         match = _LAST.match(lines[i])
@@ -99,7 +99,7 @@ def last_error(text: str) -> tuple[str, str]:
 
 
 def _chain(text: str) -> str:
-    """The last traceback in the output, with the causes that it names."""
+    """The last traceback in the output, including the chained exceptions."""
     parts = text.split("Traceback (most recent call last):")
     if len(parts) == 1:
         return text[-4000:]
@@ -113,13 +113,13 @@ def _chain(text: str) -> str:
 
 
 def missing_modules(output: str) -> list[str]:
-    """The modules, with dots, that the last error of an output says are missing, in its order."""
+    """The dotted names of the modules that the last error reports as missing, in order."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     return list(dict.fromkeys(name for names in _ABSENT.findall(last) for name in names if name))
 
 
 def lacking_modules(output: str) -> list[tuple[str, str]]:
-    """The modules, with dots, of which the last error of an output says that they lack a name, each with the name."""
+    """The dotted names of the modules that lack an imported name according to the last error, each with that name."""
     last = output.rpartition("Traceback (most recent call last):")[2]
     found = [(module, name) for name, module in _NO_SUCH_NAME.findall(last)] + _NO_ATTRIBUTE.findall(last)
     return list(dict.fromkeys(found))
@@ -133,12 +133,12 @@ def missing_packages(output: str) -> list[str]:
 def _missing_module(message: str) -> Cause:
     match = re.search(r"No module named '([\w.]+)'(; '[\w.]+' is not a package)?", message)
     name = match[1] if match else ""
-    # The package is there without the module, or the module was removed from the standard library.
+    # The package is installed but lacks the module, or the standard library has dropped the module.
     removed = "." in name or name in _REMOVED_MODULES
     return Cause.REMOVED_API if removed else Cause.MISSING_PACKAGE
 
 
-# PEP 594 and 632, and earlier removals.
+# Removed by PEP 594, PEP 632 and earlier changes.
 _REMOVED_MODULES = {
     *"aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split(),
     *"nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split(),
@@ -172,7 +172,7 @@ def _type_error(message: str, own_names: Set[str]) -> Cause:
     call = re.match(r"([\w.<>]+)\(\) got an unexpected keyword argument", message)
     if call is None:
         return Cause.OWN_BUG
-    # The class identifies a method: every library has an `__init__`.
+    # The class identifies a method, because every library has an `__init__`.
     return Cause.OWN_BUG if call[1].partition(".")[0] in own_names else Cause.REMOVED_API
 
 

@@ -1,4 +1,4 @@
-"""Where a program was when its time was over: the stack that the harness (`guest.run_test`) prints just before."""
+"""Where a program was at its timeout: the stack that the harness (`guest.run_test`) prints just before."""
 
 import re
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _MOST = 4
 
 
 class Frame(NamedTuple):
-    """A line of a file, in a function."""
+    """A line of a file, and the function that contains it."""
 
     path: str
     line: int
@@ -20,14 +20,14 @@ class Frame(NamedTuple):
 
 
 def without_stack(output: str) -> str:
-    """The output without the harness's own stack."""
+    """The output without the stack that the harness printed."""
     return _DUMP.sub("", output)
 
 
 def hung_at(output: str) -> str:
-    """Where the program was, in one line, innermost first: the frame of a library that it was in, if any, then those of
-    the implementation and of the test. Empty where the output has no stack of theirs."""
-    dumps = [dump[0] for dump in _DUMP.finditer(output)]  # the last counts: what was printed may only look like one
+    """One line on where the program was, innermost frame first: the library frame that it was in, if any, then frames
+    of the implementation and of the test. '' if the output has no stack with such frames."""
+    dumps = [dump[0] for dump in _DUMP.finditer(output)]  # use the last one: earlier output may only look like a stack
     if not dumps:
         return ""
     threads = [[Frame(path, int(line), function) for path, line, function in _FRAME.findall(thread)]

@@ -1,10 +1,9 @@
-"""The highest level that a code node reaches, step by step: up to `executed` and `tested` where it has a test.
+"""Determines the highest level that a code node reaches, step by step; `executed` and `tested` need a test.
 
-Printed output decides nothing: a token that is drawn for each run (`guest.run_test`) proves that an import or a test
-came to its end, and counts only where the process then exited 0. The test and the code under it share a process with
-the harness that prints the token. `tampering` refuses code that could reach it: frames, the memory of the process,
-`ctypes`. Code that hides such access from its syntax tree can still forge a level.
-"""
+Printed output decides nothing. A random token for each run (`guest.run_test`) proves that an import or a test reached
+its end, and counts only if the process then exits with 0. The test and its code share a process with the harness that
+prints the token. `tampering` refuses code that could reach the token: frames, process memory, `ctypes`. Code that hides
+such access from its syntax tree can still forge a level."""
 
 import ast
 from collections.abc import Iterator, Sequence
@@ -34,18 +33,18 @@ from xkg.value import Value
 
 __all__ = ["ENOUGH_MUTANTS", "MUTANTS", "MUTATION_SECONDS", "Interrupted", "Proof", "Stopped", "prove"]
 
-# For all runs after the first, counted one after another and without waiting. The number of mutants depends on the code
-# alone: on a machine that is too slow for them the result is `NOT_SETTLED`.
+# Total for all runs after the first, without waiting time. The number of mutants depends only on the code; on a
+# machine that is too slow for them the result is `NOT_SETTLED`.
 MUTATION_SECONDS = 1800.0
 MUTANTS = 32
 ENOUGH_MUTANTS = 10
 _CONTROLS = 3
 _TRACING = 10
-"""How much longer a run may take while its lines are followed."""
+"""How many times longer a run may take while its lines are traced."""
 
 
 class Proof(Value):
-    """The level reached, in its evidence, and the cause why it is not higher (or `Cause.PASSES`)."""
+    """The level reached, in its evidence, and why it is not higher (or `Cause.PASSES`)."""
 
     evidence: Evidence
     cause: Cause
@@ -64,23 +63,23 @@ def prove(
 ) -> Proof:
     """Tries the levels in order. Without a test the highest is `imported`.
 
-    `executed`: the test, run as the end of the implementation's own file or as a script that imports it as
-    `implementation`, comes to its end and exits 0, and neither of them reaches into the program that runs it.
-    `tested`: it asserts something, fails for each public function when its body is removed and on at least 60 % of the
-    mutants, and passes each time that the unchanged code is run among these, at random positions; neither looks at its
-    own source, and the test replaces nothing that it imports.
+    `executed`: the test reaches its end and exits with 0, and neither test nor implementation reaches into the program
+    that runs them. The test runs as the end of the implementation's own file, or as a script that imports it as
+    `implementation`. `tested`: the test asserts something, fails for each public function when its body is removed, and
+    fails on at least 60 % of the mutants. It also passes each time that the unchanged code runs among these, at random
+    positions. Neither file looks at its own source, and the test replaces nothing that it imports.
 
-    `components` are modules that are themselves `tested`: statements that stand in them are proven there, and neither
-    emptied nor changed here. The mutants are the first 32 on lines that the test runs, of an order that the node's id
-    determines; where these are fewer than ten, those on other lines fill up to ten, so that of code with fewer than ten
-    all are tried. A mutant that does not end in time, twice, though the code itself does, or that is stopped at another
-    limit, counts as noticed. Where too few are noticed, up to a quarter, or one, that compute the same on generated
-    inputs (`equivalence`) do not count. Where `seconds` do not suffice for all of these runs, the level is `executed`
-    and the cause `Cause.NOT_SETTLED`.
+    `components` are modules that are already `tested`: their statements are neither emptied nor changed here. The
+    mutants are the first 32 on lines that the test runs, in an order that the node's id determines. If these are fewer
+    than ten, mutants on other lines fill up to ten; code with fewer than ten gets all of its mutants. A mutant counts
+    as detected if it times out twice while the unchanged code does not, or if another limit stops it. If too few are
+    detected, mutants that compute the same on generated inputs (`equivalence`) do not count: up to a quarter of them,
+    or one. If `seconds` do not suffice for all of these runs, the level is `executed` and the cause
+    `Cause.NOT_SETTLED`.
 
-    Runs wait for their turn in `slots`, one at a time without it; neither the order nor the number of slots decides
-    anything. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner does, and
-    `Interrupted` between two runs once `stopped` returns True."""
+    Runs wait for their turn in `slots`; without it they run one at a time. Neither the order nor the number of slots
+    affects the result. A node in another language keeps its level. Raises `SandboxUnavailableError` as the runner does,
+    and `Interrupted` between two runs once `stopped` returns True."""
     if code.language != "python":
         reason = f"not tried: {code.language}, and only Python is sliced and run"
         return Proof(evidence=Evidence(level=code.level, reason=reason, checked_at=_now()), cause=Cause.LANGUAGE)
@@ -117,7 +116,7 @@ def prove(
 
 
 def _tampered(code: Code) -> tuple[Reach, str] | None:
-    """The most serious tampering of test or implementation, and how."""
+    """The most serious tampering found in the test or the implementation, and how it works."""
     reaches = []
     for name, source in (("test", code.test), ("implementation", code.implementation)):
         tree = syntax_tree(source)
@@ -127,7 +126,7 @@ def _tampered(code: Code) -> tuple[Reach, str] | None:
 
 
 def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limits) -> Proof:
-    """The proof for a run that did not come to its end."""
+    """The proof for a run that did not finish."""
     reason = why_failed(run, limits)
     blamed = missing_package(run.outcome, code.implementation)
     if blamed and not reason.startswith("missing package"):
@@ -143,7 +142,7 @@ def _failed(code: Code, run: HarnessRun, environment: Environment, limits: Limit
 def _tested(
     code: Code, runs: HarnessRuns, run: HarnessRun, evidence: Evidence, limits: Limits, own: frozenset[int]
 ) -> Proof:
-    """The proof for a test that passed; `own` are the lines that count."""
+    """The proof for a test that passed. `own` are the lines that count."""
 
     def proves_nothing(reason: str, **details: object) -> Proof:
         update = {"reason": reason, **details}
@@ -187,7 +186,7 @@ def _tested(
 
 
 def _sample(code: Code, own: frozenset[int], run: frozenset[int]) -> list[Change]:
-    """The mutants to try: on lines that are run, and where these are too few, on others."""
+    """The mutants to try: on executed lines, and if these are too few, on other lines."""
     on_run_lines: list[Change] = []
     elsewhere: list[Change] = []
     for change in mutants(code.implementation, own, code.id):
@@ -221,7 +220,7 @@ def _survivors(changes: list[Change]) -> tuple[Survivor, ...]:
 
 
 def _can_fail(test: str) -> bool:
-    """Whether anything in a test can fail: an assertion, a `raise`, a call that asserts or exits."""
+    """Whether anything in a test can fail: an assertion, a `raise`, or a call that asserts or exits."""
     for node in ast.walk(syntax_tree(test)):
         if isinstance(node, (ast.Assert, ast.Raise)):
             return True

@@ -1,14 +1,13 @@
 """Changes of a module that a good test detects: stubs of its public functions, and mutants.
 
-The operators are the usual ones of mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection",
-1978; operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
+The operators are the usual ones of mutation testing (DeMillo, Lipton and Sayward, "Hints on test data selection", 1978;
+operator set after Offutt et al., "An experimental determination of sufficient mutant operators", 1996): another
 arithmetic or logical operator, a negated condition or comparison, a sign, a constant, a removed statement. A call of
-one of the module's own functions also becomes its first argument, which is how a composite leaves out a part. Not
-mutated is code that no test of a method can be expected to check (messages, logging, annotations, defaults of
-parameters, docstrings), and code whose removal always fails (the first binding of a name, `super().__init__()`, a whole
-`return`), which would only raise the score. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for a test
-runner of their own, and remove no statements.
-"""
+one of the module's own functions is also replaced by its first argument, which leaves a part out of a composite. Code
+that no test of a method can be expected to check is not mutated: messages, logging, annotations, parameter defaults,
+docstrings. Neither is code whose removal always fails, because it would only raise the score: the first binding of a
+name, `super().__init__()`, a whole `return`. Existing libraries (mutmut, cosmic-ray) mutate a project on disk for their
+own test runner, and remove no statements."""
 
 import ast
 import contextlib
@@ -50,16 +49,16 @@ _TALK = {"debug", "info", "warning", "warn", "error", "exception", "critical", "
 _DESCRIPTIVE = {"__repr__", "__str__", "extra_repr"}
 _LONGEST = 160
 STATEMENT_LEFT_OUT = " left out"
-"""How `Change.what` ends where a whole statement is removed."""
+"""The end of `Change.what` if a whole statement is removed."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True)
 class Change:
-    """Bytes `start` to `end` (exclusive) of the module become `text`, which has as many lines: all code after it stays
-    on its line, so that tracebacks and sources agree. `lines` (first, last) are those of the enclosing statement: the
-    change only matters where one of them is executed."""
+    """Bytes `start` to `end` (exclusive) of the module become `text`, which has the same number of lines. So later code
+    keeps its line numbers, and tracebacks and sources agree. `lines` (first, last) span the enclosing statement: the
+    change only matters if one of them is executed."""
 
     line: int
     lines: tuple[int, int]
@@ -84,8 +83,8 @@ def plain_newlines(source: str) -> str:
 
 
 def stubs(source: str, among: Set[int] | None = None) -> list[Change]:
-    """One change for each public function of a module that parses, in order, of those that begin on a line of `among`
-    if it is given: its body becomes `return None`.
+    """Return one change for each public function of a module that parses, in order: its body becomes `return None`.
+    With `among`, only functions that begin on one of these lines are included.
 
     Public are functions and methods whose names do not begin with an underscore, and special methods except those that
     only describe. Functions without a real body are skipped: abstract methods, overloads, `pass`, a lone `raise`."""
@@ -116,8 +115,8 @@ def body_lines(source: str) -> set[int]:
 
 
 def statements_run(source: str, lines: Set[int]) -> set[int]:
-    """The lines that were run, and the first lines of the statements that they are in: of an assertion over several
-    lines, Python reports a later one. For a module that parses."""
+    """The executed lines, and the first lines of the statements around them: for an assertion over several lines,
+    Python reports a later line. The module must parse."""
     found = set(lines)
     for node in ast.walk(_Text(source).tree):
         if isinstance(node, ast.stmt):
@@ -129,8 +128,8 @@ def statements_run(source: str, lines: Set[int]) -> set[int]:
 
 
 def mutants(source: str, lines: Set[int], seed: str) -> Iterator[Change]:
-    """The mutants of a module that parses on `lines`, each once, in an order that `seed` determines:
-    spread over the lines, so that any prefix is a fair sample."""
+    """Return the mutants on `lines` of a module that parses, each once. `seed` determines the order, which spreads them
+    over the lines, so that any prefix is a fair sample."""
     text = _Text(source)
     sites = _Sites(text)
     sites.visit(text.tree)
@@ -167,7 +166,7 @@ def _shape(tree: ast.Module) -> str:
 
 
 class _Text:
-    """A module with its tree, and byte offsets of the tree's lines and columns."""
+    """A module with its tree, and a mapping from tree positions to byte offsets."""
 
     def __init__(self, source: str) -> None:
         self.source = plain_newlines(source)
@@ -191,7 +190,7 @@ class _Sites(ast.NodeVisitor):
         self._text = text
         self._lines = (1, 1)
         self._bound: set[str] = set()
-        self._last: set[ast.stmt] = set()  # after which a loop's body has nothing to do
+        self._last: set[ast.stmt] = set()  # statements after which a loop body has nothing left to do
         self._constructing = False
         self._functions = {s.name for s in text.tree.body if isinstance(s, _Function)}
 
@@ -222,7 +221,7 @@ class _Sites(ast.NodeVisitor):
     # --- not mutated
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Columns inside are wrong before Python 3.12, and most are messages."""
+        """Columns inside f-strings are wrong before Python 3.12, and most f-strings are messages."""
 
     def visit_Raise(self, node: ast.Raise) -> None: ...
     def visit_Assert(self, node: ast.Assert) -> None: ...
@@ -353,7 +352,7 @@ class _Sites(ast.NodeVisitor):
 
 
 def _last(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that a block may end with."""
+    """The statements with which a block may end."""
     if body:
         yield body[-1]
         if isinstance(body[-1], ast.If):
@@ -384,7 +383,7 @@ def _first_line(statement: ast.stmt) -> int:
 
 
 def _as_long(text: str, last: str, lines: int) -> str:
-    """`text` with `lines` line ends, in parentheses around `last`, the expression at its end."""
+    """`text` with `lines` line breaks, in parentheses around its final expression `last`."""
     more = lines - text.count("\n")
     return text if more <= 0 else f"{text.removesuffix(last)}({last}" + "\n" * more + ")"
 

@@ -1,9 +1,8 @@
-"""The statements of a composed module that are its own, by comparison with the modules that it was composed of.
+"""Finds the statements of a composed module that are its own, by comparison with its components.
 
-Comments decide nothing, since whoever writes the module writes them too: a statement is a component's where the
-component has the same one. Composition renames what two parts define (`f__part`) and merges imports, so that names of
-the module's own level are compared without what follows `__`.
-"""
+Comments decide nothing, because the author of the module writes them too. A statement belongs to a component if the
+component has an equal statement. Composition renames definitions that two parts share (`f__part`) and merges imports,
+so module-level names are compared without the part after `__`."""
 
 import ast
 import copy
@@ -19,8 +18,8 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The lines (from 1) of a module without the statements that one of `components`, complete modules, has too:
-    functions, methods, constants. What does not parse has no statements."""
+    """The line numbers (from 1) of a module, without the statements (functions, methods, constants) that one of
+    `components`, complete modules, also has. A module that does not parse has no statements."""
     theirs = {text for component in components for _, text in _units(component)}
     lines = set(range(1, source.count("\n") + 2))
     for node, text in _units(source) if theirs else ():
@@ -30,9 +29,9 @@ def own_lines(source: str, components: Iterable[str]) -> frozenset[int]:
 
 
 def component_calls(source: str, components: Iterable[str]) -> frozenset[int]:
-    """The first lines of the statements of a module that do nothing but call a function or class of one of
-    `components`, or a method of what such a class gives: names, attributes and constants go in, and
-    names hold what comes out. What does not parse has none."""
+    """The first lines of the statements that only call a function or class of one of `components`, or a method of an
+    object of such a class. Arguments are names, attributes and constants, and results are bound to names. Empty if the
+    module does not parse."""
     theirs = {name for component in components for name in _defined(component)}
     try:
         tree = syntax_tree(source)
@@ -76,8 +75,8 @@ def _defined(component: str) -> frozenset[str]:
 
 
 def _units(source: str) -> Iterator[tuple[ast.stmt, str]]:
-    """The statements of a module, and of its classes, each with a text that is equal for equal statements; imports are
-    nobody's."""
+    """The statements of a module and of its classes, each with a text that is equal for equal statements. Imports are
+    skipped."""
     try:
         tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -107,7 +106,7 @@ def _canonical(node: ast.AST, names: frozenset[str]) -> str:
 
 
 def _bound(tree: ast.Module) -> frozenset[str]:
-    """The names that the module's own level binds, imports included."""
+    """The names that the module's top level binds, imports included."""
     names: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, _Definition):

@@ -1,9 +1,9 @@
-"""Source to syntax trees, for several threads.
+"""Parses source into syntax trees, safely from several threads.
 
-Two threads that parse at once may fail with a correct source (SystemError: AST constructor recursion depth mismatch),
-because up to Python 3.12 they share one depth counter, https://github.com/python/cpython/issues/106905. So all trees
-are made here, one at a time (except in separate processes), and tried again where Python itself parses beside: it does
-for each line of a traceback that is printed."""
+Two threads that parse at once may fail on correct source (SystemError: AST constructor recursion depth mismatch),
+because they share one depth counter up to Python 3.12, https://github.com/python/cpython/issues/106905. So all trees
+are made here, one at a time (except in separate processes). A parse is retried, because Python itself also parses: once
+for each line of a printed traceback."""
 
 import ast
 import threading
@@ -18,16 +18,17 @@ _TRIES = 20
 
 
 def syntax_tree(source: str) -> ast.Module:
-    """`ast.parse` without its warnings; raises as it does, and `SyntaxError` for what is nested too deeply."""
+    """`ast.parse` without its warnings. Raises the same errors, and `SyntaxError` for code that is nested too
+    deeply."""
     with silently():
         try:
             return _parsed(source, "exec", ast.Module)
-        except MemoryError as error:  # what CPython's parser raises where its stack is full
+        except MemoryError as error:  # CPython's parser raises this when its stack is full
             raise SyntaxError("too large or nested too deeply") from error
 
 
 def expression_tree(source: str) -> ast.expr:
-    """The same for the source of one expression."""
+    """Parse one expression, as `syntax_tree` does."""
     with silently():
         try:
             return _parsed(source, "eval", ast.Expression).body
@@ -50,7 +51,7 @@ def _tree(source: str, mode: str, kind: type[T]) -> T:
 
 @contextmanager
 def silently() -> Iterator[None]:
-    """One thread at a time, without warnings: their filters belong to the process, not to a thread."""
+    """Allows one thread at a time. Suppresses warnings, whose filters belong to the process and not to a thread."""
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

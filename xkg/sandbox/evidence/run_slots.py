@@ -1,4 +1,4 @@
-"""Places for runs that several proofs share: the cheapest waiting run goes first."""
+"""Slots for runs that several proofs share. The cheapest waiting run goes first."""
 
 import contextlib
 import heapq
@@ -14,8 +14,8 @@ _FEWEST = 2
 
 
 class RunSlots:
-    """At most `count` runs at a time. Of those that wait, the one that is expected to take the fewest seconds is next,
-    so that a slow test does not hold up quick ones. Thread-safe."""
+    """At most `count` runs at a time. The waiting run with the shortest expected time goes next, so that a slow test
+    does not hold up quick ones. Thread-safe."""
 
     def __init__(self, count: int) -> None:
         self.count = max(1, count)
@@ -26,7 +26,7 @@ class RunSlots:
 
     @contextlib.contextmanager
     def turn(self, expected_seconds: float) -> Iterator[None]:
-        """Waits for a place, and holds it."""
+        """Waits for a slot and holds it."""
         own = (expected_seconds, next(self._order))
         with self._changed:
             heapq.heappush(self._waiting, own)
@@ -43,8 +43,8 @@ class RunSlots:
 
 
 def slots_for(limits: Limits) -> RunSlots:
-    """As many slots as this process has processors and the machine has memory for, each run at its limit; two at least
-    where there are two processors."""
+    """As many slots as this process has processors and as the machine's memory allows with each run at its limit, but
+    at least two if there are two processors."""
     return RunSlots(min(processors(), max(_FEWEST, _available_mb() // limits.memory_mb)))
 
 

@@ -1,4 +1,4 @@
-"""Checks of code without running it, and the reason why a run failed; `prove` runs it."""
+"""Checks code without running it, and says why a run failed. `prove` runs code."""
 
 import ast
 import re
@@ -19,17 +19,17 @@ _ERROR_LINE = re.compile(r"^[\w.]*(?:Error|Exception|Exit|Interrupt|Warning|Iter
 
 
 def check_parsed(source: str) -> Evidence:
-    """`parsed` when `source` compiles and every name in it is defined, imported or builtin, else `none` and why.
+    """`parsed` if `source` compiles and every name in it is defined, imported or builtin; otherwise `none` with the
+    reason.
 
-    Names behind `from m import *` count as imported, names in strings (such as string annotations) are not used.
-    The source is not run. Never raises for what the source contains.
-    """
+    Names from `from m import *` count as imported. Names in strings (such as string annotations) do not count as used.
+    The source is not run. Never raises because of the source's content."""
     reason = _unparsed(source)
     return Evidence(level=Level.NONE if reason else Level.PARSED, reason=reason, checked_at=_now())
 
 
 def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence | None:
-    """Evidence that `environment` lacks imports that `source` needs, and why; None where it lacks none."""
+    """Evidence that `environment` lacks imports that `source` needs, with the reasons. None if it lacks none."""
     absent = [name for name in needed_imports(source) if name in environment.missing]
     if not absent:
         return None
@@ -39,7 +39,7 @@ def lacking(parsed: Evidence, source: str, environment: Environment) -> Evidence
 
 
 def failure(outcome: Outcome, limits: Limits) -> str:
-    """Why a run failed, in one line: the limit it met, or the last error it printed."""
+    """One line on why a run failed: the limit that it hit, or the last error that it printed."""
     if outcome.ended == "timeout":
         return f"timeout: it met the {limits.seconds:g}-second limit of a run"
     if outcome.ended == "memory":
@@ -62,9 +62,9 @@ def failure(outcome: Outcome, limits: Limits) -> str:
 
 
 def missing_package(outcome: Outcome, source: str) -> str | None:
-    """The package that made the import of `source` fail: it is not installed, its own import fails, or it lacks a name
-    that is imported from it (its version is not the one that the code was written for). None where the code itself
-    failed, or met a limit."""
+    """The package that made the import of `source` fail: it is not installed, its own import fails, or it lacks an
+    imported name (its version is not the one that the code was written for). None if the code itself failed or hit a
+    limit."""
     if outcome.ended != "exited":
         return None
     last = outcome.output.rpartition("Traceback (most recent call last):")[2]
@@ -81,9 +81,8 @@ def missing_package(outcome: Outcome, source: str) -> str | None:
 
 
 def needed_imports(source: str) -> list[str]:
-    """Top-level names of the packages that the module imports when it is imported, in order, without optional ones: in
-    function bodies, under `if TYPE_CHECKING`, in a `try` that handles something. Empty for source that does not
-    parse."""
+    """Top-level names of the packages that importing the module needs, in order. Optional imports are left out: in
+    function bodies, under `if TYPE_CHECKING`, and in a `try` with handlers. Empty for source that does not parse."""
     try:
         tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -100,7 +99,7 @@ def _needed(body: Iterable[ast.stmt]) -> Iterator[str]:
                 yield module.partition(".")[0]
             case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=orelse):
                 yield from _needed(orelse)
-            case ast.If():  # either branch may be the one that is not taken
+            case ast.If():  # at run time only one of the branches may be taken
                 continue
             case ast.Try(body=inner, handlers=handlers, orelse=orelse, finalbody=finalbody):
                 yield from _needed([*([] if handlers else inner), *([] if handlers else orelse), *finalbody])
@@ -128,7 +127,7 @@ def _unparsed(source: str) -> str | None:
         return "does not parse: too large or nested too deeply"
     except UnicodeEncodeError:
         return "does not parse: holds characters that are no text (surrogates)"
-    except ValueError as error:  # NUL among others
+    except ValueError as error:  # for example a NUL byte
         return f"does not parse: {error}"
     undefined = dict.fromkeys(str(m.message_args[0]) for m in problems if isinstance(m, messages.UndefinedName))
     if undefined:

@@ -1,6 +1,5 @@
-"""What a program uses to get around a test: ending the process, looking at its own source or at its callers, patching
-what it imports. Found in its syntax tree alone, so that names composed at run time are missed: see `prove` for the
-consequence."""
+"""Detects how a program gets around a test: ending the process, inspecting its own source or its callers, patching its
+imports. Only the syntax tree is searched, so names composed at run time are missed; `prove` states the consequence."""
 
 import ast
 import re
@@ -9,9 +8,9 @@ from enum import StrEnum
 
 
 class Reach(StrEnum):
-    """How far something reaches around a test. `INTERPRETER`: into the frames and the memory of the program that runs
-    it, where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running
-    it. `PATCH`: it replaces what it imports. `OTHER`: what a repair may not begin to use."""
+    """How far a construct reaches around a test. `INTERPRETER`: into the frames and memory of the program that runs it,
+    where it could forge the result. `SOURCE`: to its own code, by which it could detect a mutant without running it.
+    `PATCH`: it replaces something that it imports. `OTHER`: a repair may not start to use it."""
 
     INTERPRETER = "interpreter"
     SOURCE = "source"
@@ -73,7 +72,7 @@ _ATTRIBUTES: Mapping[str, tuple[Reach, str]] = {
     )
     for name in names.split()
 }
-# Attributes and items of these count too: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
+# Attributes and items of these also count: `sys.modules[...]`, `ctypes.string_at`, `os.environ.get`.
 _WHOLE = frozenset(
     "sys.modules sys.monitoring os.environ __main__ builtins ctypes faulthandler linecache dis marshal mock.patch"
     " unittest.mock.patch".split()
@@ -83,7 +82,7 @@ _OWN_FILE = re.compile(r"(?:\S*/)?(?:implementation|harness|loaded)\.pyc?|/proc(
 
 
 def bound_names(tree: ast.Module) -> set[str]:
-    """Names that a program binds itself, except by imports from `implementation`."""
+    """Names that a program itself binds, except by imports from `implementation`."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -99,7 +98,7 @@ def bound_names(tree: ast.Module) -> set[str]:
 
 
 def tampering(tree: ast.Module, *, test: bool) -> Iterator[tuple[Reach, str]]:
-    """Why a test proves nothing, each as a phrase that follows "it"; for the test itself, or (not `test`) for the
+    """Reasons why a test proves nothing, each as a phrase that follows "it". With `test` false the program is the
     implementation, which may patch and know its own file."""
     for name in uses(tree):
         reach, what = _ATTRIBUTES.get(name) or _NAMES[name]
@@ -131,12 +130,12 @@ def why_not(name: str) -> str:
 
 
 def texts(tree: ast.Module) -> set[str]:
-    """The text constants of a program."""
+    """The string constants of a program."""
     return {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
 def uses(tree: ast.Module) -> Iterator[str]:
-    """The objectionable names and attributes that a program uses, under whatever alias it imported them."""
+    """The objectionable names and attributes that a program uses, under any import alias."""
     aliases: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -195,7 +194,7 @@ def patches(tree: ast.Module) -> Iterator[str]:
 
 
 def _is_setting(node: ast.Attribute) -> bool:
-    """`torch.backends.cudnn.deterministic = True` and their like."""
+    """Whether an assignment is a setting such as `torch.backends.cudnn.deterministic = True`."""
     return "backends" in ast.unparse(node) or node.attr in ("deterministic", "benchmark", "allow_tf32")
 
 

@@ -1,4 +1,4 @@
-"""The end of what a run printed, with those frames of a traceback that say where code or test failed."""
+"""Shortens the output of a run, keeping the traceback frames that show where code or test failed."""
 
 import re
 
@@ -10,7 +10,7 @@ _END = 2000
 
 
 def end_of_output(output: str) -> str:
-    """At most 2,000 characters. Of a traceback that is longer, frames of libraries are left out but for the last."""
+    """The last 2,000 characters at most. From a longer traceback, library frames are dropped except the last."""
     before, mark, after = output.rpartition(TRACEBACK)
     if mark and len(mark) + len(after) > _END:
         output = f"{before}{mark}\n{last_frames(after)}"

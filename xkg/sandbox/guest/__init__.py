@@ -1,4 +1,4 @@
-"""Code that runs inside what it confines.
+"""Code that runs inside the sandbox, next to the untrusted code.
 
-May import: the standard library alone, since it starts in milliseconds and the rest of xkg is not to be had in there.
-"""
+May import: the standard library alone, since it must start in milliseconds and the rest of xkg is not available
+inside."""

@@ -1,10 +1,9 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Runs in every Python process of a command, before its first line: says which of some awaited lines ran, and stops
-looking as soon as a line of each group did, so that the rest of the run goes at its own speed.
+"""Runs in every Python process of a command, before its first line: records which of some awaited lines ran. It stops
+watching as soon as one line of each group has run, so that the rest of the run has full speed.
 
-The first counter is not 0 unless that was found out: before any process looks, and after one gave up, since it takes
-too many steps of the interpreter.
-"""
+The first counter is not 0 if the answer is unknown: before any process has watched, and after one gave up because
+watching took too many interpreter steps."""
 
 import dis
 import json
@@ -17,14 +16,14 @@ _LOOKS, _GAVE_UP = 0, 2
 
 
 def await_lines(request: "dict[str, Any]") -> None:  # quoted, for Python 3.8 and earlier
-    """`groups` are, by file, lists of lines; the file `counts` has a counter of 8 bytes for each line, those of a file
-    from its number in `first` on."""
+    """`groups` maps each file to lists of lines. The file `counts` has a counter of 8 bytes for each line; the counters
+    of a source file begin at its number in `first`."""
     import mmap
     import threading
 
     with open(request["counts"], "r+b") as file:
         counts = memoryview(mmap.mmap(file.fileno(), 0)).cast("Q")
-    if counts[0] != _GAVE_UP:  # of another process
+    if counts[0] != _GAVE_UP:  # set by another process
         counts[0] = _LOOKS
     waiting = {path: [set(lines) for lines in groups] for path, groups in request["groups"].items()}
     files: dict[str, str] = {}

@@ -1,8 +1,7 @@
-"""Builds the wheel of a source distribution with uv; inside the sandbox, with the standard library alone.
+"""Builds the wheel of a source distribution with uv. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. Stdout is the name of the wheel, a line end, and the wheel; stderr is what the
-build printed. All of it is untrusted: the build runs code of the source.
-"""
+The request is a JSON object on stdin. Stdout is the name of the wheel, a line end, and the wheel; stderr is the output
+of the build. All of it is untrusted, because the build runs code of the source."""
 
 import json
 import os
@@ -46,8 +45,8 @@ def main() -> None:
 
 
 def without_extras(built: Path, target: Path) -> None:
-    """Copies a wheel without the requirements of its extras: nobody asks for them, and old ones are often malformed,
-    for which uv refuses the whole wheel."""
+    """Copies a wheel without the requirements of its extras. Nothing uses them, and old ones are often malformed, for
+    which uv refuses the whole wheel."""
     with zipfile.ZipFile(built) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
         for member in old.infolist():
             content = old.read(member)

@@ -1,11 +1,11 @@
-"""The first process of a container of `xkg.sandbox.isolation.container`: a script of the standard library alone, which
-runs one command as another user without rights, ends all that it leaves behind by ending itself, and says how it ended.
+"""The first process of a container of `xkg.sandbox.isolation.container`: a script that uses only the standard library.
+It runs one command as another user without rights and reports how it ended. When this process ends, everything that the
+command left behind ends with it.
 
-Its standard input is the length of a JSON object (8 bytes, big-endian), that object, and then a leash: it ends when
-that is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK OOM`: the wait status, the most
-bytes of memory, how many processes the kernel ended for want of memory. The job has no way to that stream, and cannot
-read the token, since this process cannot be inspected.
-"""
+Its standard input is the length of a JSON object (8 bytes, big-endian), that object, and then a leash: the process ends
+when its standard input is closed. On stderr it writes `TOKEN started`, and at the end `TOKEN STATUS PEAK OOM`: the wait
+status, the peak memory in bytes, and the number of processes that the kernel killed for lack of memory. The job cannot
+write to that stream, nor read the token, because it cannot inspect this process."""
 
 import contextlib
 import ctypes
@@ -22,7 +22,7 @@ _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 4, 22, 38
 _CAPABILITY_VERSION_3 = 0x20080522
 _INTERVAL = 0.05
 _CGROUP = "/sys/fs/cgroup"
-# of version 2, then of version 1
+# cgroup version 2, then version 1
 _PEAKS = (f"{_CGROUP}/memory.peak", f"{_CGROUP}/memory/memory.max_usage_in_bytes")
 _EVENTS = (f"{_CGROUP}/memory.events", f"{_CGROUP}/memory/memory.oom_control")
 
@@ -61,7 +61,7 @@ def main() -> None:
 
 
 def _watched(child: int, wakeup: int, until: float) -> int:
-    """The wait status of the command, or that of SIGKILL where it must be ended."""
+    """The wait status of the command, or that of SIGKILL if it has to be killed."""
     waiting = select.poll()
     waiting.register(wakeup, select.POLLIN)
     waiting.register(0, select.POLLIN)
@@ -71,7 +71,7 @@ def _watched(child: int, wakeup: int, until: float) -> int:
                 return signal.SIGKILL
             with contextlib.suppress(BlockingIOError):
                 os.read(wakeup, 4096)
-        while True:  # also what the job has left behind
+        while True:  # also kills what the job left behind
             process, status = os.waitpid(-1, os.WNOHANG)
             if process == child:
                 return status
@@ -81,8 +81,8 @@ def _watched(child: int, wakeup: int, until: float) -> int:
 
 
 def _make_python(folder: str, packages: str | None) -> None:
-    """An environment around the image's interpreter with `packages` on its path, and nothing that the image installed;
-    no code of a package runs before it is imported."""
+    """An environment around the image's interpreter with `packages` on its path, without the image's own packages. No
+    package code runs before it is imported."""
     inside = f"{folder}/lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
     os.makedirs(inside)  # noqa: PTH103
     os.makedirs(f"{folder}/bin")  # noqa: PTH103

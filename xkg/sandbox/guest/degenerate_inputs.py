@@ -1,10 +1,10 @@
 # ruff: noqa: PTH110, PTH118, PTH123
-"""Calls functions of a program once more at its end, with degenerate inputs: all rows equal, and all zero.
+"""At the end of a program, calls its functions once more with degenerate inputs: all rows equal, and all zero.
 
-Runs in every Python process of a command, before its first line, inside the sandbox, with the standard library alone.
-The request names functions by file; of each, the arguments of the first call that has an array of floats are stored.
-What gives a number for these and none (NaN, infinity, an error) for degenerate ones is written to the file of findings,
-a JSON object a line."""
+Runs in every Python process of a command, before its first line, inside the sandbox, and uses only the standard
+library. The request names functions by file. For each function, the arguments of the first call that has a float array
+are stored. A function is reported if it returns finite numbers for the stored inputs, but NaN, infinity or an error for
+degenerate ones. Each finding is a JSON line in the file of findings."""
 
 import atexit
 import contextlib
@@ -20,7 +20,7 @@ _SECONDS = 20.0
 
 
 def watch(request: "dict[str, Any]") -> None:
-    """Stores arguments from now on, and tries the functions at the end. `request` has `functions`, names by real path,
+    """Stores arguments from now on, and tries the functions at the end. `request` has `functions` (names by real path)
     and `findings`, a file."""
     functions = {name: frozenset(of) for name, of in request["functions"].items()}
     known: dict[str, frozenset[str]] = {}
@@ -63,7 +63,7 @@ def _try_all(seen: "list[tuple[Any, dict[str, Any]]]", findings: str) -> None:
 
 
 def _try(function: Any, given: "dict[str, Any]", findings: str) -> None:
-    """Writes what a function gives for degenerate inputs, if it gives numbers for those that it had."""
+    """Writes the result of a function for degenerate inputs, if its result for the stored inputs is finite."""
     names = [name for name, value in given.items() if _is_array(value)]
     if _fault(function, given) is not None:
         return
@@ -85,7 +85,7 @@ def _fault(function: Any, given: "dict[str, Any]") -> "str | None":
 
 
 def _is_finite(value: Any) -> bool:
-    """Whether no number in a value is NaN or infinite; what is no number is no matter."""
+    """Whether a value has no NaN or infinite number. Values that are not numbers are ignored."""
     if isinstance(value, (list, tuple)):
         return all(map(_is_finite, value[:1000]))
     if isinstance(value, dict):

@@ -1,16 +1,15 @@
-"""A process that has imported modules, and is forked once for each job: the warm half of
+"""A process that has imported modules and forks once for each job: the warm half of
 `xkg.sandbox.isolation.fork_server`.
 
-It runs in a sandbox already. Each job is a fork in a Landlock domain of its own, below this process's: it can neither
-signal, trace nor inspect this process; has limits, output and session of its own; and when it ends, its descendants are
-killed and the scratch folders are emptied, so that each job starts from the same state. This process never reads a job:
-the fork does.
+It already runs in a sandbox. Each job is a fork in a separate Landlock domain below this process's. A job cannot
+signal, trace or inspect this process, and has its own limits, output and session. When a job ends, its descendants are
+killed and the scratch folders are emptied, so that each job starts from the same state. Only the fork reads a job,
+never this process.
 
 It communicates on the socket that its first argument names. First it sends `{"imported": [...], "failed": {...},
-"cold": reason or null}`; where `cold` is not null no job can be forked from it. Then each message to it is three
-descriptors (a job as JSON, its output, and a leash whose other end is closed to end the job), and each of its answers
-is the job's wait status and whether the scratch folders are empty again.
-"""
+"cold": reason or null}`; if `cold` is not null, no job can be forked from it. Then each message to it is three
+descriptors: a job as JSON, the job's output, and a leash whose other end is closed to end the job. Each answer is the
+job's wait status and whether the scratch folders are empty again."""
 
 import builtins
 import gc
@@ -32,8 +31,8 @@ from xkg.sandbox.guest.supervisor import keep
 
 
 def main() -> None:
-    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, the first
-    being a job's home. Returns in the fork only, when its job is done."""
+    """Arguments: the number of the socket, the Landlock ABI, the modules as JSON, and the scratch folders, of which the
+    first is a job's home. Returns only in the fork, when its job is done."""
     number, abi, modules, *places = sys.argv[1:]
     sys.path[0] = ""
     landlock.restrict(int(abi), None)
@@ -72,7 +71,7 @@ def main() -> None:
 
 
 def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
-    """The modules that were imported, and those that are there but failed, with the reason."""
+    """The imported modules, and the modules that exist but failed to import, with the reason."""
     imported, failed = [], {}
     for name in modules:
         try:
@@ -88,7 +87,7 @@ def _import(modules: list[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def _unfit() -> str | None:
-    """Why forks of this process would not start clean, if so."""
+    """The reason why forks of this process would not start clean, if there is one."""
     if len(os.listdir("/proc/self/task")) > 1:  # noqa: PTH208
         return "threads were started, and forks beside threads can hang"
     try:
@@ -104,7 +103,7 @@ def _unfit() -> str | None:
 
 def _become(job: dict[str, Any], output: int, abi: int, home: str) -> list[str]:
     """In the fork: sets limits, output and domain. Returns the arguments to run as `python` would, and nothing else of
-    the job, whose files may hold what the code must not see."""
+    the job, whose files may hold data that the code must not see."""
     os.setsid()
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
@@ -157,7 +156,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _emptied(places: list[str]) -> bool:
-    """Empties these folders, however deep and whatever the rights; returns whether they are empty. The first folder is
+    """Empties these folders, whatever their depth and permissions. Returns whether they are empty. The first folder is
     created again."""
     try:
         for place in sorted(places, key=len):
@@ -170,7 +169,7 @@ def _emptied(places: list[str]) -> bool:
 
 
 def _empty(folder: str) -> None:
-    """Inner folders are moved up before their parent is removed, since a path may be too long to be opened."""
+    """Moves inner folders up before their parent is removed, since a path may be too long to open."""
     if os.stat(folder).st_uid == os.geteuid():  # noqa: PTH116
         os.chmod(folder, 0o777)  # noqa: PTH101
         for name in os.listxattr(folder):

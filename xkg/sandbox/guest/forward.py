@@ -1,8 +1,7 @@
-"""Runs inside the sandbox, with the standard library only: forwards a loopback port to the one socket there is, and
+"""Runs inside the sandbox, with the standard library only: forwards a loopback port to the sandbox's only socket, and
 runs a program with that port as its proxy.
 
-    python forward.py SOCKET COMMAND…
-"""
+python forward.py SOCKET COMMAND…"""
 
 import contextlib
 import os

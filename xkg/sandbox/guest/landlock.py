@@ -1,7 +1,7 @@
-"""Landlock: a process gives up files, TCP and signals, for itself and its descendants, irrevocably.
+"""Landlock: a process irrevocably gives up access to files, TCP and signals, for itself and its descendants.
 
-System calls, rights and what each ABI version added are from <https://docs.kernel.org/userspace-api/landlock.html>.
-"""
+The system calls, the rights and the additions of each ABI version are documented at
+<https://docs.kernel.org/userspace-api/landlock.html>."""
 
 import contextlib
 import ctypes
@@ -10,7 +10,7 @@ import stat
 import sys
 from collections.abc import Iterable, Mapping
 
-if sys.platform != "win32":  # where this module only says that there is no Landlock
+if sys.platform != "win32":  # on Windows this module only reports that Landlock is missing
     import resource
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -38,17 +38,17 @@ class _PathBeneath(ctypes.Structure):
 
 
 def version() -> int:
-    """The kernel's Landlock ABI, 0 where there is none."""
+    """The kernel's Landlock ABI, 0 if it has none."""
     if not sys.platform.startswith("linux"):
         return 0
     return max(0, int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))))
 
 
 def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None = None) -> None:
-    """Restricts this process to `paths` (each a path and the rights to it and all below; missing paths are skipped)
-    and, as far as `abi` allows, to TCP connections to `port` (4), and to abstract sockets of and signals to its own
-    descendants (6). None for `paths` leaves files and TCP as they are. From the first version on, processes outside
-    cannot be traced or inspected. Raises `OSError`."""
+    """Restricts this process to `paths`: each is a path and the rights to it and everything below; missing paths are
+    skipped. As far as `abi` allows, also restricts TCP connections to `port` (ABI 4), and abstract sockets and signals
+    to its own descendants (ABI 6). If `paths` is None, files and TCP stay unrestricted. From ABI 1 on, outside
+    processes cannot be traced or inspected. Raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def called(result: int) -> int:
@@ -85,7 +85,7 @@ def restrict(abi: int, paths: Iterable[tuple[str, int]] | None, port: int | None
 
 
 def set_limits(limits: Mapping[str, int]) -> None:
-    """Sets limits on resources by name, or the present hard limits where these are lower."""
+    """Sets resource limits by name, or keeps the present hard limits if these are lower."""
     for name, most in limits.items():
         kind = getattr(resource, f"RLIMIT_{name}")
         hard = resource.getrlimit(kind)[1]

@@ -1,8 +1,7 @@
 """The Landlock runner's first process: a script that drops root, enters its Landlock domain, and supervises the job.
 
-Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. On descriptor `status` it answers with one
-line: the job's wait status, or `refused` and why nothing was run.
-"""
+Its standard input is one JSON object from `xkg.sandbox.isolation.landlock`. On descriptor `status` it writes one line:
+the job's wait status, or `refused` and the reason why nothing was run."""
 
 import ctypes
 import json
@@ -49,7 +48,7 @@ def main() -> None:
 
 
 def _become(plan: dict[str, Any]) -> None:
-    """Becomes the job itself."""
+    """Becomes the job."""
     os.setsid()
     stdin = os.open("/dev/null", os.O_RDONLY) if plan["stdin"] is None else plan["stdin"]
     os.dup2(stdin, 0)
@@ -62,7 +61,7 @@ def _become(plan: dict[str, Any]) -> None:
 
 
 def leave_root(uid: int, *, pass_closed_folders: bool) -> None:
-    """Becomes `uid` without any capability, or with the one to pass folders that are closed to it."""
+    """Becomes `uid` without any capability, or with only the one to enter folders that are closed to `uid`."""
     libc = ctypes.CDLL(None, use_errno=True)
     os.setgroups([])
     os.setresgid(uid, uid, uid)

@@ -1,13 +1,13 @@
-"""Lets code that was written for CUDA run on the CPU. It runs in a Python process of a sandbox before code does, with
-the standard library alone, on any Python from 3.7 on.
+"""Lets code written for CUDA run on the CPU. Runs in a sandboxed Python process before its code, with only the standard
+library, on Python 3.7 and later.
 
-A library is changed in memory once it is imported; its files and the code stay as they are. Functions and methods of
-torch that take a device, which are those whose documentation says so, get `cpu` in place of a CUDA device. Beside these
-are: whether CUDA is there (to the code it is, as one device; to installed packages it is not, so that they do what they
-do on a CPU), types of tensors, generators, stored tensors, and functions of `torch.cuda` that need a driver, which do
-nothing. jax gets another table of platforms. tensorflow places operations itself, and only has to list a device.
+A library is patched in memory once it is imported; its files and the code stay unchanged. The functions and methods of
+torch whose documentation lists a device get `cpu` instead of a CUDA device. In addition, tensor types, generators and
+stored tensors are mapped to the CPU, and functions of `torch.cuda` that need a driver do nothing. The code is told that
+CUDA is available, with one device; installed packages are told that it is not, so that they take their CPU paths. jax
+gets another table of platforms. tensorflow places operations itself, and only has to list a device.
 
-A copy from the GPU (`x.cpu()`) stays a copy: what it holds does not change when training goes on."""
+A copy from the GPU (`x.cpu()`) stays a copy: it does not change when training continues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import sys
 import time
 import types
 
-TYPE_CHECKING = False  # importing `typing` takes as long as all the rest
+TYPE_CHECKING = False  # importing `typing` takes as long as everything else together
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -29,8 +29,8 @@ _DO_NOTHING = ("set_", "reset_", "init", "ipc_", "synchronize", "empty_", "range
 
 
 class AfterImport:
-    """Calls functions with a module once it is imported, each on its own: an interface that a version does not have
-    keeps no other from being changed."""
+    """Calls functions with a module once it is imported. Errors are caught separately, so that an interface missing in
+    one version does not prevent the other patches."""
 
     def __init__(self, changes: dict[str, tuple[Callable[[Any], None], ...]]) -> None:
         self._changes = changes
@@ -58,7 +58,8 @@ class AfterImport:
 
 
 class Nothing:
-    """Takes the place of what steers a GPU, such as a stream: can be made and called in any way, and does nothing."""
+    """Replaces objects that control a GPU, such as a stream. It can be created and called in any way, and does
+    nothing."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
         pass
@@ -76,7 +77,7 @@ class Nothing:
 
 
 class Event(Nothing):
-    """Knows when it was recorded."""
+    """An event that knows when it was recorded."""
 
     at = 0.0
 
@@ -84,7 +85,7 @@ class Event(Nothing):
         self.at = time.perf_counter()
 
     def elapsed_time(self, end: Event) -> float:
-        """Milliseconds."""
+        """Elapsed milliseconds."""
         return 1000 * (end.at - self.at)
 
     def query(self) -> bool:
@@ -99,7 +100,7 @@ class Torch:
         self.packages = os.path.dirname(os.path.dirname(os.path.abspath(torch.__file__))) + os.sep  # noqa: PTH100, PTH120
 
     def device(self, value: Any) -> Any:
-        """`cpu` for a CUDA device, the type for a CPU for that of a tensor on CUDA, anything else as it is."""
+        """`cpu` for a CUDA device, the CPU tensor type for a CUDA tensor type, any other value unchanged."""
         if isinstance(value, self.torch.device):
             return self.torch.device("cpu") if value.type == "cuda" else value
         if isinstance(value, str):
@@ -109,14 +110,14 @@ class Torch:
         return value
 
     def on_cpu(self, function: Any) -> Any:
-        """The function, which gets no CUDA device."""
+        """The function, wrapped so that it never gets a CUDA device."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 at = kwargs.get("device")
                 if at is not None:
-                    kwargs["device"] = "cpu" if type(at) is int else self.device(at)  # a number is that of a GPU
+                    kwargs["device"] = "cpu" if type(at) is int else self.device(at)  # a number means a GPU
                 if kwargs.get("pin_memory"):
                     kwargs["pin_memory"] = False
             return function(*map(self.device, args), **kwargs)
@@ -128,13 +129,13 @@ class Torch:
         for place, name, function in list(self.documented()):
             wrapped = self.on_cpu(function)
             setattr(place, name, wrapped)
-            with contextlib.suppress(Exception):  # what torch compiles itself is found by identity
+            with contextlib.suppress(Exception):  # torch's compiler finds its builtins by identity
                 known = torch.jit._builtins._find_builtin(function)
                 if known is not None:
                     torch.jit._builtins._register_builtin(wrapped, known)
 
     def documented(self) -> Iterator[tuple[Any, str, Any]]:
-        """Functions that take a device: module, name, function."""
+        """Functions that take a device, as (module, name, function)."""
         for place in (self.torch, getattr(self.torch, "fft", None)):
             for name, function in list(vars(place).items()) if place else ():
                 if isinstance(function, (types.BuiltinFunctionType, types.FunctionType)) and _DOCUMENTED in (
@@ -200,7 +201,7 @@ class Torch:
                 setattr(self.torch.cuda, name, getattr(self.torch, name))
 
     def presence(self) -> None:
-        """One device, for all but installed packages."""
+        """Reports one device, except to installed packages."""
         for name, here in (("is_available", True), ("device_count", 1)):
             setattr(self.torch.cuda, name, self.to_the_code(getattr(self.torch.cuda, name), here))
 
@@ -259,7 +260,7 @@ def change(name: str) -> Callable[[Any], None]:
 
 
 def contexts_of_torch(module: Any) -> None:
-    """What `with torch.device("cuda"):` opens."""
+    """The context manager for `with torch.device("cuda"):`."""
     context = module.DeviceContext
     context.__init__ = Torch(sys.modules["torch"]).on_cpu(context.__init__)
 

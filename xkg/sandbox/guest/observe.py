@@ -1,10 +1,10 @@
-"""Runs a varied test and prints what the implementation returned to it: inside the sandbox, as the test of
-`guest.run_test`, in the namespace of the implementation. `xkg.sandbox.evidence.equivalence` writes the call at its end.
+"""Runs a varied test and prints what the implementation returned to it. Runs inside the sandbox, as the test of
+`guest.run_test`, in the namespace of the implementation. `xkg.sandbox.evidence.equivalence` appends the call.
 
-Each variant of the numbers runs in a copy of the namespace, statement by statement: what a statement raises ends that
-statement alone. One line of JSON is printed at the end: `calls`, each with the digests of its result and of what it may
-have changed, whether it raised, and its set of lines (`line_sets`, empty where lines are not followed).
-"""
+Each variant of the numbers runs in a copy of the namespace, statement by statement; an error ends only its own
+statement. At the end one line of JSON is printed: `calls` has for each call the digests of its result and of the
+arguments that it may have changed, whether it raised, and its set of lines (`line_sets`, empty if lines are not
+traced)."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
         return "0" if value == 0 else format(value, f".{digits}e")
 
     def shape_of(value: Any, depth: int = 0) -> str:
-        """A text that is equal for equal values, floats to 9 digits, or 6 of single precision."""
+        """A text that is equal for equal values. Floats are rounded to 9 digits, or 6 in single precision."""
         if value is None or isinstance(value, (bool, int, str, bytes)):
             return repr(value)
         if isinstance(value, float):
@@ -119,7 +119,7 @@ def _xkg_observe(statements: list[str], tables: list[list[float]], following: bo
             sys.modules["torch"].manual_seed(seed)
 
     with contextlib.suppress(Exception):
-        if "jax" in sys.modules:  # or else a compiled function runs no line again
+        if "jax" in sys.modules:  # otherwise a compiled function would not run its lines again
             sys.modules["jax"].config.update("jax_disable_jit", True)
     programs = [compile(source, "test.py", "exec", dont_inherit=True) for source in statements]
     for seed, table in enumerate(tables):

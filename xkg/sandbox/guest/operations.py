@@ -1,5 +1,5 @@
-"""Records of arithmetic whether its result always was one of its operands. A Python process of a sandbox imports it
-before code does; the code that is to be watched calls it in place of its operators."""
+"""Records which arithmetic operations always return one of their operands. A sandboxed Python process imports it before
+its code; the watched code calls it instead of its operators."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import json
 import operator
 import os
 
-TYPE_CHECKING = False  # importing `typing` takes as long as all the rest
+TYPE_CHECKING = False  # importing `typing` takes as long as everything else together
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 
 def recorder(code: str) -> Callable[..., Any]:
-    """Does the operations of the file `code`, and writes beside it when the process ends: by its number, how often each
-    ran whose result always was an operand, and which (0 or 1). A constant operand does not count."""
+    """Runs the operations of the file `code`. When the process ends, it writes a file next to it: for each operation
+    number whose result always was an operand, how often it ran and which operand (0 or 1). A constant operand does not
+    count."""
     seen: dict[int, list[Any]] = {}
     process, place = os.getpid(), f"{os.path.abspath(code)}.xkg-operations.json"  # noqa: PTH100
 
@@ -44,5 +45,5 @@ def same(one: Any, other: Any) -> bool:
             return False
         equal = one == other
         return bool(equal.all() if hasattr(equal, "all") else equal)
-    except Exception:  # a type of the code may raise anything
+    except Exception:  # types of the watched code may raise any error
         return False

@@ -1,16 +1,15 @@
-"""Runs a command over a copy of the folder that it is started in; inside the sandbox, with the standard library alone.
+"""Runs a command over a copy of its starting folder. Runs inside the sandbox and uses only the standard library.
 
-The request is a JSON object on stdin. The command's output is this program's stdout; the report, one JSON object, is
-its stderr, which no other process inside gets. `python` is the interpreter in a virtual environment with the folder of
-packages on its module path. With `traced` files every Python process counts how often it runs each of their lines, in
-one file that all of them map, so that the counts of a process that was killed are there too; where two processes run
-the same line at the same moment, one of the two may not count. With `watched` functions, or groups of `awaited` lines,
-a program given as `watcher` runs in their place, and leaves its findings.
+The request is a JSON object on stdin. The command's output is this program's stdout. The report, one JSON object, is
+its stderr, which no other process inside can write. `python` is the interpreter in a virtual environment with the
+folder of packages on its module path. With `traced` files, every Python process counts how often it runs each of their
+lines. All processes map one file of counters, so the counts of a killed process are kept too. If two processes run the
+same line at the same moment, one of the two may not count. With `watched` functions, or groups of `awaited` lines, a
+program given as `watcher` runs instead of the counting, and writes its findings.
 
-What one command leaves another can measure in a sandbox of its own: with `leaves` the files that the command made or
-wrote over follow its output as a tar archive, from the byte `left_at` of the report. The other request names that file
-and that byte as `left`, and the files of the tree that are not to be there as `without`.
-"""
+Another command can measure the files that one command leaves, in a separate sandbox. With `leaves`, the files that the
+command created or overwrote follow its output as a tar archive, from byte `left_at` of the report on. The other request
+names that file and that byte as `left`, and as `without` the files of the tree that must be absent."""
 
 import base64
 import contextlib
@@ -111,7 +110,7 @@ def main() -> None:
                 archive.seek(at)
                 take(archive, tree, set(request["outputs"]), without | set(request["wanted"]))
         python = environment(home / ".python", request)
-        (home / ".python" / "reached").write_bytes(b"")  # touch() makes no file under Landlock
+        (home / ".python" / "reached").write_bytes(b"")  # touch() cannot create files under Landlock
         first, size = offsets(request["traced"], tree)
         counts = home / ".python" / "counts"
         if request["traced"]:
@@ -124,7 +123,7 @@ def main() -> None:
         last_awaited = {path: max(map(max, of)) for path, of in request.get("awaited", {}).items()}
         if last_awaited:
             first, size = offsets(last_awaited, tree)
-            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # nobody has looked
+            counts.write_bytes(b"\1" + bytes(8 * size - 1))  # no process has watched yet
             groups = {os.path.realpath(tree / path): of for path, of in request["awaited"].items()}
             awaited = {"counts": str(counts), "groups": groups}
             awaited["first"] = {os.path.realpath(tree / name): at for name, at in first.items()}
@@ -158,7 +157,7 @@ def main() -> None:
 
 
 def environment(folder: Path, request: dict[str, Any]) -> Path:
-    """A virtual environment of its own; returns the folder of its programs."""
+    """Creates a virtual environment for the command. Returns the folder of its programs."""
     for name, content in request["python"].items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +171,7 @@ def environment(folder: Path, request: dict[str, Any]) -> Path:
 
 
 def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
-    """The place of each file's line 0 among the counters, and the number of counters."""
+    """The index of each file's line 0 among the counters, and the number of counters."""
     first, size = {}, 1
     for name, lines in traced.items():
         first[os.path.relpath(os.path.realpath(tree / name), tree)] = size
@@ -181,8 +180,8 @@ def offsets(traced: dict[str, int], tree: Path) -> tuple[dict[str, int], int]:
 
 
 def run(command: list[str], tree: Path, variables: dict[str, str], seconds: float, *, alone: bool) -> dict[str, Any]:
-    """How a command ended. `alone`: none of its processes has this program's stdout, so that what is written there
-    afterwards is this program's."""
+    """How a command ended. `alone`: none of its processes still holds this program's stdout, so anything written there
+    afterwards comes from this program."""
     reading, writing = os.pipe() if alone else (None, None)
     try:
         process = subprocess.Popen(
@@ -212,8 +211,8 @@ def run(command: list[str], tree: Path, variables: dict[str, str], seconds: floa
 
 
 def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Copies a process's output to stdout until it ends or `seconds` are over, and what the pipe holds then; what does
-    not fit ends it by the signal of a closed pipe."""
+    """Copies a process's output to stdout until it ends or `seconds` are over, including the rest that the pipe holds
+    then. If stdout is full, the process is ended by the signal of a closed pipe."""
     until = time.monotonic() + seconds
     with open(reading, "rb", buffering=0) as pipe:
         running = open_ = True
@@ -222,7 +221,7 @@ def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> Non
             if not open_:
                 time.sleep(0.01)
             elif select.select([pipe], [], [], 0.02 if running else 0)[0]:
-                data = pipe.read(_PIPE)  # all that a pipe holds
+                data = pipe.read(_PIPE)  # at most the capacity of a pipe
                 open_ = bool(data)
                 try:
                     os.write(1, data)
@@ -231,7 +230,7 @@ def relay(reading: int, process: subprocess.Popen[bytes], seconds: float) -> Non
 
 
 def executed(counts: Path, first: dict[str, int], traced: dict[str, int]) -> dict[str, dict[str, int]]:
-    """By file and line how often it ran, of those that did."""
+    """How often each executed line ran, by file and line."""
     lines: dict[str, dict[str, int]] = {}
     with counts.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         numbers = memoryview(mapped).cast("Q")
@@ -294,8 +293,8 @@ class Whole:
 
 
 def hand_over(original: Path, tree: Path) -> bool:
-    """Writes the regular files that differ from the original folder's to stdout, as a tar archive; False where they do
-    not fit."""
+    """Writes the regular files that differ from the original folder's to stdout, as a tar archive. Returns False if
+    they do not fit."""
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
             for path in paths_of(tree):
@@ -309,7 +308,7 @@ def hand_over(original: Path, tree: Path) -> bool:
 
 
 def hand_over_home(original: Path, home: Path) -> bool:
-    """As `hand_over`, all that lies under `home` but the environment, and links too."""
+    """As `hand_over`, for everything below `home` except the environment, including links."""
     try:
         with os.fdopen(os.dup(1), "wb") as out, tarfile.open(fileobj=out, mode="w|") as archive:
             for at, folders, names in os.walk(home):
@@ -330,7 +329,7 @@ def hand_over_home(original: Path, home: Path) -> bool:
 
 
 def take_home(left: BinaryIO, home: Path) -> None:
-    """Puts what another command left under its home there."""
+    """Restores the files that another command left below its home."""
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:
             place = home / member.name
@@ -346,8 +345,8 @@ def take_home(left: BinaryIO, home: Path) -> None:
 
 
 def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> None:
-    """Adds what another command left: data, nothing that Python imports, no hidden file, and in the place of a file of
-    the tree only one of `outputs`."""
+    """Adds the files that another command left, but only data: nothing that Python imports, no hidden file, and over a
+    file of the tree only if it is one of `outputs`."""
     inside = tree.resolve()
     with contextlib.suppress(tarfile.TarError), tarfile.open(fileobj=left, mode="r:") as archive:
         for member in archive:
@@ -367,7 +366,7 @@ def take(left: BinaryIO, tree: Path, outputs: set[str], refused: set[str]) -> No
 
 
 def collected(tree: Path, wanted: list[str]) -> dict[str, str]:
-    """The bytes of the files that the command was to leave, in base64; what is no regular file inside is left out."""
+    """The files that the command was to leave, in base64. Anything that is not a regular file inside is skipped."""
     files: dict[str, str] = {}
     size = 0
     for name in wanted:

@@ -1,14 +1,13 @@
-"""Runs a caller's script over the code of a node; inside the sandbox, with the standard library alone.
+"""Runs a caller's script over the code of a node. Runs inside the sandbox and uses only the standard library.
 
-`request.json` beside this file has the script and the bounds, `code/implementation.py` the code. The script runs in a
-fork, as `__main__`, in an empty working folder, and its names begin with those of the implementation. As in a notebook,
-the value of its last expression is printed, and figures of matplotlib that are open at its end are saved.
+`request.json` next to this file has the script and the limits, `code/implementation.py` the code. The script runs in a
+fork, as `__main__`, in an empty working folder, and its namespace starts with the names of the implementation. As in a
+notebook, the value of its last expression is printed, and matplotlib figures that are open at its end are saved.
 
-What it prints is this program's output, without its middle if that is long. The last line of the output is a report,
-one JSON object: how the script ended, and the files of its working folder. The parent trusts neither of them.
+The script's output becomes this program's output, without its middle if it is long. The last line of the output is a
+report, one JSON object: how the script ended, and the files of its working folder. The parent trusts neither of them.
 
-Runs on Python 3.7 and later.
-"""
+Runs on Python 3.7 and later."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# There is no network here: these libraries should fail at once, not after minutes of retries.
+# There is no network here, so these libraries should fail at once instead of retrying for minutes.
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 _PIPE = 1 << 16
 _LOOK_MS = 20
@@ -46,7 +45,7 @@ def main() -> None:
     request = json.loads((home / "request.json").read_text())
     (home / "request.json").unlink()
     (home / "work").mkdir()
-    (home / "fonts.conf").write_text("<fontconfig/>")  # no font of the system is there, of which it would complain
+    (home / "fonts.conf").write_text("<fontconfig/>")  # matplotlib would warn that there are no system fonts
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -66,7 +65,7 @@ def main() -> None:
 
 
 def execute(request: dict[str, Any], code: Path) -> int:
-    """The exit status of the script; errors are printed as Python does, without the frames of this file."""
+    """The exit status of the script. Errors are printed as Python does, without the frames of this file."""
     name, source = request["name"], request["script"]
     os.environ.update(_OFFLINE, FONTCONFIG_FILE=str(code.parent / "fonts.conf"))
     warnings.filterwarnings("ignore", message=".*is non-interactive", category=UserWarning)  # `plt.show()`
@@ -111,7 +110,7 @@ def exit_status(ended: SystemExit) -> int:
 
 
 def described(error: BaseException, name: str, code: Path) -> str:
-    """The traceback from the first line of the script or of the code on."""
+    """The traceback, starting at the first line of the script or of the code."""
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
@@ -135,8 +134,8 @@ def save_figures() -> None:
 
 
 def relay(reading: int, child: int, request: dict[str, Any]) -> dict[str, Any]:
-    """Copies the start of the script's output to stdout as it comes, and its end when it is over: the child has exited,
-    its time is over, or it printed more than `endless` bytes. All of its session is killed then."""
+    """Copies the start of the script's output to stdout as it comes, and its end when the run is over: the child has
+    exited, its time is up, or it printed more than `endless` bytes. Then its whole session is killed."""
     most, until = request["output_bytes"], time.monotonic() + request["seconds"]
     end: deque[bytes] = deque()
     total = copied = held = 0
@@ -190,8 +189,8 @@ def write_all(data: bytes) -> None:
 
 
 def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """The plain files below the folder, figures first, within the bounds on their number and size, with names of the
-    others and why."""
+    """The regular files below the folder, figures first, within the limits on number and size. Skipped files are named
+    with the reason."""
     files: list[dict[str, str]] = []
     others: list[dict[str, Any]] = []
     size = 0
@@ -223,7 +222,7 @@ def collected(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def entries(folder: Path) -> Iterator[Path]:
-    """Whatever lies below the folder and is no folder; no more than can be looked at."""
+    """Everything below the folder that is not a folder, up to the maximum number of entries."""
     waiting, seen = [folder], 0
     while waiting and seen <= _MOST_ENTRIES:
         with contextlib.suppress(OSError), os.scandir(waiting.pop()) as listed:

@@ -1,18 +1,18 @@
-"""Runs the test of a code node over its implementation; inside the sandbox, with the standard library alone.
+"""Runs the test of a code node over its implementation. Runs inside the sandbox and uses only the standard library.
 
-`implementation.py` and `test.py` lie beside this file. The source in `loaded.py` is loaded: the implementation or a
-mutant of it, under the name, the file and the line numbers of the implementation, which a test finds unchanged wherever
-it looks. The test runs as `__main__`: tests are written as the end of the same file, under `if __name__ == "__main__"`,
-and have the namespace of the implementation, or as a script that imports what it tests, and then have one of their own,
-which begins with the same names: the test's `import numpy as np` is not the implementation's `np`.
+`implementation.py` and `test.py` are next to this file. The source in `loaded.py` is loaded: the implementation or a
+mutant of it. It gets the name, file and line numbers of the implementation, and a test sees the unchanged
+implementation wherever it looks. The test runs as `__main__`. Some tests are written as the end of the same file, under
+`if __name__ == "__main__"`, and use the namespace of the implementation. Others are scripts that import the code under
+test. They get a separate namespace that starts with the same names: the test's `import numpy as np` does not rebind the
+implementation's `np`.
 
-Two tokens, drawn for this run by the parent, report on stdout that the import ended and that the test ended well, the
-latter with the executed lines if `traced` is not empty. They are read and their files removed before any other code
-runs, and from then on they live on the stack of one expression, as does every function called later: no variable,
-closure or module leads to them, and replaced builtins change nothing here.
+Two tokens, drawn for this run by the parent, report on stdout that the import ended and that the test ended well; the
+second comes with the executed lines if `traced` is not empty. The tokens are read and their files removed before any
+other code runs. From then on they live on the stack of one expression, as does every function called later: no
+variable, closure or module leads to them, and replaced builtins change nothing here.
 
-Where `stack_after` names seconds, the stack is printed once they have passed: the parent ends the run soon after.
-"""
+If `stack_after` names seconds, the stack is printed after that time: the parent ends the run soon afterwards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from typing import Any
 
 OVER = "xkg: error ended"
 
-# There is no network here: these libraries should fail at once, not after minutes of retries.
+# There is no network here, so these libraries should fail at once instead of retrying for minutes.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     sys.modules["implementation"] = sys.modules["__main__"] = module
     show, errors, write = sys.__excepthook__, sys.stderr, os.write
     try:
-        # Arguments are evaluated in order: the tokens and the builtins before the implementation, that before the test.
+        # Arguments are evaluated in order: tokens and builtins first, then the implementation, then the test.
         report(
             os.write,
             os.getpid,
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def print_stack_after(seconds: float) -> None:
-    """Prints the stack after so many seconds, but not in forks: a fork does not inherit the thread that prints it, and
+    """Prints the stack after some seconds, but not in forks: a fork does not inherit the thread that prints it, and
     would wait for that thread forever when it ends."""
     own, end = os.getpid(), time.monotonic() + seconds
 
@@ -94,7 +94,7 @@ def print_stack_after(seconds: float) -> None:
 
 
 def read_and_remove(name: str) -> str:
-    """A file's text; the file is removed."""
+    """A file's text. Removes the file."""
     path = Path(name)
     text = path.read_bytes().decode("utf-8", "surrogatepass")
     path.unlink()
@@ -102,8 +102,8 @@ def read_and_remove(name: str) -> str:
 
 
 def prepared(name: str) -> tuple[CodeType | None, int, bool, BaseException | None]:
-    """The test's code, the line of its last statement, and whether it is a script that imports what it tests; or why it
-    does not compile."""
+    """The test's code, the line of its last statement, and whether it is a script that imports the code under test; or
+    why it does not compile."""
     try:
         source = Path(name).read_bytes().decode("utf-8", "surrogatepass")
         code = compile(source, str(Path(name).absolute()), "exec", dont_inherit=True)
@@ -170,7 +170,7 @@ def run(
 
 
 def at_the_end(trace: TracebackType | None, test: CodeType | None, last: int, implementation: str | None) -> bool:
-    """Whether the last statement of the test ended the process, and not the code that it tests."""
+    """Whether the last statement of the test ended the process, rather than the code under test."""
     ended = False
     while trace is not None:
         code = trace.tb_frame.f_code
@@ -190,7 +190,7 @@ def report(write: Callable[[int, bytes], int], process: Callable[[], int], own: 
 
 def flush() -> None:
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):  # the test may have put anything in its place
+        with contextlib.suppress(Exception):  # the test may have replaced it
             stream.flush()
 
 

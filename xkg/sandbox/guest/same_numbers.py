@@ -1,5 +1,5 @@
-"""Makes what a process draws at random the same each time, if it sets no seed of its own. A Python process of a sandbox
-imports it before code does.
+"""Makes a process draw the same random numbers each time, unless it sets a seed. A sandboxed Python process imports it
+before its code.
 
 NumPy seeds its generators with `secrets.randbits`; PyTorch's default seed is always the same."""
 

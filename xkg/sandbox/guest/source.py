@@ -1,4 +1,4 @@
-"""The texts of what runs inside."""
+"""Returns the source of guest modules, to be placed in a sandbox."""
 
 import functools
 from pathlib import Path

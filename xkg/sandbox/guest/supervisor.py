@@ -1,10 +1,10 @@
-"""Supervises one job that has no process namespace of its own: waits for it, and ends all of its processes.
+"""Supervises one job that has no process namespace: waits for it, and ends all of its processes.
 
 The supervisor is the job's parent and adopts the job's orphans (`PR_SET_CHILD_SUBREAPER`). It runs in a Landlock domain
-that excludes its own parent, and the job in a nested one: the job cannot signal the supervisor, and the supervisor's
-`kill(-1)` reaches all of the job in one step that no fork can outrun, and no other process. Where the kernel does not
-scope signals and the uid is shared, the job's processes are found by their parents and stopped before they are killed.
-"""
+that excludes its own parent, and the job runs in a nested domain. The job cannot signal the supervisor. The
+supervisor's `kill(-1)` reaches only the job, and all of it, in one step that no fork can outrun. If the kernel does not
+scope signals and the uid is shared, the job's processes are found by their parents and stopped before they are
+killed."""
 
 import contextlib
 import ctypes
@@ -17,12 +17,12 @@ _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
 def keep(become: Callable[[], None], leash: int, *, alone: bool) -> int | None:
-    """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Returns its
-    wait status when all of its descendants are dead, None in the child after `become`. `alone`: this process can signal
-    only the job, because of its Landlock domain or a uid of its own."""
+    """Forks a child that calls `become`, and waits until it ends or the other end of `leash` is closed. Returns the
+    child's wait status when all of its descendants are dead; returns None in the child after `become`. `alone`: this
+    process can signal only the job, because of its Landlock domain or a separate uid."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    alone = alone and not _can_signal(os.getppid())  # or else `kill(-1)` would be a disaster
+    alone = alone and not _can_signal(os.getppid())  # otherwise `kill(-1)` would be a disaster
     wakeup, wakeup_writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     previous = signal.signal(signal.SIGCHLD, lambda *_: None)
     woken = signal.set_wakeup_fd(wakeup_writer, warn_on_full_buffer=False)
@@ -67,7 +67,7 @@ _NOBODY = 0
 
 
 def _reap(options: int) -> dict[int, int]:
-    """The wait status of each child that has ended; `_NOBODY` is among them when no other is left."""
+    """The wait status of each child that has ended. `_NOBODY` is among them if no other child is left."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -88,7 +88,7 @@ def _can_signal(process: int) -> bool:
 
 
 def _kill_below(root: int) -> None:
-    """Stops all descendants of `root`, until no more are found, then kills them."""
+    """Stops all descendants of `root` until no more are found, then kills them."""
     stopped: set[int] = set()
     while running := _below(root) - stopped:
         for process in running:

@@ -1,15 +1,14 @@
-"""A process that has imported parsers, and is forked once for each call: the inner half of
+"""A process that has imported parsers and forks once for each call: the inner half of
 `xkg.sandbox.isolation.confined_worker`.
 
-This process never reads the input of a call: the fork does, and first gives up files, network, other processes and new
-descriptors, so that an attacker who takes it over has a processor, some memory and one socket. Each call starts from
-the same state.
+This process never reads the input of a call. The fork does, after it has given up files, network, other processes and
+new descriptors. An attacker who takes it over has a processor, some memory and one socket. Each call starts from the
+same state.
 
-Its standard input is one JSON object from `xkg.sandbox.isolation.confined_worker`. On the socket `control` it writes
-one line of JSON when it is ready; then each message to it is a call's megabytes of memory and two descriptors, its own
-socket and its leash: closing the leash's other end ends the call, and the call's wait status is written to it. Frames
-on a call's socket are a letter, a length and as many bytes.
-"""
+Its standard input is one JSON object from `xkg.sandbox.isolation.confined_worker`. When it is ready, it writes one line
+of JSON to the socket `control`. Then each message to it is a call's megabytes of memory and two descriptors, the call's
+socket and its leash. Closing the leash's other end ends the call, and the call's wait status is written to it. A frame
+on a call's socket is a letter, a length and that number of bytes."""
 
 import contextlib
 import gc
@@ -26,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-if sys.platform != "win32":  # where no process is forked
+if sys.platform != "win32":  # Windows has no fork
     import resource
 
 sys.path.insert(0, str(Path(__file__).parents[3]))
@@ -36,7 +35,7 @@ from xkg.sandbox.guest.launch import leave_root
 
 HEADER = struct.Struct(">cI")
 MEMORY = struct.Struct(">I")
-# to a call: the request, and for each name that it asked for its bytes, or that there are none
+# to a call: the request, and for each requested name its bytes or their absence
 REQUEST, BYTES, NOTHING = b"R", b"B", b"N"
 # from a call: a request for bytes, the start of an item, a part of the answer, the rest of it, or an error
 ASK, MARK, PART, DONE, ERROR = b"A", b"M", b"P", b"D", b"E"
@@ -45,7 +44,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Call:
-    """One call as the task sees it."""
+    """One call, as the task sees it."""
 
     def __init__(self, channel: socket.socket, request: dict[str, Any]) -> None:
         self._channel = channel
@@ -53,14 +52,14 @@ class Call:
         self.payload = request["payload"]
 
     def read(self, names: Sequence[str]) -> Iterator[bytes | None]:
-        """The bytes of each, None where there are none. All must be consumed before the next message is sent."""
+        """The bytes for each name, or None if there are none. All must be consumed before the next message is sent."""
         self.send(ASK, json.dumps(list(names)).encode())
         for _ in names:
             yield receive(self._channel)
 
     def mark(self, name: str) -> None:
-        """Announces the next item, which has `step_seconds` of processor time; '' (the whole) has all that the call has
-        left."""
+        """Announces the next item, which has `step_seconds` of processor time. The item '' (the whole) has all the time
+        that the call has left."""
         self.send(MARK, name.encode("utf-8", "surrogatepass"))
         used = resource.getrusage(resource.RUSAGE_SELF)
         step = self._step if name else self._seconds
@@ -81,7 +80,7 @@ def send(channel: socket.socket, kind: bytes, data: bytes) -> None:
 
 
 def receive(channel: socket.socket) -> bytes | None:
-    """What the parent sends next. Raises `EOFError` when it closed the socket."""
+    """The next message of the parent. Raises `EOFError` if the parent closed the socket."""
     kind, length = HEADER.unpack(_exactly(channel, HEADER.size))
     data = _exactly(channel, length)
     return None if kind == NOTHING else bytes(data)
@@ -118,7 +117,7 @@ def main() -> None:
 
 
 def _serve(control: socket.socket, plan: dict[str, Any], tasks: dict[str, Callable[[Call], bytes]]) -> None:
-    """Forks for each message, ends calls whose leash was closed, and ends with the process at the other end."""
+    """Forks for each message, ends calls whose leash was closed, and exits when the process at the other end does."""
     wakeup, wakeup_writer = os.pipe()
     for descriptor in (wakeup, wakeup_writer):
         os.set_blocking(descriptor, False)
@@ -180,7 +179,7 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
             call.mark("")
             send(channel, DONE, tasks[request["task"]](call))
         except Exception as error:
-            error.__traceback__ = None  # with what its frames hold
+            error.__traceback__ = None  # its frames may hold untrusted data
             kinds = [kind.__name__ for kind in type(error).__mro__]
             send(channel, ERROR, json.dumps({"kinds": kinds, "message": str(error)[:2000]}).encode())
     finally:
@@ -188,8 +187,8 @@ def _become(descriptor: int, memory_mb: int, plan: dict[str, Any], tasks: dict[s
 
 
 def _confine(plan: dict[str, Any], memory_mb: int) -> None:
-    """Restricts this process to its memory and its one descriptor. Measures that this system lacks are skipped; that no
-    descriptor can be opened any more holds everywhere."""
+    """Restricts this process to its memory and its one descriptor. Restrictions that this system lacks are skipped; on
+    every system it can open no new descriptors."""
     if sys.platform.startswith("linux"):
         import ctypes
 

@@ -1,4 +1,4 @@
-"""What contains a job, a program or a parser: bubblewrap, Landlock, seccomp, the watchdog, one host by proxy.
+"""Confines a job, a program or a parser: bubblewrap, Landlock, seccomp, containers, the watchdog, the proxy to listed
+hosts.
 
-May import: guest, and what lies below sandbox.
-"""
+May import: guest, and the layers below sandbox."""

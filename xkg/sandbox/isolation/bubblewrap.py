@@ -1,10 +1,9 @@
-"""The bubblewrap runner: own namespaces, no network, a read-only system, a filter on system calls, a non-root uid.
+"""The bubblewrap runner: separate namespaces, no network, a read-only system, a filter on system calls, a non-root uid.
 
-`bubblewrap_mounts` defines what a job sees, `seccomp` the calls that are refused, `watchdog` bounds memory, time and
-output. Started by root, bubblewrap builds the sandbox with root's rights and then drops to an unused high uid; started
-by another user, the sandbox is a user namespace. Either way `bwrap --die-with-parent` ends with its parent, and with it
-the sandbox's process 1 and so every process inside, daemons too.
-"""
+`bubblewrap_mounts` defines what a job sees, `seccomp` the refused system calls, and `watchdog` the limits on memory,
+time and output. If root starts bubblewrap, it builds the sandbox with root's rights and then drops to an unused high
+uid; for another user, the sandbox is a user namespace. In both cases `bwrap --die-with-parent` ends with its parent.
+Process 1 of the sandbox ends with it, and so does every process inside, daemons too."""
 
 import contextlib
 import json
@@ -40,10 +39,11 @@ _SIGNALLED = range(129, 160)
 
 
 class BubblewrapRunner:
-    """Contains a job with `bwrap`. Safe to call from several threads.
+    """Confines a job with `bwrap`. Thread-safe.
 
-    Raises `SandboxUnavailableError` when bubblewrap, libseccomp or the kernel does not allow it, `UnsafeInputError` for
-    a file outside the scratch folder, `InputError` for arguments that no process can be given."""
+    Raises `SandboxUnavailableError` if bubblewrap or libseccomp is missing or the kernel does not allow it,
+    `UnsafeInputError` for a file outside the scratch folder, and `InputError` for arguments that no process can
+    take."""
 
     name = "bubblewrap"
     weaker: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class BubblewrapRunner:
         return self.confine(confined, command=("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams | None = None, command: tuple[str, ...] = ()) -> Outcome:
-        """Runs any command in the sandbox; raises as `run`. The outcome shows `command` where it is given."""
+        """Runs any command in the sandbox. Raises as `run`. The outcome shows `command` if it is given."""
         process, reports = _start(confined, streams=streams)
         with reports:
             with process:
@@ -107,7 +107,7 @@ class BubblewrapRunner:
 def _start(
     confined: Confined, *passed: int, streams: Streams | None = None
 ) -> tuple[subprocess.Popen[bytes], BinaryIO]:
-    """The sandbox's first process, and bubblewrap's reports; `passed` are descriptors for the inside."""
+    """The sandbox's first process, and bubblewrap's reports. `passed` are descriptors that the process inside keeps."""
     uid = outside_uid(keeper=confined.keeper, lasting=confined.lasting)
     descriptors: list[int] = []
     status, status_writer = os.pipe()
@@ -127,7 +127,7 @@ def _start(
         plan += ("--json-status-fd", str(status_writer))
         rules = seccomp.program(unix_sockets=confined.unix_sockets, more=confined.denied)
         plan += ("--seccomp", sealed(rules))
-        # Through a descriptor, because the job can read the command line of its process 1.
+        # Passed through a descriptor, because the job can read the command line of its process 1.
         limits = limiting(confined.limits, uid, reads_all=confined.reads_all)
         listed = sealed(b"\0".join(os.fsencode(argument) for argument in plan) + b"\0")
         process = subprocess.Popen(
@@ -153,7 +153,7 @@ def _start(
 
 
 def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
-    """The pid of the sandbox's process 1 and the exit code; the latter is None when the command was never reached."""
+    """The pid of the sandbox's process 1, and the exit code; the exit code is None if the command never started."""
     child = exit_code = None
     for line in reports.splitlines():
         with contextlib.suppress(ValueError):
@@ -164,7 +164,7 @@ def _parse_reports(reports: bytes) -> tuple[int | None, int | None]:
 
 
 def _wait_for_exit(process: int, seconds: float = 5) -> None:
-    """Waits until process 1 of the sandbox is dead, which is after every other process inside."""
+    """Waits until process 1 of the sandbox is dead. It dies after every other process inside."""
     try:
         descriptor = os.pidfd_open(process)
     except OSError:

@@ -1,10 +1,9 @@
-"""The inside of the bubblewrap sandbox: its mounts, its variables, its limits, and the uid it runs under.
+"""The inside of the bubblewrap sandbox: its mounts, variables, limits, and uid.
 
-A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, one
-memory file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc`
-of its own processes: nothing of `/home`, `/root` or `/etc`, and no variable of ours. Packages beside the interpreter
-are hidden, so that only packages of the environment can be imported.
-"""
+A job sees the interpreter, the system's libraries and `/usr/bin` read-only, its packages at `/site` read-only, a memory
+file system of `Limits.disk_mb` at `/tmp` (it runs in `/tmp/job`, its home), 64 MB at `/dev/shm`, and a `/proc` of its
+own processes. It sees nothing of `/home`, `/root` or `/etc`, and none of our environment variables. Packages installed
+next to the interpreter are hidden, so that only packages of the environment can be imported."""
 
 import itertools
 import math
@@ -27,7 +26,7 @@ _SHARED_MEMORY = 64 << 20
 _MAX_FILES = 256
 CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID, CAP_SYS_ADMIN = 0, 2, 6, 7, 21
 
-# A fixed hash order and one thread per library: a run is repeatable, and does not slow its neighbours.
+# A fixed hash order and one thread per library make a run repeatable, and do not slow down its neighbours.
 QUIET = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME,
@@ -51,7 +50,7 @@ QUIET = {
 
 @dataclass(frozen=True)
 class Mount:
-    """A host path at the place `at` inside."""
+    """A host path, mounted at `at` inside."""
 
     source: Path
     at: str
@@ -60,12 +59,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class Confined:
-    """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder; `python`
-    are files of its `/python`, in which `bin/python` links to the interpreter; `unix_sockets` allows `AF_UNIX`;
-    `other` is an interpreter besides our own, and what `bin/python` links to; `keeper` selects the one uid that may own
-    files that remain, `lasting` one that no later job gets; `denied` are more rules for the filter, `devices` nodes to
-    read and write. It is started in `folder`; with `reads_all` it may read of the mounts whatever root may read, though
-    it is not root."""
+    """Any command in the sandbox, such as a job or the installer. `files` are relative to the scratch folder. `python`
+    are files of its `/python`, in which `bin/python` links to the interpreter; `other` is an interpreter to link to
+    instead of our own. `unix_sockets` allows `AF_UNIX`. `keeper` selects the one uid that may own persistent files,
+    `lasting` a uid that no later job gets. `denied` are more rules for the filter, `devices` device nodes to read and
+    write. The command starts in `folder`. With `reads_all` it may read everything in its mounts that root may read,
+    though it is not root."""
 
     command: tuple[str, ...]
     limits: Limits
@@ -86,12 +85,12 @@ class Confined:
 def python_files(
     packages: str | None, interpreter: Interpreter, first: Mapping[str, str] | None = None
 ) -> dict[str, str]:
-    """The files of a virtual environment around `interpreter`, which `bin/python` must link to: with the folder
-    `packages` on its module path, after the standard library. `first` are modules of ours, name and text, that it
-    imports before any code runs.
+    """The files of a virtual environment around `interpreter`, to which `bin/python` must link. The folder `packages`
+    follows the standard library on its module path. `first` are our own modules, name and text, that it imports before
+    any other code runs.
 
-    Packages beside the interpreter cannot be imported, and no code of a package runs before a job imports it: an own
-    `sitecustomize` precedes theirs, and `.pth` files are read in its own folder alone."""
+    Packages installed next to the interpreter cannot be imported, and no package code runs before a job imports it: our
+    own `sitecustomize` precedes theirs, and `.pth` files are read only in the environment's own folder."""
     return {
         "pyvenv.cfg": f"home = {interpreter.program.parent}\ninclude-system-site-packages = false\n",
         f"{interpreter.packages}/packages.pth": f"{packages}\n" if packages else "",
@@ -105,11 +104,11 @@ _runs, _lasting_runs = itertools.count(), itertools.count()
 
 
 def outside_uid(*, keeper: bool = False, lasting: bool = False) -> int | None:
-    """The uid to drop to outside. It is a fresh one for each call, so that the kernel's limit on processes counts only
-    this job (the limit does not apply to root); always the same for `keeper`, from a separate range for `lasting`.
-    None for an ordinary user, who keeps their own.
+    """The uid outside the sandbox to drop to. Each call gets a fresh one, so that the kernel's limit on processes,
+    which does not apply to root, counts only this job. `keeper` always gets the same uid, `lasting` one from a separate
+    range. None for an ordinary user, whose uid stays.
 
-    Raises `SandboxUnavailableError` for a root without the rights to drop."""
+    Raises `SandboxUnavailableError` if root lacks the rights to drop."""
     if os.geteuid() != 0:
         return None
     if not holds(CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID):
@@ -128,8 +127,7 @@ def holds(*rights: int) -> bool:
 
 
 def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
-    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` where this user namespace has
-    none."""
+    """An unused uid, chosen as in `outside_uid`. Raises `SandboxUnavailableError` if this user namespace has none."""
     extents = [
         (int(first), int(first) + int(count))
         for first, _, count in (line.split() for line in Path("/proc/self/uid_map").read_text().splitlines())
@@ -137,7 +135,7 @@ def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
     low, high = max(extents, key=lambda extent: extent[1] - extent[0])
     if high > 0x7FFF0000:
         low, high = 0x60000000, 0x7FFF0000
-    else:  # the upper half of what a container maps, below nobody
+    else:  # the upper half of the uids that a container maps, below nobody
         low, high = (low + high) // 2, high - 8
     if high - low < 64:
         raise SandboxUnavailableError("root has no other uid in this container: run as an ordinary user instead")
@@ -148,8 +146,8 @@ def unused_uid(*, keeper: bool = False, lasting: bool = False) -> int:
 
 
 def kernel_limits(limits: Limits) -> dict[str, int]:
-    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process, where a single allocation would
-    be faster than the watchdog."""
+    """Values for setrlimit(2) by name. `DATA` bounds the private memory of one process, because a single allocation
+    could outrun the watchdog."""
     return {
         "CORE": 0,
         "NOFILE": 1024,
@@ -163,7 +161,7 @@ def kernel_limits(limits: Limits) -> dict[str, int]:
 
 
 def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tuple[str, ...]:
-    """The command that sets the kernel's limits, drops root (with `reads_all` all but the right to read), then executes
+    """The command that sets the kernel's limits, drops root (with `reads_all` all rights but reading), then executes
     the command that follows it."""
     set_limits = (
         "/usr/bin/prlimit",
@@ -178,9 +176,10 @@ def limiting(limits: Limits, uid: int | None, *, reads_all: bool = False) -> tup
 
 
 def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str]) -> list[str]:
-    """bwrap's arguments for the inside of the sandbox; `sealed` gives the number of a descriptor that holds some bytes.
+    """bwrap's arguments for the inside of the sandbox. `sealed` returns the number of a descriptor that holds the given
+    bytes.
 
-    Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many."""
+    Raises `UnsafeInputError` for a file outside the scratch folder, `InputError` for too many files."""
     if len(confined.files) > _MAX_FILES:
         raise InputError(f"a job of {len(confined.files)} files; at most {_MAX_FILES} can be given")
     plan = _Plan(sealed)
@@ -236,7 +235,7 @@ def arguments(confined: Confined, uid: int | None, sealed: Callable[[bytes], str
 
 
 class _Plan:
-    """Collects bwrap's arguments. Parent folders of mount points are created explicitly, because bwrap creates them for
+    """Collects bwrap's arguments. Creates the parent folders of mount points explicitly, because bwrap gives access to
     their owner only, and the job has another uid."""
 
     def __init__(self, sealed: Callable[[bytes], str]) -> None:

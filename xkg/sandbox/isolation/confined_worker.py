@@ -1,12 +1,11 @@
-"""A confined worker: untrusted bytes are parsed in a process that can only compute.
+"""A confined worker: parses untrusted bytes in a process that can only compute.
 
-One process imports the parsers, once; each call is a fork of it (milliseconds) that gives up files, network and other
-processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`), works under limits on processor time,
-wall time and memory, and ends with its answer. So calls run in parallel, a crash ends one call alone, and an attacker
-who takes over a call finds no data of another call and cannot change its answer.
+One process imports the parsers once. Each call is a fork of it (milliseconds) that gives up files, network and other
+processes before it reads the first untrusted byte (`xkg.sandbox.guest.worker`). The fork has limits on processor time,
+wall time and memory, and ends with its answer. So calls run in parallel, and a crash ends only one call. An attacker
+who takes over a call finds no data of other calls and cannot change their answers.
 
-Answers are not trusted: they are bytes, limited in number, and the caller validates them.
-"""
+Answers are not trusted: they are bytes, limited in number, and the caller validates them."""
 
 import contextlib
 import json
@@ -42,7 +41,7 @@ _CLOSED = "the parser was closed; open the graph again"
 _LONGEST_MARK = 10_000
 _LONGEST_ERROR = 20_000
 _MOST_NAMES = 100_000
-# One thread per library: forks beside threads can hang.
+# One thread per library: forks of a process with threads can hang.
 _VARIABLES = {
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
@@ -55,8 +54,8 @@ Reason = Literal["too-slow", "out-of-memory", "crashed"]
 
 
 class WorkerDiedError(Exception):
-    """A call ended without an answer, or with one that no honest worker gives. `at` is the item that it was working on,
-    '' for the whole."""
+    """A call ended without an answer, or with an answer that no honest worker gives. `at` is the item that it was
+    working on, '' for the whole."""
 
     def __init__(self, reason: Reason, at: str, detail: str = "") -> None:
         super().__init__(f"{reason} at {at!a}" + (f": {detail}" if detail else ""))
@@ -65,8 +64,8 @@ class WorkerDiedError(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds of processor time from one mark to the next and in total (a step may take six times as long in wall time;
-    `seconds` bounds the wall time of the call), megabytes of memory, of input and of the answer."""
+    """Seconds of processor time between two marks and in total, and megabytes of memory, of input and of the answer. A
+    step may take six times as long in wall time; `seconds` bounds the wall time of the call."""
 
     step_seconds: float = 10
     seconds: float = 300
@@ -76,9 +75,9 @@ class Bounds:
 
 
 class ConfinedWorker:
-    """Runs functions of the `TASKS` of `modules` in confined forks of one process, which is started at the first call.
-    Safe to use from several threads, and in a fork of the process that created it. Ends with the object, if not closed
-    before."""
+    """Runs functions of the `TASKS` of `modules` in confined forks of one process, which starts at the first call. Safe
+    to use from several threads, and in a fork of the process that created it. The process ends with this object, unless
+    it was closed before."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         self._modules = tuple(modules)
@@ -92,7 +91,7 @@ class ConfinedWorker:
         self._places = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
 
     def start(self) -> None:
-        """Starts the process and its imports, and does not wait for them."""
+        """Starts the process and its imports without waiting for them."""
         with self._turn():
             if self._template is None and not self._closed:
                 self._template = _Template(self._modules)
@@ -105,11 +104,11 @@ class ConfinedWorker:
         read: Callable[[Sequence[str]], Iterator[bytes | None]] = lambda names: iter([None] * len(names)),
         part: Callable[[bytes], None] = lambda _: None,
     ) -> bytes:
-        """The answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which yields
-        bytes or None for each; `part` receives the pieces of an answer that comes in parts.
+        """Return the answer of `task` to `payload`, a JSON value. The task requests bytes by name from `read`, which
+        yields bytes or None for each; `part` receives the pieces of an answer that comes in parts.
 
-        Raises `WorkerDiedError` (also where `part` raises `ValueError`), `InputError` and `UnsafeInputError` as the
-        task raised them, `InputError` where too many calls are under way for too long, and what `read` raises."""
+        Raises `WorkerDiedError` (also if `part` raises `ValueError`), any `InputError` or `UnsafeInputError` of the
+        task, `InputError` if too many calls are running for too long, and any error of `read`."""
         places = self._places
         if not places.acquire(timeout=bounds.seconds):
             raise InputError("other papers or repositories are being parsed; try again when they are done")
@@ -122,14 +121,14 @@ class ConfinedWorker:
                     except WorkerDiedError:
                         if self._closed:
                             raise InputError(_CLOSED) from None
-                        if last or conversation.begun:  # else the template was killed before it could fork
+                        if last or conversation.begun:  # otherwise the template was killed before it could fork
                             raise
             raise AssertionError
         finally:
             places.release()
 
     def close(self) -> None:
-        """Ends the process and the calls under way. Later calls raise `InputError`."""
+        """Ends the process and the running calls. Later calls raise `InputError`."""
         with self._turn():
             template, self._template, self._closed = self._template, None, True
         if template is not None:
@@ -143,7 +142,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
-        if self._owner != os.getpid():  # a fork of the process that created this: the template belongs to the parent
+        if self._owner != os.getpid():  # in a fork of the process that created this: the template belongs to the parent
             self._template = None
             self._begin_in_this_process()
         with self._lock:
@@ -151,7 +150,7 @@ class ConfinedWorker:
 
     @contextlib.contextmanager
     def _forked(self, memory_mb: int) -> Iterator[tuple[socket.socket, socket.socket]]:
-        """The sockets of a call: its own, and its leash."""
+        """The sockets of a call: its data socket and its leash."""
         with contextlib.ExitStack() as opened:
             ours = []
             theirs = []
@@ -179,7 +178,7 @@ class ConfinedWorker:
 
 
 class _Template:
-    """The process that calls are forked from."""
+    """The process from which calls are forked."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         if not hasattr(os, "fork"):
@@ -220,7 +219,8 @@ class _Template:
         self.end = weakref.finalize(self, _end, process, ours, os.getpid())
 
     def fork(self, memory_mb: int, descriptors: Sequence[socket.socket]) -> None:
-        """Makes it fork one call. Raises `OSError` where it ended, `SandboxUnavailableError` where it did not start."""
+        """Makes it fork one call. Raises `OSError` if the process has ended, `SandboxUnavailableError` if it did not
+        start."""
         if not self._ready:
             self._wait()
         socket.send_fds(self._control, [MEMORY.pack(memory_mb)], [descriptor.fileno() for descriptor in descriptors])
@@ -245,7 +245,7 @@ class _Template:
 def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int) -> None:
     control.close()
     if os.getpid() != owner:
-        process.returncode = 0  # not this process's child: there is nothing to wait for
+        process.returncode = 0  # not a child of this process: there is nothing to wait for
         return
     try:
         process.wait(_ENDING_SECONDS)
@@ -255,7 +255,7 @@ def _end(process: "subprocess.Popen[bytes]", control: socket.socket, owner: int)
 
 
 class _Conversation:
-    """One call, until it ends or meets a limit."""
+    """One call, until it ends or hits a limit."""
 
     def __init__(
         self,
@@ -361,7 +361,7 @@ class _Conversation:
         try:
             self._channel.settimeout(self._seconds_left())
             self._channel.sendall(HEADER.pack(kind, len(data)))
-            if data:  # with no data the other end may have answered and closed by now
+            if data:  # without data, the other end may have answered and closed by now
                 self._channel.sendall(data)
         except TimeoutError as error:
             raise WorkerDiedError("too-slow", self._at) from error
@@ -378,7 +378,7 @@ class _Conversation:
         return WorkerDiedError("crashed", self._at, what)
 
     def _died(self) -> WorkerDiedError:
-        """The cause of its end, by its wait status."""
+        """The cause of the process's end, from its wait status."""
         if not select.select([self._leash], [], [], _ENDING_SECONDS)[0]:
             return WorkerDiedError("crashed", self._at, "it closed its socket")
         status_line = self._leash.recv(64)
@@ -399,7 +399,7 @@ def _one_line(text: str) -> str:
 
 
 def _uid() -> int | None:
-    """An unused uid, for root; None for users who may not change it."""
+    """An unused uid, if root runs this; None for users who may not change their uid."""
     if not is_root() or not sys.platform.startswith("linux") or not holds(CAP_SETUID, CAP_SETGID):
         return None
     try:
@@ -417,7 +417,7 @@ def _filter() -> str:
 
 
 def walls() -> tuple[str, ...]:
-    """What confines a call here besides the limits on its resources, a few words each."""
+    """The ways in which a call is confined here, in addition to resource limits; a few words each."""
     names: list[str] = []
     if version := landlock.version():
         names.append(f"Landlock ABI {version}")

@@ -1,10 +1,9 @@
-"""The container runner: a container engine (`podman` or `docker`) by its command, for systems without the kernel that
-bubblewrap and Landlock need, such as macOS, where the engine brings a Linux of its own.
+"""The container runner: uses the command of a container engine (`podman` or `docker`), for systems without the kernel
+features that bubblewrap and Landlock need. An example is macOS, where the engine brings its own Linux.
 
-A job has a container without network, and runs in it as nobody without capabilities, with a read-only image, memory
-file systems of its own, and the engine's limits on memory and processes. `guest.container` is its first process; what
-it is to run comes over its standard input, so that no folder of the host is shared but that of packages, read-only.
-"""
+Each job has a container without network, and runs in it as nobody without capabilities, with a read-only image, private
+memory file systems, and the engine's limits on memory and processes. `guest.container` is its first process and
+receives the job over standard input. So the only shared host folder is that of the packages, read-only."""
 
 import contextlib
 import functools
@@ -38,22 +37,22 @@ ENGINES = ("podman", "docker")
 _GUEST = Path(landlock.__file__).with_name("container.py")
 _SHARED_MEMORY_MB = 64
 _OWN_MB = 64
-"""Memory of the first process and of the files of the job's interpreter."""
+"""Memory for the first process and the files of the job's interpreter."""
 _OWN_PROCESSES = 1
 _FILES, _PROCESSES = 1024, 4096
 _STARTING_SECONDS = 60.0
 _ENDING_SECONDS = 20.0
 _LATEST = 10.0
-"""The first process ends the job so many seconds after its limit, if nobody else does."""
+"""The first process ends the job this many seconds after its limit, if nobody else does."""
 _LONGEST_ARGUMENTS, _LONGEST_ARGUMENT = 1 << 20, 1 << 17
 _names = itertools.count()
 
 
 class ContainerRunner:
-    """Contains a job in a container of `image`. Safe to call from several threads.
+    """Confines a job in a container of `image`. Thread-safe.
 
-    Raises `SandboxUnavailableError` where there is no engine or no image, or the engine refuses, `UnsafeInputError` for
-    a file outside the scratch folder, `InputError` for arguments that no process can be given."""
+    Raises `SandboxUnavailableError` if the engine or the image is missing or the engine refuses, `UnsafeInputError` for
+    a file outside the scratch folder, and `InputError` for arguments that no process can take."""
 
     name = "container"
 
@@ -75,8 +74,8 @@ class ContainerRunner:
     def confine(
         self, confined: Confined, command: tuple[str, ...] = (), *, packages: bool = False, user: int = NOBODY
     ) -> Outcome:
-        """Runs any command of the image as `user`; raises as `run`. `/python/bin/python` is the image's interpreter,
-        which sees the packages at `/site` with `packages`. The outcome shows `command` where it is given."""
+        """Runs any command of the image as `user`. Raises as `run`. `/python/bin/python` is the image's interpreter,
+        which sees the packages at `/site` if `packages` is set. The outcome shows `command` if it is given."""
         _check(confined.command)
         token = secrets.token_hex(16)
         plan = {
@@ -94,7 +93,7 @@ class ContainerRunner:
         }
         name = f"xkg-{os.getpid()}-{next(_names)}-{secrets.token_hex(4)}"
         arguments = (engine(), "run", *_options(name, confined.limits, confined.mounts), self._image, *_first())
-        # podman leaves a file in the working directory if the kernel ends a job for its memory
+        # podman leaves a file in the working directory if the kernel kills a job for its memory
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
                 process = subprocess.Popen(
@@ -114,18 +113,18 @@ def _options(name: str, limits: Limits, mounts: tuple[Mount, ...]) -> tuple[str,
     memory = f"{limits.memory_mb + limits.disk_mb + _SHARED_MEMORY_MB + _OWN_MB}m"
     options = ["--rm", "--interactive", "--name", name, "--hostname", "sandbox", "--pull", "never"]
     options += ["--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"]
-    # Root only as far as its first process needs it to become another user.
+    # Root, but only with the rights that its first process needs to become another user.
     options += ["--user", "0:0", "--cap-add", "SETUID", "--cap-add", "SETGID"]
     options += ["--workdir", "/", "--entrypoint", "", "--log-driver", "none"]
     options += ["--memory", memory, "--memory-swap", memory, "--shm-size", f"{_SHARED_MEMORY_MB}m"]
-    # Not the engine's own, which may be above what it may set.
+    # Not the engine's default, which may exceed what it is allowed to set.
     options += ["--ulimit", f"nofile={_FILES}:{_FILES}", "--ulimit", f"nproc={_PROCESSES}:{_PROCESSES}"]
     options += ["--pids-limit", str(limits.processes + _OWN_PROCESSES)]
     options += ["--tmpfs", f"/tmp:rw,exec,nosuid,nodev,mode=1777,size={limits.disk_mb}m"]
     options += ["--tmpfs", f"{PYTHON}:rw,exec,nosuid,nodev,mode=755,size=1m"]
-    if Path(engine()).name == "podman":  # else it adds memory file systems of any size
+    if Path(engine()).name == "podman":  # otherwise it adds memory file systems of any size
         options += ["--read-only-tmpfs=false"]
-        if mounts:  # where SELinux would hide folders that are not labelled for containers
+        if mounts:  # SELinux would otherwise hide folders that are not labelled for containers
             options += ["--security-opt", "label=disable"]
     for mount in mounts:
         options += ["--volume", f"{mount.source}:{mount.at}:{'rw' if mount.writable else 'ro'}"]
@@ -142,7 +141,7 @@ def _guest() -> str:
 
 
 class _Running:
-    """A container that runs: what is sent to it, what comes out of it, and its end in any case."""
+    """A running container: its input, its output, and its guaranteed end."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", name: str, token: str, limits: Limits) -> None:
         self._process, self._name, self._token, self._limits = process, name, token, limits
@@ -177,7 +176,7 @@ class _Running:
             self._process.stdin.flush()
 
     def wait(self) -> tuple[Watched, int | None]:
-        """How it went, and the exit code, below zero for a signal; None where the command was never reached."""
+        """The outcome and the exit code, which is negative for a signal, and None if the command never started."""
         began = time.monotonic()
         stopped: Ended | None = None
         with self._changed:
@@ -196,7 +195,7 @@ class _Running:
             return Watched(None, "\n".join(self._noise), seconds, 0.0), None
         status, peak, killed = self._ended or (9, 0, 0)
         if stopped is None and (killed or self._ended is None):
-            stopped = "memory"  # the kernel ended the first process too
+            stopped = "memory"  # the kernel killed the first process too
         if stopped is None and self._output.total > self._limits.output_kb * 1024 * ENDLESS:
             stopped = "output"
         return Watched(stopped, self._output.text(), seconds, peak / 2**20), _exit_code(status)
@@ -237,12 +236,12 @@ class _Running:
 
 
 def _exit_code(status: int) -> int:
-    """Of Linux' wait status, on any system."""
+    """Decodes a Linux wait status, on any system."""
     return -(status & 0x7F) if status & 0x7F else status >> 8
 
 
 def engine() -> str:
-    """The command of the container engine. Raises `SandboxUnavailableError`."""
+    """The command of the container engine. Raises `SandboxUnavailableError` if there is none."""
     for name in ENGINES:
         if (program := shutil.which(name)) is not None:
             return program
@@ -258,7 +257,7 @@ def _ask_engine(*arguments: str) -> None:
 
 @functools.cache
 def _filter(*, unix_sockets: bool = False) -> str:
-    """The filter of system calls as hex, empty where this machine cannot make one for a Linux kernel."""
+    """The filter of system calls as hex. Empty if this machine cannot build one for a Linux kernel."""
     try:
         return seccomp.program(unix_sockets=unix_sockets).hex()
     except SandboxUnavailableError:
@@ -282,8 +281,8 @@ def _check(arguments: tuple[str, ...]) -> None:
 
 
 def owner_in_container(keeper: int | None) -> int:
-    """The uid that may write this user's folders in a container: root's folders are given to `keeper`; a podman of an
-    ordinary user calls that user root."""
+    """The uid that may write this user's folders in a container: root's folders are given to `keeper`; podman started
+    by an ordinary user maps that user to root."""
     if is_root():
         return NOBODY if keeper is None else keeper
     return 0 if Path(engine()).name == "podman" or not hasattr(os, "getuid") else os.getuid()

@@ -1,13 +1,12 @@
 """Runs that start with modules already imported: one sandboxed process for each environment, forked for each job.
 
-Importing torch costs seconds a run; a fork of a process that has imported it costs milliseconds. The process lives in a
-runner's sandbox. Each job is a fork of it (`xkg.sandbox.guest.fork_server`) in a Landlock domain, session and limits of
-its own, one at a time; afterwards its processes are killed and the scratch folders emptied. Namespaces belong to the
-sandbox, since nothing inside may create new ones: the Landlock domain separates jobs that share one in turn.
+Importing torch costs seconds per run; forking a process that has imported it costs milliseconds. The process lives in a
+runner's sandbox. Jobs run one at a time. Each is a fork of it (`xkg.sandbox.guest.fork_server`) with a separate
+Landlock domain, session and limits; afterwards its processes are killed and the scratch folders emptied. Jobs share the
+sandbox's namespaces, since nothing inside may create new ones, so the Landlock domain separates successive jobs.
 
-Where this is not possible (a kernel before 6.12, modules that start threads or share memory, arguments other than a
-script or `-c`, another interpreter than ours), each job runs in a sandbox of its own.
-"""
+If this is not possible, each job runs in a separate sandbox: on a kernel before 6.12, for modules that start threads or
+share memory, for arguments other than a script or `-c`, and for another interpreter than ours."""
 
 import contextlib
 import json
@@ -41,12 +40,12 @@ _Kind = tuple[Path | None, int, int, int, tuple[str, ...]]
 
 
 class WarmRunner:
-    """A `Runner` that forks each job from a process which has imported those of `modules` that the job's environment
-    has; `modules` may be a function that names them for a job. Safe to call from several threads: each uses a process
-    of its own. To be closed, or used in a `with`.
+    """A `Runner` that forks each job from a process that has imported those of `modules` that the job's environment
+    has. `modules` may be a function that names them for a job. Thread-safe: each thread uses a separate process. Close
+    it, or use it in a `with`.
 
-    `notify` gets one line when modules cannot be preloaded, and when a process was lost during a job: that job is run
-    again in a sandbox of its own, and the next starts a new process. Raises as `runner` does."""
+    `notify` gets one line if modules cannot be preloaded, and if a process was lost during a job: that job runs again
+    in a separate sandbox, and the next job starts a new process. Raises as `runner` does."""
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class WarmRunner:
         self._idle: list[tuple[_Kind, _Process]] = []
         self._cold: set[_Kind] = set()
         self._closed = False
-        # bubblewrap ends with the thread that started it, so a lasting thread starts it.
+        # bubblewrap ends with the thread that started it, so a long-lived thread starts it.
         self._starter = ThreadPoolExecutor(1, "warm")
 
     def __enter__(self) -> "WarmRunner":
@@ -76,7 +75,7 @@ class WarmRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends idle processes; a running job goes on, and its process ends after it."""
+        """Ends idle processes. A running job continues, and its process ends after it."""
         with self._lock:
             idle, self._idle, self._closed = self._idle, [], True
         self._starter.shutdown()
@@ -129,7 +128,7 @@ class WarmRunner:
         return None
 
     def _kind(self, job: Job) -> _Kind:
-        """What jobs share that are forked from one process."""
+        """The properties that jobs forked from one process share."""
         site = None if job.site is None else job.site.resolve()
         limits = job.limits
         return site, limits.memory_mb, limits.disk_mb, limits.processes, tuple(self._modules(job))
@@ -174,7 +173,8 @@ class _Process:
         self.clean = True
 
     def warm_up(self, limits: Limits) -> str | None:
-        """Waits for the imports, under the limits of a job. Returns why jobs cannot be forked from here, if so."""
+        """Waits for the imports, under the limits of a job. Returns the reason why jobs cannot be forked from it, if
+        there is one."""
         process = self._opened.process
         assert process.stdout is not None
         watched = follow(process.pid, self._control.fileno(), process.stdout.fileno(), limits, self._opened.scratch)
@@ -192,7 +192,7 @@ class _Process:
 
     def run(self, job: Job, name: str) -> Outcome:
         limits = kernel_limits(job.limits)
-        del limits["NPROC"]  # the sandbox has it, with room for what else runs in there
+        del limits["NPROC"]  # the sandbox sets it, with a margin for its other processes
         content = json.dumps({"arguments": job.arguments, "files": dict(job.files), "limits": limits})
         opened = self._opened
         with contextlib.ExitStack() as cleanup:
@@ -228,7 +228,7 @@ class _Process:
         return watched.outcome(code, name, ("python", *job.arguments))
 
     def _receive(self) -> str:
-        """The next message; empty where the other end closed or sends nothing in time."""
+        """The next message. Empty if the other end closed or sent nothing in time."""
         if not select.select([self._control], [], [], _ENDING_SECONDS)[0]:
             return ""
         try:
@@ -237,7 +237,7 @@ class _Process:
             return ""
 
     def lives(self) -> bool:
-        """Whether it waits for a job: a process that ended, or sends something unexpectedly, does not."""
+        """Whether the process waits for a job. A process that has ended or that sends unexpected data does not."""
         return self._opened.process.poll() is None and not select.select([self._control], [], [], 0)[0]
 
     def end(self) -> None:

@@ -1,7 +1,7 @@
-"""GPUs of NVIDIA for contained commands: each run gets one, with the driver's nodes and libraries that it needs.
+"""NVIDIA GPUs for contained commands: each run gets one GPU, with the driver's device nodes and libraries.
 
-A command sees the node of its own GPU (`/dev/nvidia<N>`) and those that all share (`nvidiactl`, `nvidia-uvm`), and no
-other. Libraries of the driver are read-only, from where the driver's package puts them."""
+A command sees the node of its own GPU (`/dev/nvidia<N>`) and the shared nodes (`nvidiactl`, `nvidia-uvm`), and no
+others. The driver's libraries are mounted read-only from their installed place."""
 
 import contextlib
 import os
@@ -19,13 +19,13 @@ _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _NODE = re.compile(r"nvidia(\d{1,4})")
 _DEVICE = re.compile(r"nvidia(?::(\d{1,4}))?")
 _LIBRARIES = (Path("/usr/local/nvidia"), Path("/usr/lib/wsl/lib"))
-"""Beside `/usr/lib`, which every contained command reads: images of cloud providers, and Linux on Windows."""
+"""In addition to `/usr/lib`, which every contained command reads: images of cloud providers, and WSL."""
 _OTHERS_READ_AND_WRITE = 0o006
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What a command gets of one: `nodes` to read and write, folders to `reads`, and `variables`."""
+    """What a command gets of one GPU: `nodes` to read and write, folders that it `reads`, and `variables`."""
 
     number: int
     nodes: tuple[Mount, ...]
@@ -34,7 +34,7 @@ class Gpu:
 
 
 def names(devices: Sequence[str]) -> None:
-    """Raises `InputError` for what names no device."""
+    """Raises `InputError` for text that does not name a device."""
     for name in devices:
         if not _DEVICE.fullmatch(name):
             raise InputError(f"device {name!a}: give nvidia for every GPU of this machine, or nvidia:0 for one")
@@ -46,8 +46,8 @@ def nvidia_gpus() -> list[int]:
 
 
 def gpus(devices: Sequence[str]) -> tuple[Gpu, ...]:
-    """The GPUs that are named: `nvidia:0` one of them, `nvidia` all of this machine. Raises `InputError` where one is
-    not there, or may not be opened by the users that commands run as."""
+    """The named GPUs: `nvidia:0` is one of them, `nvidia` all of this machine. Raises `InputError` if one does not
+    exist, or if the users that run commands may not open it."""
     names(devices)
     here = nvidia_gpus()
     numbers: list[int] = []
@@ -81,7 +81,7 @@ def _gpu(number: int) -> Gpu:
 
 
 def _uuid(number: int) -> str | None:
-    """The name of a GPU that holds however many others can be seen; by number alone, the one node inside is 0."""
+    """A name that identifies the GPU however many others are visible. By number alone, the only node inside is 0."""
     for place in DRIVER.glob("*/information"):
         with contextlib.suppress(OSError, ValueError):
             fields = dict(line.split(":", 1) for line in place.read_text().splitlines() if ":" in line)
@@ -91,7 +91,7 @@ def _uuid(number: int) -> str | None:
 
 
 class Taken:
-    """GPUs that runs take one at a time, each for itself. Safe to use from several threads."""
+    """Lends each GPU to one run at a time. Thread-safe."""
 
     def __init__(self, of: Sequence[Gpu]) -> None:
         self.count = len(of)
@@ -101,7 +101,7 @@ class Taken:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[Gpu | None]:
-        """Waits for one that is free; None at once where there are none at all."""
+        """Waits for a free GPU. Returns None at once if there are none at all."""
         if not self.count:
             yield None
             return

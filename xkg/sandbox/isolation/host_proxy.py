@@ -1,10 +1,9 @@
-"""The only way out of the sandbox: a proxy that connects to the hosts on its list (the package index, the one host of a
-repository) and to nothing else.
+"""The only way out of the sandbox: a proxy that connects to listed hosts (the package index, the one host of a
+repository) and nothing else.
 
-The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. Where there
-is no bubblewrap sandbox it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between
-the program and its host) or an absolute `http://` request, and stops after a total number of bytes.
-"""
+The proxy listens on a unix socket outside; inside, `guest.forward` forwards a loopback port to that socket. Without a
+bubblewrap sandbox it listens on a loopback port. It opens a connection for `CONNECT host:port` (TLS stays between the
+program and its host) or an absolute `http://` request, and stops after a maximum total number of bytes."""
 
 import contextlib
 import functools
@@ -30,10 +29,10 @@ from xkg.text.address import address
 
 _HEAD = 65536
 _SILENT = 120.0
-"""After so many seconds in which neither end sends anything a connection is closed."""
+"""A connection is closed after this many seconds without data from either end."""
 _TRIED_SECONDS = 3.0
 _PUBLIC = "https://pypi.org/simple"
-# Where the public index keeps its files; most mirrors link there too.
+# The public index's file host; most mirrors link to it too.
 _PUBLIC_FILES = ("files.pythonhosted.org", 443)
 
 
@@ -49,8 +48,8 @@ _NAMED = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A
 
 
 def named_hosts(names: Iterable[str]) -> frozenset[Host]:
-    """The hosts that a caller names, `host` for ports 443 and 80, or `host:port`. Raises `InputError` for anything
-    else, such as an address with a path, or a pattern."""
+    """The hosts that a caller lists: `host` for ports 443 and 80, or `host:port`. Raises `InputError` for anything
+    else, such as a URL with a path, or a pattern."""
     hosts: set[Host] = set()
     for name in names:
         found = _NAMED.fullmatch(name.strip())
@@ -63,7 +62,8 @@ def named_hosts(names: Iterable[str]) -> frozenset[Host]:
 
 
 def certificates() -> dict[str, Path]:
-    """The file of this machine's trusted certificates, if there is one, by the variables that name it to programs."""
+    """The file of this machine's trusted certificates, if there is one, under the variables that point programs to
+    it."""
     known = (ssl.get_default_verify_paths().cafile, "/etc/ssl/certs/ca-certificates.crt")
     file = next((Path(place).resolve() for place in known if place and Path(place).exists()), None)
     return dict.fromkeys(("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"), file) if file else {}
@@ -78,18 +78,18 @@ class Index:
 
     @property
     def public(self) -> bool:
-        """Whether this is PyPI alone."""
+        """Whether this is only PyPI."""
         return self.variables == {"UV_DEFAULT_INDEX": _PUBLIC}
 
     def with_index(self, url: str) -> "Index":
-        """The same, with the hosts of another index."""
+        """The same, plus the hosts of another index."""
         place = _place(url)
         return Index(self.variables, self.hosts | {place, _LINKED.get(place[0], place)})
 
 
 @functools.cache
 def reachable(url: str) -> bool:
-    """Whether the host of an address takes connections; found out once a process."""
+    """Whether the host of a URL accepts connections. Checked once per process."""
     try:
         _connected(*_place(url), seconds=_TRIED_SECONDS).close()
     except OSError:
@@ -98,7 +98,7 @@ def reachable(url: str) -> bool:
 
 
 def configured_index() -> Index:
-    """The index from uv's or pip's variables, then from their configuration files, else the public one."""
+    """The index from uv's or pip's variables, then from their configuration files, otherwise the public one."""
     default = _first("UV_DEFAULT_INDEX", "UV_INDEX_URL", "PIP_INDEX_URL") or _from_files() or _PUBLIC
     variables = {"UV_DEFAULT_INDEX": default}
     extra = _first("UV_INDEX", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL")
@@ -148,14 +148,14 @@ def registry_socket(
     *,
     public: bool = False,
 ) -> Iterator[Path]:
-    """A unix socket behind which only `hosts` can be reached, while the context lasts; with `public`, names among them
-    only at addresses of the internet. Other requested hosts are added to `refused`. `received` is called with the
-    number of bytes that were relayed so far, from any thread."""
+    """A unix socket behind which only `hosts` can be reached, while the context lasts. With `public`, host names are
+    only reached at public internet addresses. Other requested hosts are added to `refused`. `received` is called from
+    any thread with the number of bytes relayed so far."""
     folder = Path(tempfile.mkdtemp(prefix="xkg-"))  # short: a socket's path has at most 108 bytes
     path = folder / "registry"
     try:
         with _UnixProxy(str(path), _handler(hosts, max_bytes, refused, received, public=public)) as proxy:
-            path.chmod(0o666)  # the installer has another uid; only it can pass the folder
+            path.chmod(0o666)  # the installer has another uid; the folder's mode keeps other users out
             with _serving(proxy):
                 yield path
     finally:
@@ -166,7 +166,7 @@ def registry_socket(
 def proxy_port(
     hosts: frozenset[Host], max_bytes: int, refused: set[str] | None = None, *, public: bool = False
 ) -> Iterator[int]:
-    """As `registry_socket`, a port of the loopback."""
+    """As `registry_socket`, but a port on the loopback interface."""
     with _TcpProxy(("127.0.0.1", 0), _handler(hosts, max_bytes, refused, public=public)) as proxy, _serving(proxy):
         yield proxy.server_address[1]
 
@@ -296,7 +296,7 @@ class _Handler(socketserver.BaseRequestHandler):
             sink.shutdown(how)
 
     def _received(self, source: socket.socket) -> bytes:
-        """The next bytes; who is silent while the other end sends, as in a long download, is waited for."""
+        """The next bytes. Waits for a silent end while the other end sends, as in a long download."""
         while True:
             try:
                 return source.recv(1 << 16)
@@ -309,7 +309,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _is_literal(host: str) -> bool:
-    """Whether a host is an address, or this machine: whoever allows it by that means it."""
+    """Whether a host is an IP address or this machine: listing it by that name allows it deliberately."""
     try:
         ipaddress.ip_address(host.strip("[]"))
     except ValueError:
@@ -318,7 +318,7 @@ def _is_literal(host: str) -> bool:
 
 
 def _public_address(host: str, port: int) -> str:
-    """An address of a host in the internet. Raises `OSError` if one of its addresses is elsewhere."""
+    """A public address of a host. Raises `OSError` if any of its addresses is not public."""
     found = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     if not found or not all(ipaddress.ip_address(each.partition("%")[0]).is_global for each in found):
         raise OSError(f"{host} is not in the internet")
@@ -326,7 +326,8 @@ def _public_address(host: str, port: int) -> str:
 
 
 def _connected(host: str, port: int, seconds: float = 15, *, public: bool = False) -> socket.socket:
-    """A connection to the host, through this machine's own proxy if one is set, which then decides what is `public`."""
+    """A connection to the host. If this machine has a proxy, the connection goes through it, and that proxy decides
+    which addresses are `public`."""
     proxy = _first("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
     exempt = {name.strip().lower() for name in _first("NO_PROXY", "no_proxy").split(",")}
     if not proxy.startswith("http://") or host in exempt | {"localhost", "127.0.0.1"}:

@@ -1,4 +1,4 @@
-"""The interpreters of this machine that code can run on: the one that runs xkg, and others that uv finds."""
+"""Finds the interpreters of this machine that can run code: the one that runs xkg, and others that uv finds."""
 
 import functools
 import json
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from xkg.errors import SandboxUnavailableError
 
 OLDEST, NEWEST = 7, 14
-"""The minor versions of Python 3 that code can run on: what runs beside it in the sandbox needs no later one."""
+"""The minor versions of Python 3 that can run code: the guest modules in the sandbox support the oldest of them."""
 
 _SECONDS = 20
 _FACTS = (
@@ -23,7 +23,7 @@ _FACTS = (
 
 
 class Interpreter(NamedTuple):
-    """`prefix` is the folder that it needs, `hidden` are the folders of packages in there."""
+    """`prefix` is the folder that it needs, `hidden` are the package folders inside it."""
 
     program: Path
     minor: int
@@ -41,7 +41,7 @@ class Interpreter(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """What the bytecode and the compiled modules are for."""
+        """The platform tag of its bytecode and compiled modules."""
         return f"cpython-3{self.minor}-{sys.platform}-{platform.machine()}"
 
     @property
@@ -52,7 +52,7 @@ class Interpreter(NamedTuple):
 
 @functools.cache
 def own() -> Interpreter:
-    """The interpreter under this one's virtual environment."""
+    """The base interpreter of this process's virtual environment."""
     minor = sys.version_info.minor
     named = Path(sys.base_prefix) / "bin" / f"python3.{minor}"
     program = named if named.exists() else Path(sys.executable).resolve()
@@ -61,7 +61,7 @@ def own() -> Interpreter:
 
 
 def at(program: Path | None) -> Interpreter:
-    """The interpreter with this program, None for our own. Raises `SandboxUnavailableError` if it does not run."""
+    """The interpreter at this path, None for our own. Raises `SandboxUnavailableError` if it does not run."""
     return own() if program is None else _described(program)
 
 
@@ -79,10 +79,10 @@ def _described(program: Path) -> Interpreter:
 
 @functools.cache
 def installed() -> dict[str, Path]:
-    """The programs of other interpreters, by version ("3.8"): those of CPython that uv finds, and pyenv's; none without
-    uv. Found out once a process."""
+    """The paths of other interpreters, by version ("3.8"): CPython versions that uv finds, and pyenv's. Empty without
+    uv. Searched once per process."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
-    # pyenv's shims run only the versions that are selected, and take a second each to say so.
+    # pyenv's shims run only the selected versions, and each takes a second to report that.
     path = [folder for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if Path(folder).name != "shims"]
     path += sorted(map(str, pyenv.glob("versions/*/bin")))
     listing = ("python", "list", "--only-installed", "--no-config", "--offline", "--output-format", "json")
@@ -107,7 +107,7 @@ def installed() -> dict[str, Path]:
 
 
 def download(version: str) -> Path | None:
-    """Has uv download an interpreter; None if it cannot be had."""
+    """Downloads an interpreter with uv. None if it is not available."""
     command = (uv_program(), "python", "install", "--no-config", "--no-bin", version)
     try:
         subprocess.run(command, capture_output=True, timeout=600, check=True)
@@ -119,7 +119,7 @@ def download(version: str) -> Path | None:
 
 @functools.cache
 def uv_program() -> Path:
-    """The program uv."""
+    """The path of the uv executable."""
     import uv
 
     return Path(uv.find_uv_bin()).resolve()

@@ -2,11 +2,10 @@
 
 The job may read the files that it needs (the interpreter, the system's libraries, its packages) and write its scratch
 folder. It cannot read any other file, create a socket, or signal, trace or inspect processes other than its own.
-`xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends whatever it leaves behind. Root
-switches to an unused uid. An ordinary user's job keeps that user's uid, so the filter of system calls refuses what
-Landlock does not cover: modes, owners, times and attributes of files, priorities and limits of processes, on old
-kernels signals and truncation.
-"""
+`xkg.sandbox.guest.launch` is its first process; `xkg.sandbox.guest.supervisor` ends everything that the job leaves
+behind. Root switches to an unused uid. An ordinary user's job keeps that user's uid, so the filter of system calls
+refuses operations that Landlock does not cover: modes, owners, times and attributes of files, priorities and limits of
+processes, and on old kernels signals and truncation."""
 
 import contextlib
 import json
@@ -46,7 +45,7 @@ _LAUNCH = Path(landlock.__file__).with_name("launch.py")
 _LONGEST_ARGUMENT, _LONGEST_ARGUMENTS = 1 << 17, 1 << 20
 _TRUNCATE_FROM = 3
 _ACCESS_MODE = 3
-"""O_ACCMODE, which Python has from 3.12 on, and not everywhere."""
+"""O_ACCMODE, which Python has only from 3.12 on, and not on every platform."""
 
 _SYSTEM = ("/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/bin", "/lib", "/lib32", "/lib64")
 _OPEN = (
@@ -64,7 +63,8 @@ _SOCKETS = (
     Denied("bind"),
     *(Denied("socketpair", 1, value=kind, mask=0xF) for kind in (2, 3)),
 )
-# For a program that has a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that port.
+# For a program that has a proxy on a loopback port: TCP sockets may connect, and Landlock restricts them to that
+# port.
 _SOCKETS_BUT_TCP = (
     *(Denied("socket", 1, value=kind, mask=0xF) for kind in (2, 3, 5)),
     Denied("bind"),
@@ -92,8 +92,8 @@ _TRUNCATION = (
     Denied("open", 1, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
     Denied("openat", 2, value=os.O_TRUNC, mask=os.O_TRUNC | _ACCESS_MODE),
 )
-# What Landlock allows on files that it does not let be written: times and attributes where a file's mode allows it,
-# modes and owners by its owner. Copying a file sets its mode and times last, so these calls pretend to succeed.
+# Changes that Landlock allows on files that it makes read-only: times and attributes if the file's mode allows it,
+# modes and owners for its owner. Copying a file sets its mode and times last, so these calls pretend to succeed.
 _METADATA = (
     *(Denied(call, answer="pretended") for call in ("utime", "utimes", "futimesat", "utimensat")),
     *(Denied(f"{kind}{call}xattr") for kind in ("", "l", "f") for call in ("set", "remove")),
@@ -107,9 +107,9 @@ _OWNERSHIP = (
 
 
 class LandlockRunner:
-    """Contains a job with Landlock and seccomp. Safe to call from several threads.
+    """Confines a job with Landlock and seccomp. Thread-safe.
 
-    Raises as `BubblewrapRunner` does: `SandboxUnavailableError` when the kernel or libseccomp does not allow it."""
+    Raises as `BubblewrapRunner` does; `SandboxUnavailableError` if the kernel or libseccomp does not allow it."""
 
     name = "landlock"
 
@@ -123,8 +123,9 @@ class LandlockRunner:
         return self._watched(started, job.limits, ("python", *job.arguments))
 
     def confine(self, confined: Confined, streams: Streams, port: int | None = None) -> Outcome:
-        """Runs any command, with the system's files and its mounts, each at its own path. It may connect to `port` on
-        any machine (before ABI 4 to any port). Root stays root where it may not pass all folders that it mounts."""
+        """Runs any command with the system's files and its mounts, each at its own path. The command may connect to
+        `port` on any machine (before ABI 4 to any port). Root stays root if it may not enter all folders that it
+        mounts."""
         return self._watched(_start_confined(confined, streams, port), confined.limits, confined.command)
 
     def _watched(self, started: "_Started", limits: Limits, command: tuple[str, ...]) -> Outcome:
@@ -146,7 +147,7 @@ class LandlockRunner:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The command to start, and the rights that it retains."""
+    """The command to start, and the rights that it keeps."""
 
     command: list[str]
     folder: str
@@ -162,7 +163,8 @@ class _Plan:
 
 @dataclass
 class _Started:
-    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` and why, or ''."""
+    """A supervisor and its job. `end` returns the supervisor's last line: a wait status, `refused` with the reason, or
+    ''."""
 
     process: subprocess.Popen[bytes]
     room: Path
@@ -171,7 +173,7 @@ class _Started:
     leash: int | None
 
     def release(self) -> None:
-        """Makes the supervisor end all of the job, and itself."""
+        """Makes the supervisor end the whole job, and itself."""
         if self.leash is not None:
             os.close(self.leash)
             self.leash = None
@@ -350,7 +352,8 @@ def _check(arguments: tuple[str, ...]) -> None:
 
 
 def _closed(places: list[Path]) -> bool:
-    """Whether other users cannot reach one of these. Raises `SandboxUnavailableError` where no capability helps."""
+    """Whether one of these folders is closed to other users. Raises `SandboxUnavailableError` if no capability
+    helps."""
     for place in places:
         for folder in (place, *place.parents):
             if not folder.stat().st_mode & 0o001:
@@ -361,8 +364,9 @@ def _closed(places: list[Path]) -> bool:
 
 
 def _processes(limits: Limits, uid: int | None) -> int:
-    """The kernel's limit, which counts all threads of a uid: the job and its supervisor; for an ordinary user also the
-    user's other threads and room for other jobs, where the watchdog counts instead."""
+    """The kernel's limit, which counts all threads of a uid: the job and its supervisor. For an ordinary user it also
+    covers the user's other threads and a margin for other jobs; there the watchdog counts the job's processes
+    instead."""
     if uid is not None:
         return limits.processes + 1
     mine = 0
@@ -390,7 +394,7 @@ def _paths(room: Path, *others: Interpreter) -> Iterator[tuple[str, int]]:
 
 
 def _all_but(folder: Path, hidden: list[Path]) -> Iterator[tuple[str, int]]:
-    """Hidden folders can be listed, since a right to a folder extends below it, but not read."""
+    """Hidden folders can be listed, because rights to a folder also apply below it, but their files cannot be read."""
     if folder in hidden:
         return
     if not any(place.is_relative_to(folder) for place in hidden):

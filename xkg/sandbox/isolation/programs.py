@@ -1,9 +1,8 @@
-"""Programs of this machine that read untrusted data, such as git, contained like untrusted code.
+"""Runs programs of this machine that read untrusted data, such as git, confined like untrusted code.
 
-A program sees its own files and the system's, its own variables alone, and at most one host of the network, through a
-proxy. It reads and writes through files, so that the kernel bounds its bytes and none wait in a pipe. Where neither
-bubblewrap nor Landlock is available, only time, the size of files and the host are bounded.
-"""
+A program sees its own files and the system's, only its own variables, and at most the listed hosts of the network,
+through a proxy. It reads and writes through files, so that the kernel bounds its bytes and none wait in a pipe. If
+neither bubblewrap nor Landlock is available, only time, file size and hosts are bounded."""
 
 import contextlib
 import functools
@@ -59,17 +58,17 @@ _LIMITED = (
 
 
 def compiler_files() -> tuple[Path, ...]:
-    """The folders of this machine that its compilers read, besides the libraries that each program sees."""
+    """The folders of this machine that compilers read, in addition to the libraries that each program sees."""
     return tuple(Path(name) for name in _COMPILER_FILES if Path(name).exists())
 
 
 @dataclass(frozen=True)
 class Program:
     """A command, started in `folder`. It may read `folder` and `reads`, and read and write `writes` and the nodes
-    `devices`. `hosts` are those that it reaches, through an HTTP proxy (as `registry_socket` with `public`), and
-    `max_bytes` bounds the traffic. `ends`: only so many bytes from the start and from the end of its output are needed,
-    None for all of it; all of it stays in the file `output`. `other` is an interpreter that it may start besides our
-    own. A command that is not `trusted` itself has no right besides those of its files' modes."""
+    `devices`. `hosts` are the hosts that it can reach, through an HTTP proxy (as `registry_socket` with `public`), and
+    `max_bytes` bounds the traffic. `ends` is the number of bytes to return from the start and from the end of its
+    output, None for all; the file `output` keeps everything. `other` is another interpreter that it may start. A
+    command that is not `trusted` has only the rights that the modes of its files give."""
 
     command: tuple[str, ...]
     folder: Path
@@ -88,14 +87,14 @@ class Program:
 
     @property
     def reads_all(self) -> bool:
-        """Whether it may read of its folders what root may read."""
+        """Whether it may read everything in its folders that root may read."""
         return self.trusted and not self.writes and not self.hosts
 
 
 @dataclass(frozen=True)
 class ProgramResult:
     """`output` is its stdout, `stderr` the end of stderr, `refused` the hosts that the proxy refused. `omitted` bytes
-    of stdout were left out of its middle, at `output[Program.ends]`."""
+    were cut from the middle of stdout, at `output[Program.ends]`."""
 
     ended: Ended
     exit_code: int | None
@@ -113,8 +112,8 @@ class ProgramResult:
 
 @functools.cache
 def wall() -> Wall | None:
-    """What contains programs here, after a trial run; None for nothing. Fixed for the life of this process, so that no
-    input can make a program run with less."""
+    """The runner that confines programs here, after a trial run; None if there is none. Fixed for the life of this
+    process, so that no input can weaken the confinement."""
     trial = Program(("/usr/bin/true",), Path("/usr/bin"), Limits(seconds=20))
     for name in ("bubblewrap", "landlock") if platform.system() == "Linux" else ():
         for _ in range(2):  # on a busy machine the first trial may fail
@@ -125,9 +124,9 @@ def wall() -> Wall | None:
 
 
 def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] | None = "any") -> ProgramResult:
-    """Runs a program with `stdin`, behind this machine's wall (or the one that `behind` names). At most
-    `limits.disk_mb` of output. Never raises for what the program does; raises `SandboxUnavailableError` where it cannot
-    be started."""
+    """Runs a program with `stdin`, in this machine's confinement (or the one that `behind` names). Its output is
+    limited to `limits.disk_mb`. Never raises because of what the program does; raises `SandboxUnavailableError` if it
+    cannot be started."""
     behind = wall() if behind == "any" else behind
     refused: set[str] = set()
     with (
@@ -153,7 +152,7 @@ def run(program: Program, stdin: bytes = b"", *, behind: Wall | Literal["any"] |
 
 
 def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
-    """The output, and how many bytes of its middle were left out."""
+    """The output, and the number of bytes cut from its middle."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     if program.ends is None or size <= 2 * program.ends:
@@ -164,7 +163,7 @@ def _content(file: BinaryIO, program: Program) -> tuple[bytes, int]:
 
 
 def lend(folder: Path) -> None:
-    """Gives a folder of ours with its content to the uid that programs run under when root starts them."""
+    """Gives one of our folders with its content to the uid under which programs run if root starts them."""
     if is_root() and wall() is not None and holds(CAP_SETUID, CAP_SETGID, CAP_CHOWN):
         fill(folder, {}, unused_uid(keeper=True))
 
@@ -228,7 +227,7 @@ def _under_landlock(program: Program, streams: Streams, way: _Way) -> Outcome:
 
 
 def _bare(program: Program, streams: Streams, way: _Way) -> Outcome:
-    """With limits alone. Memory is bounded where the kernel counts it per process (`DATA`: not on macOS)."""
+    """Runs with limits only. Memory is bounded if the kernel counts it per process (`DATA`: not on macOS)."""
     with (
         tempfile.TemporaryDirectory(prefix="xkg-job-", ignore_cleanup_errors=True) as home,
         tempfile.TemporaryFile() as errors,

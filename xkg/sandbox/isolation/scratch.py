@@ -1,4 +1,4 @@
-"""A job's scratch folder where no file system of its own bounds it: fill it, measure it, remove it."""
+"""A job's scratch folder if no separate file system bounds it: fill it, measure it, remove it."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ def relative(name: str) -> PurePosixPath:
 
 
 def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> None:
-    """Writes a job's files; `owner` is the uid that they, their folders and `folder` will belong to."""
+    """Writes a job's files. `owner` is the uid that will own them, their folders and `folder`."""
     for name, content in files.items():
         path = folder / relative(name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,8 +34,8 @@ def fill(folder: Path, files: Mapping[str, str], owner: int | None = None) -> No
 
 
 def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
-    """Bytes on disk below `folder`, and in deleted files that `processes` hold open, at least one block per entry.
-    A folder that cannot be read (no rights, path too long) counts for more than `limit`."""
+    """Bytes on disk below `folder`, at least one block per entry, plus deleted files that `processes` hold open. A
+    folder that cannot be read (no rights, path too long) counts for more than `limit`."""
     total = 0
     folders = [str(folder)]
     while folders and total <= limit:
@@ -63,7 +63,7 @@ def disk_usage(folder: Path, processes: Iterable[int], limit: int) -> int:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder, whatever rights and depth a job has given it."""
+    """Removes a folder, whatever permissions and depth a job has given it."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

@@ -1,11 +1,11 @@
 """The system calls that code in the sandbox may not make, as a BPF program for `bwrap --seccomp`.
 
-A deny list: everything else is allowed, since numerical libraries use a wide and changing part of the kernel's
-interface. It denies calls that reach past the namespaces (AF_VSOCK, netlink and other address families that a network
-namespace does not contain), that create new namespaces or mounts (more kernel code in reach), that inspect other
-processes, and that allocate memory which no process is charged for (memfd, SysV shared memory) and the watchdog cannot
-see. Names follow the syscalls(2) table; flags of clone are from clone(2).
-"""
+A deny list: everything else is allowed, since numerical libraries use a large and changing part of the kernel's
+interface. It denies calls that reach past the namespaces: AF_VSOCK, netlink and other address families that a network
+namespace does not contain. It denies calls that create namespaces or mounts (more kernel code within reach), and calls
+that inspect other processes. It also denies calls that allocate memory which is charged to no process (memfd, SysV
+shared memory), because the watchdog cannot see it. Names follow the syscalls(2) table; flags of clone are from
+clone(2)."""
 
 import contextlib
 import errno
@@ -47,7 +47,7 @@ _FORBIDDEN = (
     "open_by_handle_at",
     "quotactl",
     "quotactl_fd",
-    # kernel surface that numerical code does not use
+    # kernel interfaces that numerical code does not use
     "bpf",
     "perf_event_open",
     "userfaultfd",
@@ -65,7 +65,7 @@ _FORBIDDEN = (
     "remap_file_pages",
     "migrate_pages",
     "move_pages",
-    # the machine
+    # settings of the whole machine
     "init_module",
     "finit_module",
     "delete_module",
@@ -93,7 +93,7 @@ _FORBIDDEN = (
     "_sysctl",
 )
 
-# Callers fall back when these are "not implemented": glibc from clone3 to clone, whose flags a filter can read.
+# Callers fall back if these are "not implemented": glibc from clone3 to clone, whose flags a filter can read.
 _ABSENT = ("clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_create", "memfd_secret")
 
 _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
@@ -101,9 +101,9 @@ _UNCHARGED = ("shmget", "shmat", "msgget", "semget", "mq_open")
 _CLONE_NEW = (0x80, 0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-_INT = 0xFFFFFFFF  # the kernel reads an int of these arguments, a filter sees the whole register
+_INT = 0xFFFFFFFF  # the kernel reads an int from these arguments, a filter sees the whole register
 
-# The same on every architecture, for a libseccomp older than the call.
+# The same number on every architecture, for a libseccomp that does not know the call.
 _NUMBERS = {
     "process_madvise": 440,
     "process_mrelease": 448,
@@ -123,8 +123,8 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class Denied:
-    """One more rule: `call` is refused, reported as absent, or pretends to succeed; always, or where its `argument` &
-    `mask` is `value` (without a mask, where its `argument` is not `value`)."""
+    """One more rule: `call` is refused, reported as not implemented, or pretends to succeed. It applies always, or if
+    its `argument` & `mask` is `value`; without a mask, if its `argument` is not `value`."""
 
     call: str
     argument: int | None = None
@@ -133,7 +133,7 @@ class Denied:
     answer: Literal["refused", "absent", "pretended"] = "refused"
 
 
-# What a process may do to others of its uid, unless a namespace hides them; 0 means itself.
+# Calls by which a process affects others of its uid, unless a namespace hides them; 0 means itself.
 OTHER_PROCESSES = (
     Denied("prlimit64", 0),
     Denied("setpriority", 0),
@@ -146,9 +146,9 @@ OTHER_PROCESSES = (
 
 @functools.cache
 def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
-    """The filter for this machine's architecture; with `unix_sockets`, `socket(AF_UNIX)` stays open.
+    """The filter for this machine's architecture. With `unix_sockets`, `socket(AF_UNIX)` stays allowed.
 
-    Raises `SandboxUnavailableError` where libseccomp is missing."""
+    Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()
     forbidden, absent = pyseccomp.ERRNO(errno.EPERM), pyseccomp.ERRNO(errno.ENOSYS)
     answers = {"refused": forbidden, "absent": absent, "pretended": pyseccomp.ERRNO(0)}
@@ -161,7 +161,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
             number = -1
         if number == -1:  # not known to this libseccomp
             number = _NUMBERS.get(name, -1)
-        if number >= 0:  # below zero: a call that this architecture does not have
+        if number >= 0:  # negative: a call that this architecture does not have
             rules.add_rule(action, number, *arguments)
 
     for name in (*_FORBIDDEN, *_UNCHARGED):
@@ -194,7 +194,7 @@ def program(*, unix_sockets: bool, more: tuple[Denied, ...] = ()) -> bytes:
     return _exported(rules)
 
 
-# What a process that only computes needs: memory, time, and the descriptors that are already open.
+# Calls that a process needs that only computes: memory, time, and the descriptors that are already open.
 _COMPUTING = (
     "read readv recvfrom recvmsg write writev sendto sendmsg poll ppoll select pselect6"
     " close close_range fstat fstat64 lseek _llseek"
@@ -209,15 +209,15 @@ _COMPUTING = (
 
 @functools.cache
 def computing_only() -> bytes:
-    """The filter for a process that only computes and uses its open descriptors: every other call is refused.
+    """The filter for a process that only computes and uses its open descriptors. It refuses every other call.
 
-    Raises `SandboxUnavailableError` where libseccomp is missing."""
+    Raises `SandboxUnavailableError` if libseccomp is missing."""
     pyseccomp = _library()
     rules = pyseccomp.SyscallFilter(pyseccomp.ERRNO(errno.EPERM))
     for name in _COMPUTING:
         with contextlib.suppress(ValueError):  # not a call of this architecture, or not known to this libseccomp
             rules.add_rule(pyseccomp.ALLOW, name)
-    # its own limits, not those of another process
+    # only its own limits, not those of another process
     rules.add_rule(pyseccomp.ALLOW, "prlimit64", pyseccomp.Arg(0, pyseccomp.EQ, 0))
     return _exported(rules)
 

@@ -14,8 +14,8 @@ LASTING_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Opened:
-    """`process` is the child process, its stdout a pipe; `places` are the paths of the scratch folders inside, the
-    first being home; `scratch` is their folder outside if only the watchdog bounds them. `end` ends all of it and
+    """`process` is the child process, its stdout a pipe. `places` are the paths of the scratch folders inside, of which
+    the first is home. `scratch` is their folder outside if only the watchdog bounds them. `end` ends everything and
     removes its files."""
 
     process: subprocess.Popen[bytes]
@@ -25,12 +25,12 @@ class Opened:
 
 
 class Openable(Runner, Protocol):
-    """A runner whose sandbox can be kept open."""
+    """A runner that can keep its sandbox open."""
 
     def open(
         self, arguments: tuple[str, ...], files: Mapping[str, str], site: Path | None, limits: Limits, passed: int
     ) -> Opened:
-        """Starts `python` with `arguments` (`PLACES` among them stands for the scratch folders) as `run` does, with
-        the descriptor `passed` open under its own number, and without a time limit of its own. No process inside can
+        """Starts `python` with `arguments` as `run` does, but without a time limit. `PLACES` among the arguments is
+        replaced by the scratch folders. The descriptor `passed` stays open under the same number. No process inside can
         change another process's limits or priority. Raises as `run`."""
         ...

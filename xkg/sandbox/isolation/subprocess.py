@@ -1,9 +1,8 @@
-"""`unsafe-subprocess`: the job as a plain child process with the rights of whoever runs xkg.
+"""`unsafe-subprocess`: the job runs as a plain child process with the rights of the user who runs xkg.
 
-It bounds time, output and memory, and gives an empty environment and a scratch folder, which protects against
-accidents only. It contains nothing: the job can read and write whatever its user can and reach the network, and a
-daemon outlives it.
-"""
+It bounds time, output and memory, and gives an empty environment and a scratch folder, which protects only against
+accidents. It confines nothing: the job can read and write everything that its user can, and reach the network, and a
+daemon outlives it."""
 
 import os
 import subprocess
@@ -19,7 +18,7 @@ from xkg.sandbox.runner import Job, Outcome
 
 
 class UnsafeSubprocessRunner:
-    """Runs a job without containing it. Raises `InputError` as `BubblewrapRunner` does."""
+    """Runs a job without confining it. Raises `InputError` as `BubblewrapRunner` does."""
 
     name = "unsafe-subprocess"
     weaker: tuple[str, ...] = ("nothing is contained: code has the files, the network and the rights of its user",)

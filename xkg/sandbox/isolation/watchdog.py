@@ -1,13 +1,12 @@
 """Watches a running job: collects its output, and stops it at its limits of time, memory, processes, disk and output.
 
-Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages (which counts shared
-pages of forks more than once); only where that sum exceeds the limit, proportional sizes (PSS), which count them once.
-The watchdog polls every 20 ms (or ten times as long as a poll takes), so a job can exceed its limit by the memory that
-it touches in that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more on a busy machine. Files in
-the sandbox's memory file systems are not counted here; the file systems have sizes of their own. Kernel memory (socket
+Memory is summed over the job and all its descendants, from /proc: resident plus swapped pages, which counts shared
+pages of forks more than once. If that sum exceeds the limit, proportional sizes (PSS) decide, which count them once.
+The watchdog polls every 20 ms (or ten times as long as a poll takes). A job can exceed its limit by the memory that it
+touches in that time: about 2 GB/s for each core it runs on, some 40 MB a core, and more on a busy machine. Files in the
+sandbox's memory file systems are not counted here, because those file systems have size limits. Kernel memory (socket
 and pipe buffers, page tables, the inodes of empty files) is bounded only by the limits on processes and open files and
-by the kernel itself.
-"""
+by the kernel itself."""
 
 import contextlib
 import os
@@ -27,7 +26,7 @@ from xkg.sandbox.runner import Limits, Outcome
 
 _INTERVAL = 0.02
 _FIRST_INTERVAL = 0.005
-# Output beyond this multiple of the retained size is endless; a chatty training loop is not.
+# Output beyond this multiple of the kept size is considered endless; a chatty training loop stays below it.
 ENDLESS = 64
 _COMMAND_LENGTH = 2000
 
@@ -36,7 +35,7 @@ Ended = Literal["exited", "killed", "timeout", "memory", "disk", "output"]
 
 @dataclass(frozen=True)
 class Streams:
-    """Files for a program's stdin and stdout, where its bytes matter; its output is then stderr alone."""
+    """Files for a program's stdin and stdout, if its bytes matter; its output is then only stderr."""
 
     stdin: BinaryIO
     stdout: BinaryIO
@@ -44,7 +43,7 @@ class Streams:
 
 @dataclass(frozen=True)
 class Watched:
-    """`stopped` is the limit that was met; None when the job ended before."""
+    """`stopped` is the limit that the job hit, None if it ended before."""
 
     stopped: Ended | None
     output: str
@@ -52,7 +51,7 @@ class Watched:
     peak_memory_mb: float
 
     def outcome(self, exit_code: int, runner: str, command: Sequence[str]) -> Outcome:
-        """The outcome of a job that ended with `exit_code`, below zero for a signal, unless a limit stopped it."""
+        """The outcome of a job that ended with `exit_code`, negative for a signal, unless a limit stopped it."""
         signalled = exit_code < 0
         return Outcome(
             ended=self.stopped or ("killed" if signalled else "exited"),
@@ -68,9 +67,9 @@ class Watched:
 def watch(
     process: subprocess.Popen[bytes], limits: Limits, kill: Callable[[], None], scratch: Path | None = None
 ) -> Watched:
-    """Waits for `process` (its stderr, or else its stdout, a pipe, in this process's hands only) to end, or stops it
-    with `kill`, which must end all of the job. A job with more than twice its processes ends as `killed`. `scratch` is
-    a folder whose size counts against `limits.disk_mb`."""
+    """Waits for `process` to end, or stops it with `kill`, which must end the whole job. Its stderr (otherwise its
+    stdout) must be a pipe that only this process reads. A job with more than twice its allowed processes ends as
+    `killed`. `scratch` is a folder whose size counts against `limits.disk_mb`."""
     pipe = process.stderr or process.stdout
     assert pipe is not None
     pidfd = os.pidfd_open(process.pid)
@@ -91,8 +90,8 @@ def follow(
     scratch: Path | None = None,
     excluded: frozenset[int] = frozenset(),
 ) -> Watched:
-    """Reads `pipe` and watches the processes from `root` down, without `excluded`, until the descriptor `over` becomes
-    readable (the job has ended) or the job meets a limit; then the caller must end it."""
+    """Reads `pipe` and watches `root` and its descendants, without `excluded`, until the job ends (the descriptor
+    `over` becomes readable) or hits a limit. In the second case the caller must end it."""
     started = time.monotonic()
     output = Tail(limits.output_kb * 1024)
     endless = limits.output_kb * 1024 * ENDLESS
@@ -132,7 +131,7 @@ def follow(
                 interval = max(min(interval * 1.5, _INTERVAL), 10 * cost)
                 next_look = time.monotonic() + interval
     while stopped is None and output.total <= endless and output.read(pipe):
-        pass  # output from before the end is still in the pipe
+        pass  # output from before the end may still be in the pipe
     return Watched(stopped, output.text(), time.monotonic() - started, peak / 2**20)
 
 
@@ -152,11 +151,11 @@ def descendants(root: int) -> list[int]:
 
 
 def memory_of(processes: list[int], limit: int) -> int:
-    """Bytes held by `processes`: resident and swapped, or proportional where that sum is over `limit`."""
+    """The memory of `processes` in bytes: resident and swapped, or proportional if that sum exceeds `limit`."""
     sizes = {process: _status_bytes(process) for process in processes}
     if sum(sizes.values()) <= limit:
         return sum(sizes.values())
-    # Twice, since the share of a page that six processes share grows as soon as one of them ends.
+    # Measured twice, because a process's share of a shared page grows as soon as one of the other processes ends.
     return min(sum(min(size, _proportional_bytes(process, size)) for process, size in sizes.items()) for _ in range(2))
 
 
@@ -175,9 +174,9 @@ def _status_bytes(process: int) -> int:
 def _proportional_bytes(process: int, otherwise: int) -> int:
     try:
         rollup = _read(f"/proc/{process}/smaps_rollup")
-    except PermissionError:  # a process can hide this; then all of it counts
+    except PermissionError:  # a process can hide this; then everything counts
         return otherwise
-    except OSError:  # it has ended since
+    except OSError:  # the process has ended since
         return 0
     return sum(int(line.split()[1]) << 10 for line in rollup.split(b"\n") if line.startswith((b"Pss:", b"SwapPss:")))
 
@@ -191,13 +190,13 @@ def _read(path: str) -> bytes:
 
 
 def prefer_for_oom(process: int) -> None:
-    """Makes the kernel kill this job first when the machine runs out of memory."""
+    """Makes the kernel kill this job first if the machine runs out of memory."""
     with contextlib.suppress(OSError):
         Path(f"/proc/{process}/oom_score_adj").write_text("1000")
 
 
 def kill_tree(process: int) -> None:
-    """SIGKILL to a process, its group and its present descendants."""
+    """Sends SIGKILL to a process, its group and its current descendants."""
     for member in descendants(process):
         with contextlib.suppress(OSError):
             os.kill(member, signal.SIGKILL)
@@ -215,7 +214,7 @@ class Tail:
         self.total = 0
 
     def read(self, descriptor: int) -> bool:
-        """Reads what is available; False at the end of the stream or when nothing is."""
+        """Reads the available bytes. Returns False at the end of the stream or if nothing is available."""
         try:
             chunk = os.read(descriptor, 1 << 16)
         except BlockingIOError:

@@ -1,4 +1,3 @@
-"""Environments: from the imports of code to a folder of wheels.
+"""Builds environments: from the imports of code to a folder of wheels.
 
-May import: isolation, and what lies below sandbox.
-"""
+May import: isolation, and the layers below sandbox."""

@@ -1,4 +1,4 @@
-"""The disk space of environments: how much they may take, which are removed when there are too many, which are not."""
+"""The disk space of environments: their limits, and the removal of old ones."""
 
 import contextlib
 import json
@@ -18,11 +18,11 @@ from xkg.sandbox.runner import Environment
 _USED, _SIZES = ".used", "sizes.json"
 _GRACE_SECONDS = 600
 _MOST_MB = 12_000
-"""Of one environment, if no setting says otherwise: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
+"""Default for one environment: torch with CUDA takes 4,300 MB, with other frameworks 10,000."""
 
 
 class Quota(NamedTuple):
-    """Megabytes on disk: of one environment (`one`, which comes from `source`), and of all of them."""
+    """Limits in megabytes on disk: `one` for a single environment (set by `source`), and one for all environments."""
 
     one: int
     total: int
@@ -30,7 +30,7 @@ class Quota(NamedTuple):
 
 
 def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
-    """The limits that the settings state, else half of the disk space that is free or that environments take."""
+    """The limits from the settings; by default, half of the disk space that is free or used by environments."""
     place = next(place for place in (folder, *folder.parents) if place.exists())
     half = (shutil.disk_usage(place).free + _total(folder) >> 20) // 2
     total = half if settings.total_mb is None else settings.total_mb
@@ -45,21 +45,21 @@ def quota(folder: Path, settings: EnvironmentSettings) -> Quota:
 
 @contextlib.contextmanager
 def in_use(environment: Environment) -> Iterator[None]:
-    """Keeps an environment from being removed, by this process or another, while the context lasts."""
+    """Keeps this and other processes from removing an environment, while the context lasts."""
     if environment.site is None:
         yield
         return
     with contextlib.ExitStack() as stack:
-        with contextlib.suppress(OSError):  # not ours to write: then not ours to remove
+        with contextlib.suppress(OSError):  # we cannot write it, so we do not remove it
             file = stack.enter_context((environment.site.parent / _USED).open("w"))
             lock(file.fileno(), shared=True, wait=True)
         yield
 
 
 def prune(folder: Path, keep_mb: int) -> list[str]:
-    """Removes uv's cache, built wheels and unpacked wheels that no environment has, then the least recently requested
-    environments with theirs, until the rest fits in `keep_mb`. Environments in use stay, and those requested within the
-    last ten minutes, which may be about to be used. Returns the removed hashes."""
+    """Removes uv's cache, then built and unpacked wheels that no environment uses, then the least recently requested
+    environments with their wheels, until the rest fits in `keep_mb`. Keeps environments in use, and those requested
+    within the last ten minutes, which may be about to be used. Returns the removed hashes."""
     homes = sorted(_homes(folder), key=lambda home: home.stat().st_mtime, reverse=True)
     removed: list[str] = []
     total = _without_loose_wheels(folder, keep_mb)
@@ -75,8 +75,8 @@ def prune(folder: Path, keep_mb: int) -> list[str]:
 
 
 def _without_loose_wheels(folder: Path, keep_mb: int) -> int:
-    """Removes uv's cache, built wheels and wheels that no environment has, oldest first, as far as needed. Returns the
-    bytes that remain."""
+    """Removes uv's cache, then built and unpacked wheels that no environment uses, oldest first, until enough space is
+    free. Returns the bytes that remain."""
     total = _total(folder)
     if total > keep_mb << 20:
         for remade in ("making/cache", "built"):  # the cache has links to all wheels
@@ -106,7 +106,7 @@ def _linked(wheel: Path) -> bool:
 
 
 def _total(folder: Path) -> int:
-    """Bytes of the whole folder. Unpacked wheels and environments never change: each is measured once."""
+    """Bytes of the whole folder. Unpacked wheels and environments never change, so each is measured once."""
     wheels = dict.fromkeys((folder / "making" / "wheels").glob("*"), True)
     fixed = wheels | dict.fromkeys(_homes(folder), False)
     known: dict[str, int] = {}
@@ -127,8 +127,8 @@ def _homes(folder: Path) -> list[Path]:
 
 
 def _size(folder: Path, without: Container[Path] = (), *, linked: bool) -> int:
-    """Bytes of a folder without some inside. What has several hard links is that of an unpacked wheel: it counts only
-    if `linked`."""
+    """Bytes of a folder without some folders inside. A file with several hard links belongs to an unpacked wheel, and
+    counts only if `linked`."""
     total = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if Path(parent, name) not in without]

@@ -1,14 +1,14 @@
-"""The distributions of import names that differ from them, by our own table."""
+"""Maps import names to distributions with other names, by our own table."""
 
 import tomllib
 from pathlib import Path
 
-# Read at once: a process that parses repositories may open no file later.
+# Read on import, because a process that parses repositories cannot open files later.
 _DISTRIBUTIONS: dict[str, str] = tomllib.loads(Path(__file__).with_name("distributions.toml").read_text())[
     "distributions"
 ]
 
 
 def distribution_of(name: str) -> str | None:
-    """The distribution that provides an import name, by our table; None where the table lacks it."""
+    """The distribution that provides an import name, from our table; None if the table lacks it."""
     return _DISTRIBUTIONS.get(name)

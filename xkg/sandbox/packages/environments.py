@@ -1,21 +1,21 @@
-"""Packages for the code of papers: import names → one folder of wheels, made inside the sandbox.
+"""Installs packages for the code of papers: import names → one folder of wheels, made inside the sandbox.
 
-`installer` runs there with uv; the sandbox has no network but a socket to `host_proxy`, which connects to the package
-index alone. Only wheels are installed, no code of theirs is run, and a wheel's size and top-level names are read from
-its list of files before it is downloaded. What has no wheel is built in a sandbox of its own, which has no network and
-no folder of ours (`source_builds`). `host_proxy` bounds downloads, the kernel a single file; a wheel with false
-sizes can still fill the disk up to what uv unpacks in ten minutes. Without a sandbox (`unsafe-subprocess`) the same
-installer runs as a plain process with the user's network.
+`installer` runs there with uv. The sandbox's only network access is a socket to `host_proxy`, which connects only to
+the package index. Only wheels are installed and none of their code is run. A wheel's size and top-level names are read
+from its list of files before it is downloaded. Packages without a wheel are built in a separate sandbox, which has no
+network and none of our folders (`source_builds`). `host_proxy` bounds downloads, and the kernel the size of a single
+file. A wheel with false sizes can still fill the disk, up to what uv unpacks in ten minutes. Without a sandbox
+(`unsafe-subprocess`) the same installer runs as a plain process with the user's network.
 
     folder/<hash>/site           the packages of one resolved set, shared by all code that needs it
     folder/requests/<key>.json   the set that answers a request
-    folder/sets/<hash>.json      the wheels of a set, to install it again when its folder was removed
+    folder/sets/<hash>.json      the wheels of a set, to install it again if its folder was removed
     folder/built/<key>/          the wheel of a source distribution, or why its build failed
     folder/making/               uv's cache, unpacked wheels, and sets under construction
     folder/sizes.json            bytes of each unpacked wheel and set, measured once
 
 All graphs of a user share the folder. A wheel is unpacked and compiled once, in `making/wheels`, and sets link to its
-files: both are under one mount of the sandbox, because a hard link cannot cross mounts.
+files. Both are under one mount of the sandbox, because a hard link cannot cross mounts.
 """
 
 import contextlib
@@ -53,7 +53,7 @@ from xkg.sandbox.runner import IN_PLACE_OF_CUDA, Environment, Limits, Runner
 
 _TAG = "import platform, sys; print(f'{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}')"
 _MOST_ROUNDS = 4
-"""Of builds from source: what is built may need more of that kind."""
+"""For builds from source: a build may need another package that must be built first."""
 
 
 def environments_folder(settings: EnvironmentSettings) -> Path:
@@ -63,8 +63,9 @@ def environments_folder(settings: EnvironmentSettings) -> Path:
 
 @dataclass(frozen=True)
 class _Request:
-    """What an environment is made for. Requirement lines are those `declared`, then `lines`; `versions` are those of
-    Python. Packages are of the day `written`, or a later one that suits the interpreter if it is not `exact`."""
+    """A request for an environment. Requirement lines are those `declared`, then `lines`; `versions` are Python
+    versions. Package versions are those of the day `written`. If not `exact`, a later day that suits the interpreter
+    may be used."""
 
     names: Mapping[str, tuple[str, ...]]
     lines: tuple[str, ...]
@@ -74,7 +75,7 @@ class _Request:
     exact: bool = False
 
     def hints(self, interpreter: Interpreter) -> dict[str, str]:
-        """The lines that hold for an interpreter, by package."""
+        """The lines that apply to an interpreter, by package."""
         hints = version_hints(self.declared, interpreter.full) | version_hints(self.lines, interpreter.full)
         hints.pop(python_choice.PYTHON, None)
         return hints
@@ -84,20 +85,21 @@ class _Request:
 
 
 class UvEnvironments:
-    """Makes environments with uv. An `EnvironmentMaker`. `notify` is told what is installed, and how much of it is
-    downloaded.
+    """Makes environments with uv. Implements `EnvironmentMaker`. `notify` receives the packages being installed and the
+    download progress.
 
-    The interpreter is the one that runs xkg, if the repository does not ask for another and its pins have wheels for
-    that; else one that is installed and fits better. What has no wheel for any is built from source.
+    The default interpreter is the one that runs xkg. If the repository asks for another, or its pins have no wheels for
+    this one, an installed interpreter that fits better is used. Packages that have no wheel for any interpreter are
+    built from source.
 
     Versions that the requirements do not name are those of the day on which the code was written, or of the time when
-    its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. Where that gives fewer
-    packages, the newest are used.
+    its Python first had wheels, if that is later: code of 2023 gets the NumPy of 2023. If the newest versions satisfy
+    more imports, they are used instead.
 
-    `make` takes top-level import names that the repository does not provide itself; `Environment.missing` lists the
-    unavailable ones with their reasons, and the rest is installed. Declared packages are installed too if they fit in;
-    a note names each that is not. It raises `PackagesError` only if the folder cannot be written. One environment is
-    made at a time, also across processes."""
+    `make` takes top-level import names that the repository does not provide itself. `Environment.missing` lists the
+    unavailable ones with their reasons; the rest is installed. Declared packages are installed too if they fit; a note
+    names each that does not. Raises `PackagesError` only if the folder cannot be written. One environment is made at a
+    time, also across processes."""
 
     def __init__(
         self, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None] = lambda _: None
@@ -170,7 +172,7 @@ class UvEnvironments:
 
     @functools.cached_property
     def _in_image(self) -> str | None:
-        """The tag of the interpreter in the image for containers, which have no other."""
+        """The tag of the only interpreter in the image for containers."""
         if not isinstance(self._runs.sandbox, ContainerRunner):
             return None
         outcome = self._runs.sandbox.confine(Confined((IMAGE_PYTHON, "-c", _TAG), Limits()))
@@ -182,11 +184,11 @@ class UvEnvironments:
         return self._in_image or interpreter.tag
 
     def _others(self) -> Mapping[str, Path]:
-        """Other interpreters that code can run on here, by version."""
+        """Other interpreters of this machine that can run code, by version."""
         return {} if self._in_image else installed()
 
     def _first(self, versions: SpecifierSet) -> tuple[Interpreter, tuple[str, ...]]:
-        """The interpreter that a repository asks for, else the nearest, and a note if it is another."""
+        """The interpreter that a repository asks for, or the nearest one with a note."""
         if versions.contains(own().full) or self._in_image:
             return own(), ()
         lacks = not python_choice.allowed(self._others(), versions)
@@ -247,7 +249,7 @@ class UvEnvironments:
         return environment.model_copy(update={"site": self._folder / environment.hash / "site"})
 
     def _is_there(self, digest: str) -> bool:
-        """Whether a set is installed; it then counts as requested now."""
+        """Whether a set is installed. Marks it as requested now."""
         home = self._folder / digest
         if not (home / "site").is_dir():
             return False
@@ -258,8 +260,8 @@ class UvEnvironments:
         return set_hash((f"{wheel.pin} {wheel.sha256}" for wheel in plan.wheels), self._tag(at(plan.python)))
 
     def _best_plan(self, request: _Request, interpreter: Interpreter, limits: Quota) -> Plan:
-        """The plan for an interpreter, or for another that has more wheels of the versions that are asked for; with
-        what is built from source."""
+        """The plan for an interpreter, or for another that has more wheels of the requested versions. Includes packages
+        built from source."""
         plan = self._plan(request, interpreter, limits)
         for other in self._with_more_wheels(request, plan):
             if _lacks(alternative := self._plan(request, other, limits), request) < _lacks(plan, request):
@@ -273,7 +275,7 @@ class UvEnvironments:
             present = {wheel.name for wheel in plan.wheels}
             needed = [o.source for o in plan.offers if o.source and not (o.pythons and o.source.name in present)]
             sources = {source.name: source for source in reversed(needed) if source.pin not in tried}
-            # Another project may have the name of a module that the repository takes from a package it names.
+            # Another project may share the name of a module that comes from one of the repository's own requirements.
             named = [source for source in sources.values() if source.name in hints] or list(sources.values())
             for source in named:
                 tried.add(source.pin)
@@ -298,7 +300,7 @@ class UvEnvironments:
             yield at(here[version])
 
     def _tools(self, lines: Sequence[str], day: str, interpreter: Interpreter) -> Environment:
-        """The packages that build one from source."""
+        """The packages that are needed to build a package from source."""
         if not lines:
             return _empty(interpreter)
         request = _Request({}, (), tuple(lines), day or None, exact=True)
@@ -376,7 +378,7 @@ class UvEnvironments:
         return self._environment(plan, digest)
 
     def _environment(self, plan: Plan, digest: str) -> Environment:
-        """Of a set that is installed."""
+        """The environment of an installed set."""
         pins = tuple(sorted(wheel.pin for wheel in plan.wheels))
         return Environment(
             site=self._folder / digest / "site",
@@ -389,7 +391,7 @@ class UvEnvironments:
         )
 
     def _key(self, wheel: Locked, interpreter: Interpreter) -> str:
-        """Of the wheel, unpacked and compiled for this interpreter, in the store."""
+        """The wheel, unpacked and compiled for this interpreter, in the store."""
         text = f"{self._tag(interpreter)} {wheel.pin} {wheel.sha256 or wheel.url}"
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -411,7 +413,7 @@ def _empty(interpreter: Interpreter) -> Environment:
 
 
 def on_cpu(environment: Environment) -> Environment:
-    """The environment, in which code for CUDA runs on the CPU."""
+    """The environment, changed so that code for CUDA runs on the CPU."""
     if environment.cpu:
         return environment
     note = f"code for CUDA runs {IN_PLACE_OF_CUDA}"
@@ -419,7 +421,7 @@ def on_cpu(environment: Environment) -> Environment:
 
 
 def _lacks(plan: Plan, request: _Request) -> tuple[int, int]:
-    """How many imports a plan lacks, and how many versions that are asked for."""
+    """The number of imports that a plan lacks, and the number of requested versions that it lacks."""
     pins = [wheel.pin for wheel in plan.wheels]
     others = list(version_differences(request.hints(at(plan.python)), pins))
     return len(plan.missing), len(others) + len(plan.left_out)
@@ -445,9 +447,9 @@ def _version_notes(
 
 
 def newest_of(written: str | None, interpreter: Interpreter | None = None) -> str | None:
-    """The last day whose packages suit code of the day `written`: that day, or, for code older than its Python, by
-    default this one, half a year after its release, by when most packages had wheels for it. None where the day is not
-    known."""
+    """The last day whose packages suit code of the day `written`. For code older than its Python (by default this one),
+    it is half a year after that Python's release, when most packages had wheels for it. Otherwise it is the day itself.
+    None if the day is not known."""
     interpreter = interpreter or own()
     try:
         day = date.fromisoformat(written or "")
@@ -459,7 +461,7 @@ def newest_of(written: str | None, interpreter: Interpreter | None = None) -> st
 
 
 def _readable(folder: Path) -> int:
-    """Makes a folder readable for everybody, whatever modes its wheels gave. Returns its size in bytes."""
+    """Makes a folder readable for everybody, whatever modes its wheels set. Returns its size in bytes."""
     total = 0
     for parent, _, names in os.walk(folder):
         Path(parent).chmod(0o755)

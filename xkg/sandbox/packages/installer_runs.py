@@ -1,4 +1,4 @@
-"""Runs the installer in the sandbox, which has no network there but a socket to `host_proxy`, or as a plain process."""
+"""Runs the installer in the sandbox, whose only network access is a socket to `host_proxy`, or as a plain process."""
 
 import contextlib
 import functools
@@ -29,10 +29,10 @@ from xkg.sandbox.runner import Limits, Runner
 
 _SECONDS = 600
 _MOST_ANSWERED = 16 << 20
-# uv retries once, and waits so many seconds for data.
+# uv retries once, and waits this many seconds for data.
 _PATIENCE = {"UV_HTTP_RETRIES": "1", "UV_HTTP_TIMEOUT": "30"}
 _NETWORK = frozenset("HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY SSL_CERT_FILE SSL_CERT_DIR".split())
-# Modules that run inside, found as a package without `__init__`, so that they need nothing else of xkg.
+# Modules that run inside, found as a package without `__init__`, so that they import nothing else of xkg.
 _SENT = (
     "guest/forward",
     *(f"packages/{name}" for name in "clashes installer source_files toml_text uv_pip wheel_exports wheels".split()),
@@ -44,7 +44,7 @@ _MAKE, _SOCKET, _UV, _CERTIFICATES = "/make", "/registry", "/uv/uv", "/certifica
 
 
 class InstallerRuns:
-    """Runs of the installer over one `folder` of environments; `notify` is told of downloads."""
+    """Runs the installer over one `folder` of environments. `notify` receives download progress."""
 
     def __init__(
         self, folder: Path, settings: EnvironmentSettings, runner: Runner, notify: Callable[[Installing], None]
@@ -61,11 +61,11 @@ class InstallerRuns:
 
     @property
     def built(self) -> Path:
-        """The folder of wheels that were built here, which runs see at `BUILT`."""
+        """The folder of locally built wheels, which runs see at `BUILT`."""
         return self.folder / "built"
 
     def cpu_index(self) -> str | None:
-        """The index of PyTorch's builds for CPUs, if it is to be used and can be reached."""
+        """The index of PyTorch's CPU builds, if it is to be used and can be reached."""
         url: str | None = self._settings.cpu_index
         if url in ("auto", "none"):
             url = PYTORCH_CPU if url == "auto" and configured_index().public else None
@@ -74,7 +74,7 @@ class InstallerRuns:
     def run(
         self, query: dict[str, Any], limits: Quota, interpreter: Interpreter, installing: Installing | None = None
     ) -> tuple[Any, str]:
-        """The installer's answer, and the reason where there is none. Wheels are those for `interpreter`."""
+        """The installer's answer, or the reason why there is none. Wheels are for `interpreter`."""
         if self._contained and self.sandbox is None:
             return None, "packages can be installed in bubblewrap and containers only"
         if isinstance(self.sandbox, ContainerRunner) and not sys.platform.startswith("linux"):
@@ -152,7 +152,7 @@ class InstallerRuns:
         return _trouble(outcome.ended, outcome.output)
 
     def _progress(self, installing: Installing) -> Callable[[int], None]:
-        """Notifies of each twentieth of a download; `received` is the number of bytes so far."""
+        """Notifies after each twentieth of a download. `received` is the number of bytes so far."""
         step = max(1, installing.total_mb // 20)
         told = 0
 
@@ -182,7 +182,7 @@ class InstallerRuns:
 
 
 def _seconds(installing: Installing | None) -> int:
-    """Time for an installation, by slow networks too: a second for each megabyte more."""
+    """The time limit of an installation, which allows for slow networks: one more second per megabyte."""
     return _SECONDS + (installing.total_mb if installing else 0)
 
 
@@ -198,7 +198,7 @@ def _request(
 
 
 def _is_folder(place: Path) -> bool:
-    """Whether this is a folder, and not a link to one."""
+    """Whether this is a folder and not a link to one."""
     return place.is_dir() and not place.is_symlink()
 
 

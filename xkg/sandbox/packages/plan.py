@@ -1,4 +1,4 @@
-"""What is installed for a request: the wheels of a resolved set, and the progress of their installation."""
+"""The data of an installation: the wheels of a resolved set, and the progress of their installation."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ _NAME, _VERSION = r"^[A-Za-z0-9][A-Za-z0-9._-]*$", r"^[A-Za-z0-9][A-Za-z0-9._+!-
 
 
 class Locked(Value):
-    """A wheel of a resolved set; `size` is bytes on disk, `download` those of its file."""
+    """A wheel of a resolved set. `size` is its bytes on disk, `download` the bytes of its file."""
 
     name: str = Field(pattern=_NAME)
     version: str = Field(pattern=_VERSION)
@@ -27,12 +27,12 @@ class Locked(Value):
 
     @property
     def line(self) -> str:
-        """As a line of a requirements file, which leaves nothing to an index."""
+        """As a pinned line of a requirements file, which leaves no choice to an index."""
         return f"{self.name} @ {self.url}" + (f" --hash=sha256:{self.sha256}" if self.sha256 else "")
 
 
 class Source(Value):
-    """A source distribution in the registry, and the day when it was published, if known."""
+    """A source distribution in the registry, and the day of its publication, if known."""
 
     name: str = Field(pattern=_NAME)
     version: str = Field(pattern=_VERSION)
@@ -46,7 +46,7 @@ class Source(Value):
 
 
 class Offer(Value):
-    """Where a requirement that has no wheel can be had: versions of Python that have one, and its source."""
+    """Other sources of a requirement that has no wheel: Python versions that have one, and its source distribution."""
 
     line: str
     pythons: tuple[str, ...]
@@ -54,9 +54,9 @@ class Offer(Value):
 
 
 class Plan(Value):
-    """`dated`: versions of the requested day; else the newest, since these give more of the packages. `provided` maps
-    imports to the pins of the wheels that have them, `left_out` declared packages to the reason; `offers` are for
-    requirements that no wheel serves; `incomplete` and `python` as in `Environment`."""
+    """`dated`: versions are those of the requested day; otherwise the newest, because they satisfy more imports.
+    `provided` maps imports to the pins of the wheels that have them, `left_out` declared packages to the reason.
+    `offers` are for requirements that no wheel satisfies. `incomplete` and `python` are as in `Environment`."""
 
     wheels: tuple[Locked, ...]
     missing: dict[str, str]
@@ -73,15 +73,15 @@ class Done(Value):
 
 
 class Fetched(Done):
-    """The name of a source distribution's file, and what its build needs."""
+    """The file name of a source distribution, and its build requirements."""
 
     file: str = Field(default="", pattern=r"^[A-Za-z0-9][\w.+!-]*\.(tar\.\w+|tgz|zip)$")
     requires: tuple[str, ...] = ()
 
 
 class Installing(Value):
-    """Packages that are being installed, or built from source: megabytes to download and already downloaded, and on
-    disk in the end. `waiting`: another process installs its packages first."""
+    """Packages that are being installed, or built from source: megabytes to download, already downloaded, and on disk
+    in the end. `waiting`: another process installs its packages first."""
 
     packages: str
     total_mb: int
@@ -92,7 +92,7 @@ class Installing(Value):
 
     @classmethod
     def of(cls, plan: Plan, new: Sequence[Locked]) -> "Installing":
-        """Wheels of a plan that are not in the store. The largest that the code imports are named."""
+        """Wheels of a plan that are not in the store. The largest ones that the code imports are named."""
         imported = [wheel for wheel in new if wheel.pin in plan.provided.values()] or new
         named = [f"{w.name} {w.version}" for w in sorted(imported, key=lambda w: -w.download)[:_NAMED]]
         more = f" and {len(new) - len(named)} more packages" if len(new) > len(named) else ""

@@ -1,4 +1,4 @@
-"""Which Python the code of a repository runs on: what it asks for, and what has wheels of the versions that it pins."""
+"""Chooses the Python for a repository's code, from the version that it asks for and from the wheels of its pins."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -11,13 +11,13 @@ from xkg.sandbox.isolation.interpreters import NEWEST, OLDEST, own
 from xkg.sandbox.packages.plan import Offer
 
 PYTHON = "python"
-"""A requirement of this name is on the interpreter: `python==3.7.*`."""
+"""A requirement of this name applies to the interpreter: `python==3.7.*`."""
 VERSIONS = tuple(f"3.{minor}" for minor in range(NEWEST, OLDEST - 1, -1))
 _SUPPORTED_BY_UV = 8
 
 
 def asked(hint: str | None) -> SpecifierSet:
-    """The versions of Python that a requirement line on `python` names; all for none."""
+    """The Python versions that a requirement line on `python` allows; all versions without such a line."""
     try:
         return Requirement(hint or PYTHON).specifier
     except InvalidRequirement:
@@ -25,27 +25,27 @@ def asked(hint: str | None) -> SpecifierSet:
 
 
 def allowed(versions: Iterable[str], specifier: SpecifierSet) -> list[str]:
-    """Those of the versions ("3.8") that a specifier allows in a late patch of them."""
+    """The versions ("3.8") of which a specifier allows a late patch release."""
     return [version for version in versions if specifier.contains(f"{version}.20")]
 
 
 def wanted(specifier: SpecifierSet) -> str | None:
-    """The version to install for a specifier: the last before its upper bound, else the first, which has most wheels;
-    None where none is allowed."""
+    """The version to install for a specifier: the last before its upper bound, otherwise the first, which has the most
+    wheels. None if no version is allowed."""
     fitting = allowed(VERSIONS, specifier)
     return next(iter(fitting if VERSIONS[0] not in fitting else fitting[::-1]), None)
 
 
 def first_day(minor: int) -> str:
-    """The day by which the packages of numerics had wheels for a version of Python: those of that day have removed
-    least of what older code calls."""
+    """The day by which the numerical packages had wheels for a Python version. Packages of that day have removed the
+    least of the interfaces that older code calls."""
     # Python 3.9 and later come out every October (PEP 602).
     return date(2011 + minor, 12, 1).isoformat()
 
 
 def version_of(written: str | None) -> str | None:
-    """The Python of the day on which code was written, if that was before ours: the last that had packages by then, of
-    those that code can run on."""
+    """The Python of the day on which code was written, if it is older than ours: the last supported version that had
+    packages by then."""
     if not written or written >= first_day(own().minor):
         return None
     minors = [minor for minor in range(OLDEST, own().minor) if first_day(minor) <= written]
@@ -53,7 +53,7 @@ def version_of(written: str | None) -> str | None:
 
 
 def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
-    """The latest version that is allowed, else the first after all those that are; None where there is none."""
+    """The latest allowed version, otherwise the first version after all allowed ones. None if there is none."""
     if fitting := allowed(versions, specifier):
         return max(fitting, key=_minor)
     past = allowed((f"3.{minor}" for minor in range(OLDEST)), specifier) + allowed(VERSIONS, specifier)
@@ -62,14 +62,14 @@ def nearest(specifier: SpecifierSet, versions: Collection[str]) -> str | None:
 
 
 def with_most_wheels(offers: Iterable[Offer], versions: Collection[str]) -> list[str]:
-    """The versions that have wheels for requirements which lack one here: for the most of them first, then the
-    latest."""
+    """The versions that have wheels for requirements without one here, ordered by the number of such requirements, then
+    latest first."""
     served = Counter(version for offer in offers for version in offer.pythons if version in versions)
     return sorted(served, key=lambda version: (-served[version], -_minor(version)))
 
 
 def where_wheels_are(offers: Iterable[Offer], used: str) -> list[str]:
-    """Lines for people on requirements that have wheels for other versions of Python than the one in use alone."""
+    """One line for each requirement that has wheels only for other Python versions than the one in use."""
     places: dict[tuple[str, ...], list[str]] = {}
     for offer in offers:
         if offer.pythons and used not in offer.pythons:

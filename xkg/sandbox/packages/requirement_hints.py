@@ -1,4 +1,5 @@
-"""The requirement lines of a repository: versions by distribution, and packages that are not from the registry."""
+"""Reads the requirement lines of a repository: versions by distribution, and packages that are not from the
+registry."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from xkg.text.address import repository_address
 
-# For projects with several distributions, the one that needs no display and no accelerator; versions are the same.
+# For projects with several distributions, the one that needs no display and no accelerator. Versions are the same.
 LIGHTER = {
     "faiss-gpu": "faiss-cpu",
     "onnxruntime-gpu": "onnxruntime",
@@ -20,16 +21,17 @@ LIGHTER = {
     "tensorflow-gpu": "tensorflow-cpu",
     "xgboost": "xgboost-cpu",
 }
-# They come with the wheels that need them, or with the machine.
+# These come with the wheels that need them, or with the machine.
 _CUDA = re.compile(r"cuda.*|cudnn.*|nccl|nvidia-.*|pytorch-(cuda|mutex)")
 _LONGEST = 500
 _GIT = re.compile(r"(?:(?P<name>[\w.-]+)\s*+(?:\[[^\]]*\]\s*+)?@\s*+)?git\+(?P<url>\w+://\S+)")
 
 
 def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, str]:
-    """Requirement lines by canonical name, without extras, for a version of Python (3.8.10), by default this; of
-    several on one package the first that names versions, without local labels (`1.0+cu113`). Other lines are ignored
-    (options, links, paths, markers that do not hold); of one whose versions cannot be parsed, the name counts."""
+    """Return requirement lines by canonical name, without extras, for a Python version (3.8.10; by default this one).
+    If several lines name a package, the first with versions counts, without local labels (`1.0+cu113`). Other lines are
+    ignored: options, links, paths, markers that do not apply. If a line's versions cannot be parsed, only the name
+    counts."""
     hints: dict[str, str] = {}
     place = {"python_version": python.rpartition(".")[0], "python_full_version": python} if python else None
     for line in lines:
@@ -53,7 +55,7 @@ def version_hints(lines: Sequence[str], python: str | None = None) -> dict[str, 
 
 
 def is_cuda(name: str) -> bool:
-    """Whether a package, by its canonical name, is a toolkit or a driver for CUDA."""
+    """Whether a package, given by its canonical name, is a CUDA toolkit or driver."""
     return bool(_CUDA.fullmatch(name))
 
 
@@ -72,7 +74,7 @@ def repository_sources(lines: Sequence[str]) -> dict[str, str]:
 
 
 def version_differences(hints: Mapping[str, str], pins: Sequence[str]) -> Iterator[str]:
-    """Descriptions of the pins (name==version) whose version is not the required one."""
+    """Descriptions of the pins (name==version) that differ from the required version."""
     for pin in pins:
         name, _, version = pin.partition("==")
         requested = hints.get(canonicalize_name(name), name)

@@ -1,9 +1,9 @@
-"""Builds wheels from source distributions, in a sandbox without network, keys and files but what the build needs.
+"""Builds wheels from source distributions, in a sandbox without network or keys, and with only the files that the build
+needs.
 
-The build sees its source, the packages that it asks for (unpacked before), the system's compiler and headers, and a
-scratch folder in memory that goes with it. Its wheel is untrusted like any other, and has to have the name and the
-version of its source. It is stored by its source and the interpreter, for all graphs of a user.
-"""
+The build sees its source, its build requirements (already unpacked), the system's compiler and headers, and a scratch
+folder in memory that is discarded with it. Its wheel is untrusted like any other, and must have the name and version of
+its source. It is stored by source and interpreter, for all graphs of a user."""
 
 import hashlib
 import json
@@ -32,14 +32,14 @@ _REPORTED = re.compile(r"^[ \t]*+((?:[\w.]{0,200}(?:Error|Exception)\b|error: (?
 
 
 def folder_of(source: Source, interpreter: Interpreter) -> str:
-    """The name of the folder that the wheel of a source has in the store."""
+    """The name of the store's folder for the wheel of a source."""
     key = f"{interpreter.tag} {source.pin} {source.sha256 or source.url}"
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 class FailedBuild(Exception):
-    """Why there is no wheel, in one line; `lacks` is a module that the build imports and does not ask for. With
-    `passing`, a later attempt may succeed."""
+    """One line on why there is no wheel. `lacks` is a module that the build imports but does not require. `passing`: a
+    later attempt may succeed."""
 
     def __init__(self, reason: str, lacks: str | None = None, *, passing: bool = False) -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class FailedBuild(Exception):
 
 def build(source: Source, file: Path, site: Path | None, interpreter: Interpreter, target: Path) -> None:
     """Builds the wheel of a source distribution in `file` with the packages of `site`, into the folder `target`. Raises
-    `FailedBuild`, and `SandboxUnavailableError`."""
+    `FailedBuild` and `SandboxUnavailableError`."""
     other = interpreter if interpreter != own() else None
     request = {
         "uv": str(uv_program()),
@@ -81,7 +81,7 @@ def build(source: Source, file: Path, site: Path | None, interpreter: Interprete
 
 
 def _checked_name(output: bytes, source: Source) -> str:
-    """The name of the wheel at the start of a build's output. Raises `FailedBuild` if it is not the source's."""
+    """The name of the wheel at the start of a build's output. Raises `FailedBuild` if it does not match the source."""
     name = output.partition(b"\n")[0].decode("ascii", "replace")
     try:
         built, version, _, _ = parse_wheel_filename(name)
@@ -126,6 +126,7 @@ def store_failure(target: Path, reason: str) -> None:
 
 
 def numpy_of(requires: Sequence[str], pins: Sequence[str]) -> list[str]:
-    """The requirements, NumPy in the version that the modules will run with: they need that or a later one."""
+    """The requirements, with NumPy in the version that the modules will run with: compiled modules need that version or
+    a later one."""
     pinned = [pin for pin in pins if pin.startswith("numpy==")]
     return [pinned[0] if pinned and re.fullmatch(r"numpy\b[^;@]*", line) else line for line in requires]

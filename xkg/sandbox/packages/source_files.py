@@ -1,5 +1,5 @@
-"""A source distribution: its file, and what its build needs. Runs inside the sandbox, with the standard library only,
-and runs no code of it."""
+"""Reads a source distribution: its file and its build requirements. Runs inside the sandbox, with the standard library
+only, and runs none of its code."""
 
 import contextlib
 import hashlib
@@ -14,13 +14,13 @@ from xkg.sandbox.packages.wheels import Failed, get
 
 _SETTINGS = "pyproject.toml"
 _DEFAULT = ["setuptools", "wheel"]
-"""What builds a project that says nothing (PEP 517)."""
+"""The default build requirements of a project that states none (PEP 517)."""
 _MOST_MEMBERS, _LONGEST_SETTINGS = 50_000, 300_000
 _CHUNK = 1 << 20
 
 
 def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
-    """The file at a URL, in a folder. Raises `Failed` for one that is too large or is another."""
+    """Downloads the file at a URL into a folder. Raises `Failed` if it is too large or its hash differs."""
     place = folder / Path(urllib.parse.unquote(urllib.parse.urlsplit(url).path)).name
     digest, size = hashlib.sha256(), 0
     folder.mkdir(exist_ok=True)
@@ -37,7 +37,7 @@ def fetched(url: str, sha256: str, folder: Path, most: int) -> Path:
 
 
 def build_requirements(source: Path) -> list[str]:
-    """Requirement lines that a source distribution states for its build, else those of setuptools."""
+    """The build requirements that a source distribution states, otherwise those of setuptools."""
     with contextlib.suppress(
         OSError, ValueError, EOFError, tarfile.TarError, zipfile.BadZipFile, KeyError, RuntimeError
     ):
@@ -49,7 +49,7 @@ def build_requirements(source: Path) -> list[str]:
 
 
 def _member(source: Path) -> bytes | None:
-    """The project's settings, which lie in the one folder at the top."""
+    """The project's settings, from the single folder at the top."""
     if source.name.endswith(".zip"):
         with zipfile.ZipFile(source) as archive:
             for name in archive.namelist()[:_MOST_MEMBERS]:

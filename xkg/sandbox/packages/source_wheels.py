@@ -1,4 +1,4 @@
-"""The wheels of packages that the registry has as source alone: fetched, built once for an interpreter, and stored."""
+"""Wheels of packages that the registry has only as source: fetched, built once for an interpreter, and stored."""
 
 import shutil
 import tempfile
@@ -28,23 +28,23 @@ from xkg.sandbox.runner import Environment
 _MOST_ADDED = 3
 _MOST_MB = 200
 _LAST_2TO3 = "2021-09-01"
-"""Days before setuptools 58."""
-# What setuptools needs beside it, and old projects do not state.
+"""A day shortly before setuptools 58."""
+# Packages that setuptools builds need and old projects do not state.
 _BESIDE = "wheel"
 
 Tools = Callable[[Sequence[str], str, Interpreter], Environment]
-"""The packages of requirement lines as of a day, for an interpreter."""
+"""Resolves requirement lines to packages as of a day, for an interpreter."""
 
 
 class SourceWheels:
-    """`tools` makes the environment of a build. Builds run in bubblewrap alone."""
+    """`tools` makes the environment of a build. Builds run only in bubblewrap."""
 
     def __init__(self, runs: InstallerRuns, tools: Tools, notify: Callable[[Installing], None]) -> None:
         self._runs, self._tools, self._notify = runs, tools, notify
 
     def folder(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota) -> str:
-        """The folder, below `InstallerRuns.built`, of the wheel of a source distribution that is to run beside the
-        packages `pins`. It is built if it is not there. Raises `FailedBuild`."""
+        """The folder, below `InstallerRuns.built`, of the wheel of a source distribution that is to run together with
+        the packages `pins`. Builds it if it does not exist. Raises `FailedBuild`."""
         name = folder_of(source, interpreter)
         target = self._runs.built / name
         if stored(target):
@@ -65,7 +65,8 @@ class SourceWheels:
     def _make(self, source: Source, pins: Sequence[str], interpreter: Interpreter, limits: Quota, target: Path) -> None:
         with tempfile.TemporaryDirectory(prefix="xkg-source-") as kept:
             file, stated = self._fetched(source, interpreter, limits, Path(kept))
-            # Later versions of setuptools have removed what older projects use, such as the conversion of Python 2.
+            # Later versions of setuptools have removed features that older projects use, such as the conversion of
+            # Python 2.
             days = sorted({max(source.day, first_day(interpreter.minor)), max(source.day, _LAST_2TO3)}, reverse=True)
             failure = FailedBuild("it was not tried")
             for day in days:

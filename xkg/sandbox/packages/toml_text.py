@@ -1,16 +1,16 @@
-"""Untrusted TOML. The standard parser takes time quadratic in the number of parts of a key, so text that could have
-long keys is refused before it is parsed."""
+"""Parses untrusted TOML. The standard parser takes time quadratic in the number of parts of a key, so text that could
+have long keys is refused before it is parsed."""
 
 import tomllib
 from typing import Any
 
 _LONGEST = 300_000  # characters
-_MOST_DOTS = 400  # of one line: a key lies within one
+_MOST_DOTS = 400  # of one line: a key cannot span lines
 
 
 def read_toml(text: str, longest: int = _LONGEST) -> dict[str, Any]:
-    """The tables of a text of at most `longest` characters. Raises `ValueError` for text that is not TOML, nested too
-    deep, or larger than any honest file."""
+    """The tables of a text of at most `longest` characters. Raises `ValueError` for text that is not TOML, is nested
+    too deep, or is larger than any honest file."""
     if len(text) > longest:
         raise ValueError(f"TOML of {len(text):,} characters is more than any honest file has")
     if text.count(".") > _MOST_DOTS and any(line.count(".") > _MOST_DOTS for line in text.splitlines()):

@@ -1,4 +1,4 @@
-"""uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
+"""Calls uv's resolver and installer. Runs inside the sandbox, with the standard library only."""
 
 import contextlib
 import re
@@ -25,10 +25,10 @@ _UNREACHABLE = ("tunnel", "connect", "dns error", "timed out", "error sending re
 
 
 class Uv:
-    """`newest`: versions published after that day are ignored. `cpu`: address of an index with builds of PyTorch that
-    need no CUDA, which are preferred. `python`: the version that the wheels are for, by default this one; `built` are
-    folders of wheels besides those of the index, `failed` the packages that could not be built, with the reasons.
-    `without_wheel` collects requirements that no wheel serves."""
+    """`newest`: versions published after that day are ignored. `cpu`: the URL of an index with PyTorch builds that need
+    no CUDA, which are preferred. `python`: the version that the wheels are for, by default this one. `built` are
+    folders of wheels in addition to the index, `failed` the packages that could not be built, with the reasons.
+    `without_wheel` collects requirements that no wheel satisfies."""
 
     def __init__(
         self,
@@ -90,7 +90,8 @@ class Uv:
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, bounds, self._newest)
         if self._cpu and any(wheel.name == "torch" for wheel in wheels):
-            # The same versions once more: a CPU build is a later one of its version (2.9+cpu), without CUDA's packages.
+            # Resolves the same versions again: a CPU build sorts after its plain version (2.9+cpu), and has no CUDA
+            # packages.
             with contextlib.suppress(Failed):
                 wheels = self._constrained(requirement_lines, [wheel.pin for wheel in wheels], self._cpu)
         return wheels
@@ -110,7 +111,7 @@ class Uv:
 
     def _packages(self, requirement_lines: Sequence[str], options: Sequence[str]) -> list[dict[str, Any]]:
         stdin = "\n".join(requirement_lines)
-        # A pre-release only if a requirement names one: code that was written before it does not fit it.
+        # A pre-release only if a requirement names one: code written before it does not fit it.
         if self._python and "--python-version" not in options:
             options = (*options, "--python-version", self._python)
         options = ("--format", "pylock.toml", "--prerelease", "explicit", *self._built, *options)
@@ -118,7 +119,8 @@ class Uv:
         return list(read_toml(lock, _LONGEST_LOCK).get("packages", ()))
 
     def offer(self, line: str, versions: Sequence[str]) -> dict[str, Any]:
-        """Where a requirement without a wheel can be had: the versions of Python that have one, and its source."""
+        """Other sources of a requirement without a wheel: the Python versions that have one, and its source
+        distribution."""
 
         def has_wheel(version: str) -> bool:
             with contextlib.suppress(Failed):
@@ -128,7 +130,7 @@ class Uv:
         with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
             pythons = [version for version, has in zip(versions, pool.map(has_wheel, versions), strict=True) if has]
         offer: dict[str, Any] = {"line": line, "pythons": pythons, "source": None}
-        # Without dependencies uv reads names of files alone, and builds nothing.
+        # Without dependencies uv reads only file names, and builds nothing.
         with contextlib.suppress(Failed, KeyError):
             for package in self._packages([line], ("--no-deps", "--no-binary", name_of(line), *self._newest)):
                 file = package["sdist"]
@@ -138,7 +140,7 @@ class Uv:
         return offer
 
     def unpack(self, line: str, folder: Path) -> None:
-        """Unpacks one locked wheel, with its hash if there is one, into a folder. Raises `Failed`."""
+        """Unpacks one locked wheel into a folder and checks its hash if there is one. Raises `Failed`."""
         hashes = ("--require-hashes",) if "--hash" in line else ()
         python = ("--python-version", self._python) if self._python else ()
         self._run("install", "-r", "-", "--target", str(folder), "--no-deps", *python, *hashes, stdin=line)
@@ -153,12 +155,12 @@ def name_of(line: str) -> str:
 
 
 def _without_wheel(stderr: str) -> list[str]:
-    """The requirements that no wheel serves, by uv's error output."""
+    """The requirements that no wheel satisfies, from uv's error output."""
     return [f"{every or name}{versions}" for every, name, versions in _WITHOUT_WHEEL.findall(" ".join(stderr.split()))]
 
 
 def failure_of(stderr: str) -> Failed:
-    """uv's error output as one short reason."""
+    """uv's error output, shortened to one reason."""
     text = " ".join(stderr.split())
     lower = text.lower()
     if "was not found in the package registry" in lower:

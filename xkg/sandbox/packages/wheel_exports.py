@@ -1,5 +1,5 @@
-"""Whether a module of a wheel can have a name, by its source; no code is run. Runs inside the sandbox, with the
-standard library only."""
+"""Decides whether a module of a wheel can have a name, from its source; no code is run. Runs inside the sandbox, with
+the standard library only."""
 
 import ast
 from collections.abc import Callable, Collection
@@ -13,8 +13,8 @@ class _Unknown(Exception):
 
 def foreign(module: str, names: Collection[str], files: Collection[str], read: Callable[[str], bytes | None]) -> bool:
     """Whether the top-level `module` certainly has none of `names`: its source binds none, and none is a submodule.
-    `files` are the paths in the wheel, `read` gives the bytes of one. Where the source does not determine the names
-    (compiled modules, star imports from elsewhere, `__getattr__`, computed names), the answer is False."""
+    `files` are the paths in the wheel; `read` returns the bytes of one. False if the source does not determine the
+    names (compiled modules, star imports from elsewhere, `__getattr__`, computed names)."""
     folders = {path[len(module) + 1 :].partition("/")[0] for path in files if path.startswith(f"{module}/")}
     submodules = {name.partition(".")[0] for name in folders}
     if not names or submodules & set(names):

@@ -1,4 +1,4 @@
-"""The contents of a wheel, read from the list of files at its end, without downloading the rest. Runs inside the
+"""Reads the contents of a wheel from the list of files at its end, without downloading the rest. Runs inside the
 sandbox, with the standard library only."""
 
 import io
@@ -11,14 +11,14 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-# Wheels of numerical code unpack to about three times their size; for servers without range requests.
+# Wheels of numerical code unpack to about three times their size. Used for servers without range requests.
 _UNPACKED = 3.0
 _TAIL = 1 << 18
 _MAX_MEMBER = 4 << 20
 
 
 class Failed(Exception):
-    """Why a set is not available, in a few words."""
+    """A few words on why a set is not available."""
 
 
 class Unreachable(Failed):
@@ -37,8 +37,8 @@ class Wheel(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """`size` is bytes on disk, `download` those of the wheel itself; `modules` its top-level names, None if they could
-    not be read; `files` its paths."""
+    """`size` is its bytes on disk, `download` the bytes of the wheel itself. `modules` are its top-level names, None if
+    they could not be read; `files` are its paths."""
 
     size: int
     modules: frozenset[str] | None
@@ -47,7 +47,7 @@ class Contents(NamedTuple):
 
 
 class _Remote(io.RawIOBase):
-    """A file at a URL that is read in parts, its end first."""
+    """A file at a URL that is read in parts, starting at its end."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -89,7 +89,7 @@ class _Remote(io.RawIOBase):
 
 
 def get(url: str, part: str = "") -> Any:
-    """The answer for a URL, or for one part of it."""
+    """The response for a URL, or for one byte range of it."""
     request = urllib.request.Request(url, headers={"User-Agent": "xkg"} | ({"Range": part} if part else {}))
     return urllib.request.urlopen(request, timeout=30, context=ssl.create_default_context())
 
@@ -116,7 +116,7 @@ def contents(wheel: Wheel) -> Contents:
 
 
 def member(wheel: Wheel, path: str) -> bytes | None:
-    """One file of a wheel, None where it cannot be read or is too large to be a module."""
+    """One file of a wheel. None if it cannot be read or is too large to be a module."""
     try:
         with _opened(wheel) as file, zipfile.ZipFile(file) as archive:
             return archive.read(path) if archive.getinfo(path).file_size <= _MAX_MEMBER else None

@@ -1,4 +1,3 @@
-"""Typed answers: what a node looks like to a reader, cut to a budget, quoted safely.
+"""Typed answers about nodes, cut to a budget and quoted safely.
 
-May import: what lies below serve.
-"""
+May import: the layers below serve."""

@@ -1,4 +1,4 @@
-"""Fits answers into a budget of tokens: long parts are cut evenly, and the answer says where the rest is."""
+"""Fits answers into a token budget: long parts are cut evenly, and the answer says where to find the rest."""
 
 import json
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from xkg.value import Value
 Detail = Literal["concise", "full"]
 
 TOKENS: dict[Detail, int] = {"concise": 800, "full": 8000}
-"""The budget of an answer; about four characters are one token."""
+"""The budget of an answer. One token is about four characters."""
 
 A = TypeVar("A", bound=Value)
 
 _LEAST: dict[Kind, int] = {"prose": 80, "lists": 0, "codes": 0, "rows": 1, "lines": 0}
-"""What is cut, in this order, and how much of it stays at least."""
+"""The parts to cut, in this order, with the minimum that is kept of each."""
 
 _LEAST_OF_ROWS: dict[Kind, int] = {"prose": 80, "rows": 1, "lists": 0, "codes": 0, "lines": 0}
-"""The same for places and the rows of a query: lines to look at and the list in a cell are what was asked for, and the
-cursor has the rows."""
+"""The same for places and the rows of a query. The user asked for the lines and for the lists in cells; the cursor
+gives the remaining rows."""
 
 _POINTERS = 160
 """Characters reserved for the notes on where the rest is."""
@@ -32,12 +32,12 @@ _POINTERS = 160
 _TRIES = 5
 
 _CERTAINLY_LONG = 1.25
-"""An answer whose parts are so many times as long as its budget is cut without being written out: what its parts take
-is a few characters more for each than it has."""
+"""An answer whose estimated parts exceed the budget by this factor is cut without being serialized first. The estimate
+is a few characters too high for each part."""
 
 
 def size(answer: Value) -> int:
-    """Tokens of an answer as structured content; its text is shorter."""
+    """Tokens of an answer as structured content. Its text is shorter."""
     return tokens(json.dumps(structured(answer), ensure_ascii=False))
 
 
@@ -49,11 +49,11 @@ def fitted(
     whole: str | None = None,
     most: int | None = None,
 ) -> A:
-    """The answer within the budget of `detail`, or `most` tokens.
+    """Return the answer within the budget of `detail`, or `most` tokens.
 
-    Long texts are cut first, all at one length, then lists, then the rows of the paged list, and last code, between
-    lines. `more(n)` is the cursor after the first n rows, None where nothing follows. `whole` is the address of the
-    whole answer, which a full answer names where it was cut."""
+    Long texts are cut first, all to one length, then lists, then the rows of the paged list, and last code, between
+    lines. `more(n)` is the cursor after the first n rows, None if no rows follow. `whole` is the address of the whole
+    answer, which a full answer names if it was cut."""
     most = most or TOKENS[detail]
     parts = part(answer)
     if parts.takes(Limits()) <= _CERTAINLY_LONG * 4 * most:
@@ -75,8 +75,8 @@ def fitted(
 
 
 def _limits(parts: Part, leasts: dict[Kind, int], longest: dict[Kind, int], room: int) -> Limits:
-    """The widest limits within which the parts take no more characters than there is room for. Where a later kind is
-    what took the room, such as code that is left out, the earlier ones have it again."""
+    """The widest limits with which the parts fit into `room` characters. If cutting a later kind, such as code, frees
+    enough space, the earlier kinds get it back."""
     limits = Limits()
     taken: list[Kind] = []
     for kind, least in leasts.items():
@@ -93,7 +93,7 @@ def _limits(parts: Part, leasts: dict[Kind, int], longest: dict[Kind, int], room
 
 
 def _widest(takes: Callable[[int], int], least: int, longest: int, room: int) -> int | None:
-    """The highest limit for which there is room, at least `least`; None where nothing need be cut."""
+    """The highest limit that fits, at least `least`. None if nothing needs to be cut."""
     if takes(longest) <= room:
         return None
     low, high = least, longest
@@ -108,8 +108,8 @@ def _takes(parts: Part, limits: Limits, kind: Kind, limit: int) -> int:
 
 
 def _prose_takes(parts: Part) -> Callable[[int], int]:
-    """As `_takes` for texts, which are cut first and alone: of all parts only these need be looked at, and they are
-    not cut between lines."""
+    """As `_takes`, for texts, which are cut first and alone. Only texts need to be measured, and they are not cut
+    between lines."""
     sizes = [(text.length, text.characters) for text in parts.texts("prose")]
     rest = parts.takes(Limits()) - sum(characters for _, characters in sizes)
     return lambda limit: (
@@ -133,7 +133,7 @@ def _pointing(
     whole: str | None,
     shorter: A | None = None,
 ) -> A:
-    """The answer, or its `shorter` form, with notes on what was cut and where that is."""
+    """The answer, or its `shorter` form, with notes on what was cut and where to find it."""
     rows = len(getattr(answer, getattr(type(answer), "paged", "") or "notice", ()))
     left = lost.get("rows", rows)
     update: dict[str, Any] = {"cursor": more(left)} if more is not None else {}

@@ -1,4 +1,4 @@
-"""Concise answers: short ids for techniques, code by its digest, and relatives by no more than their ids."""
+"""Concise answers: short ids for techniques, digests for code, and only ids for relatives."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
@@ -16,12 +16,12 @@ _FIELDS = frozenset(("id", "code", "parent", "technique", "component_ids", "own"
 """Fields that hold ids."""
 
 _WITHOUT_IDS = frozenset((str, float, int, bool, type(None)))
-"""Types of values that hold none in any other field."""
+"""Types of values that contain no ids in any other field."""
 
 
 def concise(answer: A, short_ids: ShortIds) -> A:
-    """The answer with `short_ids` for all techniques but the one that it is about. A code id is `@` and its digest
-    where the id of its technique stands beside it."""
+    """The answer with `short_ids` for all techniques except its subject. A code id is shortened to `@` and its digest
+    if the id of its technique is next to it."""
     fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
     techniques = dict.fromkeys(_technique(node) for node in _ids(fields) if "#" in node)
     short = short_ids(list(techniques)) if techniques else {}
@@ -29,7 +29,7 @@ def concise(answer: A, short_ids: ShortIds) -> A:
 
 
 def readable(answer: A, short_ids: ShortIds, short_papers: ShortIds) -> A:
-    """The answer for a person: with short ids for all papers, techniques and code but the one that it is about."""
+    """The answer for a person, with short ids for all papers, techniques and code except its subject."""
     fields = {name: getattr(answer, name) for name in type(answer).model_fields if name != "id"}
     nodes = dict.fromkeys(_ids(fields, fields_of_ids=_FIELDS | {"paper"}))
     techniques = dict.fromkeys(_technique(node) for node in nodes if "#" in node)
@@ -54,7 +54,7 @@ def _replaced(value: Any, name: str, short: Mapping[str, str]) -> Any:
 
 
 def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> Iterator[str]:
-    if type(value) is str and name not in fields_of_ids:  # most are
+    if type(value) is str and name not in fields_of_ids:  # the common case
         return
     match value:
         case str() if name in fields_of_ids:
@@ -72,7 +72,7 @@ def _ids(value: Any, name: str = "", *, fields_of_ids: Set[str] = _FIELDS) -> It
 
 
 def _shortened(value: Any, name: str, short: Mapping[str, str]) -> Any:
-    if type(value) is str and name not in _FIELDS:  # most are
+    if type(value) is str and name not in _FIELDS:  # the common case
         return value
     match value:
         case str() if name == "code" and "#" in value:

@@ -1,4 +1,4 @@
-"""Answers as structured content: the fields without empty ones and without invisible characters."""
+"""Answers as structured content, without empty fields and invisible characters."""
 
 import json
 from collections.abc import Mapping
@@ -13,9 +13,9 @@ from xkg.value import Value, fields_of
 
 
 def structured(answer: Value) -> dict[str, Any]:
-    """The fields as JSON values, without empty optional ones, and without the bytes of files.
+    """The fields as JSON values, without empty optional fields and without file contents.
 
-    Prose loses invisible characters (`visible`); code stays as it is stored, since it is to run, and `notice` names the
+    Prose loses invisible characters (`visible`). Code must run, so it stays as it is stored, and `notice` names the
     invisible characters in it."""
     hidden: set[str] = set()
     fields: dict[str, Any] = _plain(answer, False, hidden)
@@ -26,12 +26,12 @@ def structured(answer: Value) -> dict[str, Any]:
 
 
 def as_json(answer: Value) -> str:
-    """`structured`, written out."""
+    """`structured`, serialized."""
     return json.dumps(structured(answer), ensure_ascii=False, indent=1)
 
 
 def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
-    if type(value) is str:  # most are
+    if type(value) is str:  # the common case
         if source:
             hidden.update(hidden_in(value))
             return encodable(value)
@@ -39,7 +39,7 @@ def _plain(value: Any, source: bool, hidden: set[str]) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item, source, hidden) for item in value]
     if isinstance(value, BaseModel):
-        held = value.__dict__  # what `getattr` of a field looks up
+        held = value.__dict__  # the values that `getattr` would return
         return {
             name: _plain(item, name in SOURCE, hidden)
             for name, required in fields_of(type(value))

@@ -1,4 +1,4 @@
-"""Answers that are looked up: a paper, a technique, code by id, the schema, and the rows of a query."""
+"""Answers of look-ups: a paper, a technique, code by id, the schema, and the rows of a query."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -27,12 +27,12 @@ from xkg.text.plural import plural
 
 SHORT_TEXT = 400
 MOST_NAMED = 8
-"""Components of a row that are named because they lack code."""
-_MOST_PLACES = 5  # of a technique; `locate` has the others, and the weak ones
+"""The maximum number of components without code that a row names."""
+_MOST_PLACES = 5  # of a technique; `locate` returns the others, including the weak ones
 
 
 def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, full: bool = False) -> PaperAnswer:
-    """Raises `UnknownIdError` with the nearest that do exist."""
+    """Raises `UnknownIdError` with the nearest existing ids."""
     bundle = snapshot.bundle(paper_id(snapshot, paper))
     node = bundle.paper
     visible, hidden = [entry.technique for entry in entries(bundle)], hidden_techniques(bundle)
@@ -85,8 +85,8 @@ def paper_answer(snapshot: Snapshot, paper: str, *, include_code: bool = False, 
 
 
 def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) -> TechniqueAnswer:
-    """A hidden technique too. Raises `UnknownIdError` with the nearest that do exist."""
-    # In an index that an earlier version made, hidden techniques are known by their whole ids alone.
+    """Also finds a hidden technique. Raises `UnknownIdError` with the nearest existing ids."""
+    # Indexes of earlier versions know hidden techniques only by their whole ids.
     if (hidden := _hidden(snapshot, technique.strip())) is not None:
         return hidden
     found = technique_id(snapshot, technique)
@@ -122,7 +122,7 @@ def technique_answer(snapshot: Snapshot, technique: str, *, full: bool = False) 
 
 
 def _hidden(snapshot: Snapshot, technique: str) -> TechniqueAnswer | None:
-    """A hidden technique of this id, or one that is part of a hidden one; None for any other."""
+    """A hidden technique with this id, or one that is part of a hidden technique; None for any other."""
     if "#" not in technique or list(snapshot.called(paper_of(technique))) != [paper_of(technique)]:
         return None
     bundle = snapshot.bundle(paper_of(technique))
@@ -163,7 +163,7 @@ def _places(bundle: PaperBundle, technique: str) -> tuple[Place, ...]:
 
 
 def code_answer(snapshot: Snapshot, code: str, *, full: bool = False) -> CodeAnswer:
-    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest that do exist."""
+    """Code by its own id or by its technique's. Raises `UnknownIdError` with the nearest existing ids."""
     node, name = code_node(snapshot, code)
     return _code(node, name, snapshot.bundle(paper_of(node.id)), full)
 
@@ -218,12 +218,12 @@ def place_of(bundle: PaperBundle, symbol_id: str, score: float | None, focus: Se
     )
 
 
-# Code with fewer mutants than `levels.ENOUGH_MUTANTS` has all of them tried.
+# All mutants are tried for code with fewer than `levels.ENOUGH_MUTANTS`.
 _ENOUGH = 10
 
 
 def _noticed(evidence: Evidence) -> str:
-    """What a test was found to notice; of little code it says that there is no more to notice."""
+    """The changes that a test detected. For little code, also says that there are no more changes to try."""
     tried = evidence.mutants or 0
     noticed = round(tried * (evidence.mutation_score or 0.0))
     few = ", all that its own code has" if tried + evidence.excused < _ENOUGH else ""
@@ -252,15 +252,15 @@ def _proven(code: Code) -> str:
 
 
 def _unknown_keys(code: Code) -> str:
-    """The keys that attest claimed code, none of which counts."""
+    """The keys that attest claimed code, none of which is trusted."""
     keys = [key for key, _ in vouchers(code)]
     more = f" and {len(keys) - 1} more" if len(keys) > 1 else ""
     return f"; attested by {keys[0]}{more}, whom nobody here trusts" if keys else ""
 
 
 def _departures(fidelity: Fidelity) -> str:
-    """Where paper and repository part, in the code itself and in its components; that they do not, or that nobody
-    compared them."""
+    """Departures of the repository from the paper, in the code itself and in its components; also states agreement, or
+    that no comparison was made."""
     own = [each for each in fidelity.departures if not each.component]
     components = [each for each in fidelity.departures if each.component]
     inherited = f"; its components depart from the paper, too: {_listed(components)}" if components else ""
@@ -287,7 +287,7 @@ EXAMPLES = (
 
 
 QUERIES_CHARACTERS = 8000
-"""The most characters of all named queries, about as many as the tables have; a test checks it."""
+"""The maximum number of characters of all named queries, about as many as the tables have. A test checks it."""
 
 
 _TABLE = re.compile(r"CREATE (NODE|REL) TABLE (\w+) \(((?:[^)]|\)(?!;)){0,4000}+)\);")
@@ -306,7 +306,7 @@ def schema_answer(snapshot: Snapshot, schema_text: str, queries: Iterable[str], 
 
 
 def _patterns(schema_text: str) -> str:
-    """The tables as Cypher matches them, types only where they are not strings."""
+    """The tables as Cypher patterns, with types only if they are not strings."""
     patterns = []
     for kind, name, inside in _TABLE.findall(schema_text):
         ends = _ENDS.findall(inside)

@@ -1,4 +1,4 @@
-"""What ablations measured, in answers."""
+"""Adds measured ablations to answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ from xkg.model import Ablation
 from xkg.serve.answers.types import Measured, SearchAnswer, TechniqueAnswer
 
 MOST = 5
-"""Ablations of a technique in a concise answer."""
+"""Maximum number of ablations of a technique in a concise answer."""
 
 Ablations = Mapping[str, Sequence[Ablation]]
 """Ablations by technique, the largest change first."""
@@ -20,7 +20,7 @@ def by_technique(ablations: Sequence[Ablation]) -> Ablations:
 
 
 def with_measured(answer: TechniqueAnswer, ablations: Ablations, *, full: bool) -> TechniqueAnswer:
-    """The answer with what was measured of its technique."""
+    """The answer with the measured ablations of its technique."""
     own = ablations.get(answer.id, ())
     if not own:
         return answer

@@ -1,4 +1,4 @@
-"""Answers in notebooks: as HTML, and as tables of pandas. Text of papers is escaped: it is data in the page too."""
+"""Answers in notebooks: as HTML and as pandas tables. Text of papers is escaped, because it is untrusted there too."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 _SOURCE = frozenset(("implementation", "test", "context", "schema_text"))
 _OMITTED = frozenset(("notice", "cursor", "uri"))
 _CELL = 300
-"""Characters of a text in a cell of a table; a field of its own has all of it."""
+"""The maximum length of a text in a table cell. A separate field shows the full text."""
 
 
 def html(answer: BaseModel) -> str:
-    """The fields of an answer that are not empty: lists of values as tables, code as it is, all else as text."""
+    """The non-empty fields of an answer: lists of values as tables, code unchanged, everything else as text."""
     parts = [f"<h4>{escape(_heading(answer))}</h4>"]
     plain: dict[str, object] = {}
     for name, value in _fields(answer).items():
@@ -42,7 +42,7 @@ def html(answer: BaseModel) -> str:
 
 
 def frame(answer: BaseModel, paged: str) -> "pandas.DataFrame":
-    """A row for each value of the list `paged`, with a column for each of its fields. Raises `InputError` where pandas
+    """One row for each value of the list `paged`, with a column for each of its fields. Raises `InputError` if pandas
     is not installed."""
     try:
         import pandas

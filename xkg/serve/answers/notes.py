@@ -1,4 +1,4 @@
-"""The notes of an answer, which name what its reader can ask."""
+"""Rewords the notes of an answer, which tell the reader what to ask next."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -9,7 +9,7 @@ A = TypeVar("A")
 
 
 def reworded(answer: A, words: Callable[[str], str]) -> A:
-    """The answer with its notes in other words; whatever has no notes as it is."""
+    """The answer with reworded notes. An answer without notes is returned unchanged."""
     if not isinstance(answer, BaseModel):
         return answer
     notes: dict[str, object] = {

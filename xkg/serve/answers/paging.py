@@ -1,8 +1,8 @@
 """Cursors of paged lists. A cursor is self-contained: no session is kept, and any process can continue from it.
 
-It is bound to its question and to the rows before it: by a digest of them where the list has a stable order, or by a
-short digest of each row where the next page is whatever was not seen yet, even if the graph has changed.
-"""
+A cursor is bound to its question and to the rows before it. For a list with a stable order, it holds one digest of
+these rows. Otherwise it holds a short digest of each row, and the next page has the rows not seen yet, even if the
+graph has changed."""
 
 import base64
 import binascii
@@ -14,10 +14,10 @@ from typing import Any
 from xkg.errors import InputError
 
 MOST_SEEN = 300
-"""The most rows of a search that a cursor holds."""
+"""The maximum number of search rows that a cursor holds."""
 
 MOST_CHARACTERS = 4000
-"""The longest cursor."""
+"""The maximum length of a cursor."""
 
 _VERSION = b"\x01"
 _QUESTION, _PLACE, _ROW, _CHECK = 6, 8, 5, 3
@@ -25,8 +25,8 @@ _UNKNOWN = "the cursor is not one of this tool: copy it as it was, or ask withou
 
 
 class Page:
-    """The part of a list that `cursor` asks for, in the answer of `tool` to `question`; the first one for None. Raises
-    `InputError` for an invalid cursor, or one of another question."""
+    """The part of a list that `cursor` asks for, in the answer of `tool` to `question`. Without a cursor, it is the
+    first part. Raises `InputError` for an invalid cursor, or for one of another question."""
 
     def __init__(self, cursor: str | None, tool: str, *question: Any) -> None:
         self._question = _digest([tool, *question], _QUESTION)
@@ -39,8 +39,8 @@ class Page:
         return hash((self._question, self._before))
 
     def start(self, keys: Sequence[str]) -> int:
-        """The number of rows before the page in a list whose rows have these `keys`. Raises `InputError` where the list
-        has changed since the cursor."""
+        """The number of rows before the page, in a list whose rows have these `keys`. Raises `InputError` if the list
+        has changed since the cursor was given."""
         if not self._before:
             return 0
         offset = int.from_bytes(self._before[_PLACE:], "big")
@@ -49,12 +49,12 @@ class Page:
         return offset
 
     def after(self, keys: Sequence[str]) -> str:
-        """The cursor after the first rows of a list, which have these keys."""
+        """The cursor after the first rows of a list, given the keys of these rows."""
         return self._written(_digest(keys, _PLACE) + len(keys).to_bytes(4, "big"))
 
     def more(self, keys: Sequence[str], *, further: bool = False) -> Callable[[int], str | None]:
-        """For a page of a list with these keys: the cursor after its first n rows, None where nothing follows.
-        `further`: the graph has more rows than the list."""
+        """Return a function for a page of a list with these keys: it maps n to the cursor after the page's first n
+        rows, None if no rows follow. `further`: the graph has more rows than the list."""
         start = self.start(keys)
         return lambda n: self.after(keys[: start + n]) if start + n < len(keys) or further else None
 
@@ -69,12 +69,12 @@ class Page:
         return len(self._before) // _ROW
 
     def unseen(self, keys: Sequence[str]) -> list[int]:
-        """The places of the rows that the cursor does not hold."""
+        """The positions of the rows that the cursor does not hold."""
         seen = {self._before[at : at + _ROW] for at in range(0, len(self._before), _ROW)}
         return [place for place, key in enumerate(keys) if _digest(key, _ROW) not in seen]
 
     def beyond(self, keys: Sequence[str]) -> str | None:
-        """The cursor that holds these rows too; None where they are too many."""
+        """The cursor extended by these rows. None if they are too many."""
         if self.seen + len(keys) > MOST_SEEN:
             return None
         return self._written(self._before + b"".join(_digest(key, _ROW) for key in keys))
@@ -94,7 +94,7 @@ def _read(cursor: str, question: bytes) -> bytes:
         packed = base64.b64decode(given + "=" * (-len(given) % 4), b"-_", validate=True)
     except (ValueError, binascii.Error):
         raise InputError(_UNKNOWN) from None
-    if _text(packed) != given:  # the last character has bits that no byte takes
+    if _text(packed) != given:  # the last character may have unused bits
         raise InputError(_UNKNOWN)
     body, check = packed[:-_CHECK], packed[-_CHECK:]
     if len(body) < len(_VERSION) + _QUESTION or body[:1] != _VERSION or _digest(body.hex(), _CHECK) != check:

@@ -1,5 +1,5 @@
-"""The papers of a generation as one list, filtered and ordered in memory: what the terminal, Python, MCP and the pages
-show of it."""
+"""The papers of a generation as one list, filtered and sorted in memory. The terminal, Python, MCP and the web pages
+show it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True)
 class PaperFilters:
-    """`text`: words that title, id or an author's name has, in any case and order. `years`: first and last of
-    publication, either may be None; papers without a year are left out. `with_code`: papers with any code. `level`:
-    papers with code of it or a higher one. `state`: only these. `origin`: `build` or `import`, `field`: a domain or
-    subfield of arXiv, such as `cs` or `cs.LG`; empty for all."""
+    """`text`: words that occur in the title, the id or an author's name, in any case and order. `years`: first and last
+    year of publication, either may be None; papers without a year are left out. `with_code`: papers with any code.
+    `level`: papers with code at this level or higher. `state`: only papers in this state. `origin`: `build` or
+    `import`. `field`: a domain or subfield of arXiv, such as `cs` or `cs.LG`. An empty text means no filter."""
 
     text: str = ""
     years: tuple[int | None, int | None] = (None, None)
@@ -34,7 +34,7 @@ class PaperFilters:
 
     @property
     def narrow(self) -> bool:
-        """Whether more than `text` decides."""
+        """Whether any filter other than `text` is set."""
         return self != PaperFilters(self.text, order=self.order)
 
     @property
@@ -42,7 +42,7 @@ class PaperFilters:
         return self.years != (None, None)
 
     def admit(self, line: PaperLine) -> bool:
-        """Whether all hold but `text`."""
+        """Whether a paper passes all filters except `text`."""
         first, last = self.years
         return (
             (not self.by_year or line.year is not None)
@@ -67,7 +67,7 @@ class PaperFilters:
 
 
 def years_in_words(first: int | None, last: int | None) -> str:
-    """The range of years, of which one may be open."""
+    """The range of years in words; one end may be open."""
     if last is None:
         return f"from {first} on"
     return f"up to {last}" if first is None else f"from {first} to {last}"
@@ -86,7 +86,7 @@ class PaperList:
 
     @cached_property
     def totals(self) -> dict[Level, int]:
-        """How much code has each level, over all papers."""
+        """The number of code nodes at each level, over all papers."""
         return {level: sum(line.levels.get(level, 0) for line in self.lines) for level in Level}
 
     @cached_property
@@ -109,9 +109,9 @@ class PaperList:
         return sum(line.year is None for line in self.lines)
 
     def chosen(self, filters: PaperFilters) -> list[PaperLine]:
-        """The papers that fit, in the order asked for; where that says nothing, in id order."""
+        """The matching papers in the requested order; ties are in id order."""
         numbers, words = self._ordered(filters.order), self._words
-        # A pass for each word: at a hundred thousand papers, one pass with a loop inside takes ten times as long.
+        # One pass per word: with a hundred thousand papers, one pass with an inner loop takes ten times as long.
         for word in filters.text.casefold().split():
             numbers = [number for number in numbers if word in words[number]]
         found = [self.lines[number] for number in numbers]
@@ -138,7 +138,7 @@ class PaperList:
 
 
 def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> PapersAnswer:
-    """The first `k` papers that fit, or all of them; none where the filters leave none."""
+    """The first `k` matching papers, or all of them. Empty if the filters match none."""
     chosen = papers.chosen(filters)
     rows = [
         PaperRow(
@@ -166,7 +166,7 @@ def papers_answer(papers: PaperList, k: int | None, filters: PaperFilters) -> Pa
 
 
 def undated_papers(snapshot: Snapshot) -> str:
-    """How many papers a filter of years leaves out because their year is not known; empty for none."""
+    """A note on how many papers a year filter leaves out because their year is unknown. Empty if there are none."""
     return left_out(snapshot.paper_count() - len(snapshot.of_years(None, None)))
 
 
@@ -177,13 +177,14 @@ def left_out(undated: int) -> str:
 
 
 def at_least(line: PaperLine, level: Level) -> int:
-    """How many code nodes of a paper have this level or a higher one."""
+    """The number of a paper's code nodes at this level or higher."""
     least = level.rank
     return sum(count for own, count in line.levels.items() if own.rank >= least)
 
 
 def proven(line: PaperLine) -> float:
-    """What is proven of a paper: its code nodes, each by the rung of its level, those that were run count most."""
+    """A score for how well a paper's code is proven: each code node counts by its level, and executed levels count
+    most."""
     return sum(count * _WEIGHTS[level] for level, count in line.levels.items())
 
 

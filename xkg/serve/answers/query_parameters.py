@@ -1,4 +1,4 @@
-"""The parameters of a named query: papers by any reference to them."""
+"""Resolves the parameters of a named query: papers by any reference to them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,14 @@ _STUB = "MATCH (p:Paper) WHERE p.id = $id RETURN p.id"
 def with_paper_ids(
     store: GraphStore, snapshot: Snapshot, query: str, values: Mapping[str, Any], seconds: float
 ) -> Mapping[str, Any]:
-    """The values, with the id of each paper that one of them refers to; those of a statement as they are, with the
-    fingerprints of the keys that count now where it asks for `$trusted`. Raises `UnknownIdError` for a paper that
-    neither is in the graph nor cited there."""
+    """Return the values, with each reference to a paper replaced by the paper's id. The values of a free statement stay
+    unchanged; if the statement uses `$trusted`, the fingerprints of the currently trusted keys are added. Raises
+    `UnknownIdError` for a paper that is neither in the graph nor cited there."""
     if not named_queries.is_name(query):
         if "$trusted" not in query or "trusted" in values:
             return values
-        return {**values, "trusted": list(trusted().names) or [""]}  # neither engine knows the type of an empty list
+        # Neither engine can infer the type of an empty list.
+        return {**values, "trusted": list(trusted().names) or [""]}
     papers = {each.name for each in named_queries.find(query.strip()).parameters if each.type == "paper"}
     return {
         name: _known(store, snapshot, value, seconds) if name in papers and isinstance(value, str) and value else value

@@ -1,9 +1,8 @@
-"""How papers, techniques and code are referred to: by id, by a name that only one of them has, or by a short id.
+"""Resolves references to papers, techniques and code: by id, by a unique name, or by a short id.
 
-A short id of a technique is the end of its path, `entropy-minimization-objective`, behind the start of its paper's
-title and `#` where others have that end too: `tent#entropy-minimization-objective`. Code has the id of its technique
-with `@` and its own digest.
-"""
+A short id of a technique is the end of its path, such as `entropy-minimization-objective`. If other techniques have the
+same end, the start of the paper's title and `#` come first: `tent#entropy-minimization-objective`. A code id is the id
+of its technique, `@`, and the code's digest."""
 
 import re
 from bisect import bisect_left
@@ -20,7 +19,7 @@ from xkg.text.arxiv_id import arxiv_id
 from xkg.text.doi import canonical_doi
 
 NEAREST = 50
-"""Techniques whose papers are compared with an unknown title."""
+"""The number of techniques whose papers are compared with an unknown title."""
 
 _ID = re.compile(r"(?:arxiv|doi|title):")
 _DIGEST = re.compile(r"@[0-9a-f]{12}$")
@@ -31,9 +30,9 @@ _WORD = re.compile(r"\w+")
 
 
 def paper_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the paper of this id (of arXiv also its number or address, of any version; also a DOI's), of this
-    title or start of a title (up to case, spaces and punctuation), or with the only method of this name. Raises
-    `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
+    """Return the id of the paper that a reference names: by id (for arXiv also a number or URL, of any version; also a
+    DOI URL), by title or start of a title (ignoring case, spaces and punctuation), or by the name of its method if only
+    one paper has that method. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`."""
     wanted = reference.strip()
     found = snapshot.called(wanted)
     if not found and (arxiv_id(wanted) or canonical_doi(wanted)):
@@ -55,8 +54,8 @@ def paper_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Papers whose titles have all words of a reference, then those whose ids are written like it, then those of its
-    subject that share words with it."""
+    """First papers whose titles have all words of a reference, then papers with similarly spelled ids, then papers on
+    its subject that share words with it."""
     alike = nearest(wanted, snapshot.paper_ids())
     if _ID.match(wanted):
         return alike
@@ -72,11 +71,11 @@ def _nearest_papers(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def technique_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the technique of this id, short id or name. Where one paper has it twice, the one with code, else the
-    first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError` for a name that several papers
-    have."""
+    """Return the id of the technique with this id, short id or name. If a paper has two techniques of this name, the
+    one with code is preferred, then the first. Raises `UnknownIdError`, which names the nearest, and `AmbiguousIdError`
+    for a name that several papers have."""
     wanted = reference.strip()
-    if wanted.startswith("#"):  # as a plan writes it under the id of its paper
+    if wanted.startswith("#"):  # the form in which a plan writes a technique below its paper's id
         raise UnknownIdError(f"{quoted(wanted)} is the end of an id: put the id of its paper before it")
     try:
         return snapshot.technique(wanted).technique.id
@@ -99,8 +98,8 @@ def technique_id(snapshot: Snapshot, reference: str) -> str:
 
 
 def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
-    """Techniques that a text fits; behind the id of a paper those of that paper that are written alike, else its first.
-    None for a hidden one."""
+    """Techniques that match a text. After a paper's id, these are techniques of that paper with similar spelling,
+    otherwise its first ones. Empty for a hidden technique."""
     paper, mark, path = wanted.rpartition("#")
     if not mark:
         return [hit.id for hit in snapshot.find_text(wanted, _NAMED)]
@@ -112,8 +111,8 @@ def _nearest_techniques(snapshot: Snapshot, wanted: str) -> list[str]:
 
 
 def code_id(snapshot: Snapshot, reference: str) -> str:
-    """The id of the code of this id, where its technique may be given as in `technique_id`. Raises `UnknownIdError`,
-    also for code that the technique had before."""
+    """The id of the code with this id. Its technique may be given as in `technique_id`. Raises `UnknownIdError`, also
+    for an earlier code of the technique."""
     wanted = reference.strip()
     start = wanted.rfind("@")
     if start == 0:
@@ -132,7 +131,8 @@ def is_code(reference: str) -> bool:
 
 
 def resolved(snapshot: Snapshot, references: Sequence[str]) -> tuple[str, ...]:
-    """The ids of papers and techniques, of code that of its technique; what is none stays as it is."""
+    """The ids of papers and techniques; code is replaced by the id of its technique. Unknown references stay
+    unchanged."""
     return tuple(_resolved(snapshot, _DIGEST.sub("", reference.strip())) for reference in references)
 
 
@@ -148,7 +148,7 @@ def _resolved(snapshot: Snapshot, reference: str) -> str:
 
 
 def short_ids(snapshot: Snapshot, techniques: Sequence[str]) -> dict[str, str]:
-    """For each technique the shortest reference that means no other."""
+    """For each technique, the shortest unambiguous reference."""
     papers: dict[str, str] = {}
     return {technique: _short(snapshot, technique, papers) for technique in techniques}
 
@@ -171,9 +171,9 @@ def _short(snapshot: Snapshot, technique: str, papers: dict[str, str]) -> str:
 
 
 def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) -> str:
-    """The shortest reference to a paper that means no other paper and no technique: its id, or for one that is a title
-    the words before a colon, or the first three or more. `before_mark`: to be followed by `#`, where no technique can
-    be meant."""
+    """The shortest reference to a paper that matches no other paper and no technique: its id, or for an id made from a
+    title the words before a colon, or the first three or more words. `before_mark`: `#` will follow, so it cannot be
+    mistaken for a technique."""
     if not paper.startswith("title:"):
         return paper
     heading = snapshot.headings([paper]).get(paper)
@@ -191,21 +191,21 @@ def short_paper(snapshot: Snapshot, paper: str, *, before_mark: bool = False) ->
     starts = ["-".join(words[:count]) for count in range(_TITLE_WORDS, len(words))]
     if starts and means(starts[0]) and free(starts[0]):
         return starts[0]
-    # Where a beginning means no other paper, so do all longer ones.
+    # If a prefix matches only this paper, so does every longer prefix.
     shortest = bisect_left(starts, True, key=means)
     return next(filter(free, starts[shortest:]), paper)
 
 
 def _proposing(snapshot: Snapshot, name: str) -> list[str]:
-    """Papers with a technique of this name, those first whose own method it is; more than one where it is no paper's
-    own or several papers'."""
+    """Papers with a technique of this name, or only those that have it as their own method, if any do. Several papers
+    mean that the name is ambiguous."""
     named = snapshot.named(name)
     own = dict.fromkeys(paper_of(t) for t in named if "/" not in t.partition("#")[2])
     return list(own or dict.fromkeys(map(paper_of, named)))
 
 
 def _matching(snapshot: Snapshot, reference: str) -> list[str]:
-    """Techniques that a name or a short id means: those of exactly this name, else of another form of it."""
+    """Techniques that a name or a short id matches: exact names, otherwise other forms of the name."""
     paper, mark, path = reference.rpartition("#")
     end = path.rpartition("/")[2]
     if mark:
@@ -221,5 +221,5 @@ def _matching(snapshot: Snapshot, reference: str) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """A reference as an error repeats it: short, with what no reader sees as escapes."""
+    """A reference for an error message: short, with invisible characters as escapes."""
     return repr(short(text, 120))

@@ -1,4 +1,4 @@
-"""Cuts answers to limits on texts, lists, rows and code, and measures what remains."""
+"""Cuts answers to limits on texts, lists, rows and code, and measures the rest."""
 
 import functools
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from xkg.value import fields_of
 Kind = Literal["prose", "lists", "codes", "rows", "lines"]
 
 LONGEST_ID = 1000
-"""The longest id that a tool takes. A text that is longer may be cut, whichever field it is in."""
+"""The longest id that a tool accepts. A longer text may be cut in any field."""
 
 _LONGEST_WORD = 400
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The most characters of a text, items of a list, codes, rows, and lines of a code; None: no limit."""
+    """The maximum number of characters of a text, items of a list, codes, rows, and lines of code. None: no limit."""
 
     prose: int | None = None
     lists: int | None = None
@@ -35,9 +35,9 @@ class Limits:
 
 @dataclass(slots=True)
 class Part:
-    """A text or a list of an answer: its length in its own unit, and its size in characters of JSON: in all and, where
-    it can be cut between lines, up to each line. Of an object `inside` has what can be cut, or holds what can, and
-    `characters` are those of the rest."""
+    """A text or a list of an answer. `length` is in its own unit, `characters` is its size in JSON. `until` has the
+    size up to each line, if it can be cut between lines. For an object, `inside` has the parts that can be cut or that
+    contain such parts, and `characters` is the size of the rest."""
 
     kind: Kind | None
     length: int
@@ -46,7 +46,7 @@ class Part:
     until: list[int] = field(default_factory=list)
 
     def takes(self, limits: Limits) -> int:
-        """About how many characters of JSON remain within `limits`."""
+        """The approximate number of JSON characters that remain within `limits`."""
         limit = limits.of(self.kind)
         if self.inside:
             return self.characters + sum(part.takes(limits) for part in self.inside[:limit])
@@ -55,13 +55,13 @@ class Part:
         return self.until[limit] if self.until else self.characters * limit // self.length
 
     def texts(self, kind: Kind) -> list["Part"]:
-        """The parts of a kind that have none inside."""
+        """The innermost parts of a kind."""
         return (
             [text for part in self.inside for text in part.texts(kind)] if self.inside else [self] * (self.kind == kind)
         )
 
     def longest(self) -> dict[Kind, int]:
-        """The greatest length of each kind."""
+        """The maximum length of each kind."""
         longest: dict[Kind, int] = {} if self.kind is None else {self.kind: self.length}
         for part in self.inside:
             for kind, length in part.longest().items():
@@ -70,8 +70,8 @@ class Part:
 
 
 def part(value: Any, name: str = "answer") -> Part:
-    """The sizes of the value of a field, and of what is inside it."""
-    if type(value) is str and name not in SOURCE:  # most are
+    """The sizes of a field's value and of its parts."""
+    if type(value) is str and name not in SOURCE:  # the common case
         return Part("prose" if _is_prose(value, name) else None, len(value), _written(value))
     kind = _kind(value, name)
     match value:
@@ -97,15 +97,15 @@ def part(value: Any, name: str = "answer") -> Part:
             return Part(kind, len(lines), _written(value), until=[0, *accumulate(map(_written, lines))])
         case str():
             return Part(kind, len(value), _written(value))
-        case bytes():  # they are no field of what is written (`structured`)
+        case bytes():  # the serialized answer has no such field (`structured`)
             return Part(kind, 0, 0)
         case _:
             return Part(kind, 0, len(str(value)))
 
 
 def cut(value: Any, limits: Limits, name: str = "answer") -> Any:
-    """The value within the limits."""
-    if type(value) is str and name not in SOURCE:  # most are
+    """The value, cut to the limits."""
+    if type(value) is str and name not in SOURCE:  # the common case
         most = limits.prose
         if most is None or len(value) <= most or not _is_prose(value, name):
             return value
@@ -144,7 +144,7 @@ def _is_prose(value: str, name: str) -> bool:
 
 
 def _is_word(value: str, name: str) -> bool:
-    """Whether a cell is one word, such as an id, an address or a path: what is left of one is of no use."""
+    """Whether a cell is one word, such as an id, a URL or a path, which is useless if cut."""
     return name == "cell" and len(value) <= _LONGEST_WORD and len(value.split(None, 1)) == 1
 
 
@@ -166,13 +166,13 @@ def _kind(value: Any, name: str) -> Kind | None:
 
 @functools.cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, str, bool], ...]:
-    """The fields of a model: name, the name whose limit applies, and whether it is required."""
+    """The fields of a model: name, the name that selects the limit, and whether it is required."""
     paged = getattr(model, "paged", "")
     return tuple((name, "paged" if name == paged else name, required) for name, required in fields_of(model))
 
 
 def _of(name: str) -> str:
-    """The name whose limit applies to the items of a list: the cells of plain rows are texts."""
+    """The name that selects the limit for the items of a list: the cells of plain rows are texts."""
     return {"paged": "row", "row": "cell"}.get(name, name)
 
 

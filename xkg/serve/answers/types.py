@@ -1,8 +1,7 @@
-"""What is answered, by the MCP tools and by the commands alike.
+"""The answers of the MCP tools and of the commands.
 
-The default answer is concise; `full` holds all. Fields are stable: they are the `--json` of the commands and the
-structured content of the tools. `answer_text` says the same facts as text.
-"""
+The default answer is concise; `full` has everything. Fields are stable: they are the `--json` of the commands and the
+structured content of the tools. `answer_text` renders the same facts as text."""
 
 import urllib.parse
 from collections.abc import Iterator
@@ -19,22 +18,22 @@ if TYPE_CHECKING:
     import pandas
 
 SOURCE = frozenset(("implementation", "test"))
-"""Fields of code, which is answered as it is stored."""
+"""Fields with code, which is returned as it is stored."""
 
 BLOCKS = frozenset(
     "abstract definition documentation code_overview schema_text context output written question candidates "
     "instructions prompt".split()
 )
-"""Fields of prose that may have several lines; every other text is one line."""
+"""Prose fields that may have several lines; every other text is one line."""
 
 PROSE = frozenset(
     "abstract definition documentation code_overview description text output_end reason guidance claims cell "
     "written".split()
 )
-"""Fields that may be cut short, whatever their length, and the cells of a query's rows."""
+"""Fields that may be cut, whatever their length, and the cells of a query's rows."""
 
 UNCUT = frozenset(("path", "columns", "packages", "repositories", "parts", "row", "queries", "examples", "answer"))
-"""Lists that are whole or of no use."""
+"""Lists that are useless if cut."""
 
 
 class Quoting(Value):
@@ -55,14 +54,15 @@ class Listing(Quoting):
     """An answer with a list of rows."""
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """A row for each of the list, a column for each field. Raises `InputError` where pandas is not installed."""
+        """One row for each item of the list, one column for each field. Raises `InputError` if pandas is not
+        installed."""
         from xkg.serve.answers.notebook import frame
 
         return frame(self, self.paged)
 
 
 MORE_ROWS = "ask for a larger k"
-"""What `cut` of a search says where there are more rows."""
+"""What `cut` of a search says if there are more rows."""
 
 
 class Relative(Value):

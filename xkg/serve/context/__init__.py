@@ -1,4 +1,3 @@
-"""A paper as a context for a prompt, within a budget of tokens.
+"""Renders a paper as context for a prompt, within a token budget.
 
-May import: answers, search, and what lies below serve.
-"""
+May import: answers, search, and the layers below serve."""

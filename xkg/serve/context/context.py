@@ -1,4 +1,4 @@
-"""A paper as Markdown for a prompt, within a budget of tokens: for planning, or for coding."""
+"""Renders a paper as Markdown for a prompt, within a token budget: for planning, or for coding."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -60,8 +60,9 @@ def paper_context(
     repository: Path | None = None,
     ablations: Ablations | None = None,
 ) -> ContextAnswer:
-    """The context of a paper, given by id or title. With `code="raw"`, lines are read from the folder of the graph, or
-    from `repository`, a clone or copy of the paper's, with `parsers`. A plan says what `ablations` measured.
+    """Return the context of a paper, given by id or title. With `code="raw"`, lines are read from the folder of the
+    graph, or from `repository`, a clone or copy of the paper's repository, with `parsers`. A plan includes the measured
+    `ablations`.
 
     Raises `UnknownIdError`, and `InputError` for an invalid choice, for too small a budget, and for a repository that
     is not the paper's."""
@@ -98,7 +99,7 @@ def _related(snapshot: Snapshot, paper: str) -> RelatedAnswer:
 
 
 def _raw(bundle: PaperBundle, graph: Path, parsers: "Parsers", repository: Path | None) -> tuple[dict[str, str], str]:
-    from xkg.serve.context.raw_code import raw_code  # it imports parsers, which a server starts without
+    from xkg.serve.context.raw_code import raw_code  # this imports parsers, which a server does not load at start-up
 
     return raw_code(bundle, graph, parsers, repository)
 

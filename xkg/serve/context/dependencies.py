@@ -1,9 +1,8 @@
-"""Dependencies between the components of a paper, and the order to build them in.
+"""Finds dependencies between the components of a paper, and the order to build them in.
 
-A technique uses its components. Its code also uses another's if it contains all definitions of that and more: slices
-include what they call, and rewritten code repeats what it builds on, under the same names. On 44 graphs this found 22
-uses that no hierarchy has, each of them true.
-"""
+A technique uses its components. Its code also uses another technique's code if it contains all definitions of that code
+and more: slices include the functions that they call, and rewritten code repeats its building blocks under the same
+names. On 44 graphs this found 22 uses that no hierarchy has, each of them true."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +13,9 @@ _DEFINED = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+([^\W\d_]\w*)", re.M
 
 
 def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str, tuple[str, ...]]:
-    """For each technique (ids, in order) those that it uses directly: its components first, then those whose code its
-    own contains, unless one of these contains them too. `code` is by technique. A technique never uses one above it."""
+    """For each technique (ids, in order), the techniques that it uses directly. Its components come first, then the
+    techniques whose code its own code contains, unless one of these contains them too. `code` is by technique. A
+    technique never uses one above it."""
     above = _ancestors(techniques)
     used: dict[str, list[str]] = {t.id: [] for t in techniques}
     for technique in techniques:
@@ -38,7 +38,7 @@ def uses(techniques: Sequence[Technique], code: Mapping[str, Code]) -> dict[str,
 
 
 def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, set[str]]:
-    """For each technique whose code defines anything, those whose code defines all of that and more."""
+    """For each technique whose code defines anything, the techniques whose code has all these definitions and more."""
     names = {t: frozenset(_DEFINED.findall(code[t].implementation)) for t in techniques if t in code}
     defining: dict[str, set[str]] = {}
     for technique, own in names.items():
@@ -52,7 +52,7 @@ def _holders(techniques: Sequence[str], code: Mapping[str, Code]) -> dict[str, s
 
 
 def build_order(used: Mapping[str, Sequence[str]]) -> list[str]:
-    """All techniques, each after those that it uses; cycles are broken in the order of `used`."""
+    """All techniques, each after those that it uses. Cycles are broken in the order of `used`."""
     order: list[str] = []
     seen: set[str] = set()
     for start in used:
@@ -75,7 +75,7 @@ def _ancestors(techniques: Sequence[Technique]) -> dict[str, frozenset[str]]:
 
 
 def _above(technique: str) -> Iterator[str]:
-    """The ids on the path to a technique, of which some may be hidden."""
+    """The ids on the path to a technique, some of which may be hidden."""
     while (cut := technique.rfind("/")) > technique.rfind("#"):
         technique = technique[:cut]
         yield technique

@@ -1,4 +1,4 @@
-"""Fits the parts of a document into a budget of tokens."""
+"""Fits the parts of a document into a token budget."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -6,12 +6,12 @@ from typing import NamedTuple
 from xkg.errors import InputError
 
 CHARACTERS_A_TOKEN = 4
-"""As `xkg.llm.prices.tokens` counts."""
+"""The same ratio as in `xkg.llm.prices.tokens`."""
 
 
 class Step(NamedTuple):
-    """Puts `text` at a place of a document (places are ordered), replacing a text that is no longer. `group` names what
-    is left out without it."""
+    """Puts `text` at a place of a document (places are ordered), replacing the text there, which is never longer.
+    `group` names what a document without this step leaves out."""
 
     group: str
     place: tuple[int, ...]
@@ -19,13 +19,13 @@ class Step(NamedTuple):
 
 
 def room(budget_tokens: int) -> int:
-    """The characters of a budget, less the newline that ends a printed document."""
+    """The characters of a budget, minus the newline that ends a printed document."""
     return budget_tokens * CHARACTERS_A_TOKEN - 1
 
 
 def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) -> int:
-    """The greatest number of steps, from the first, that fits into `characters`, with `rest(n)` more characters after n
-    steps. Grows with `characters`. Raises `InputError` where not even the first fits."""
+    """The maximum number of steps, from the first, that fit into `characters` if `rest(n)` more characters follow n
+    steps. Grows with `characters`. Raises `InputError` if not even the first step fits."""
     best = size = 0
     placed: dict[tuple[int, ...], int] = {}
     for n, step in enumerate(steps, start=1):
@@ -42,6 +42,6 @@ def reach(steps: Sequence[Step], characters: int, rest: Callable[[int], int]) ->
 
 
 def document(steps: Sequence[Step], last: str) -> str:
-    """The document that the steps give, and the last line."""
+    """The document that results from the steps and the last line."""
     placed = {step.place: step.text for step in steps}
     return "\n".join([*(placed[place] for place in sorted(placed)), last])

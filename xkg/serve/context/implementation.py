@@ -1,7 +1,6 @@
-"""A paper for a coder: pairs of a technique and its code, whole, in build order.
+"""Renders a paper for a coder: pairs of a technique and its code, uncut, in build order.
 
-A small budget leaves out tests first, then the longest pairs, so that most pairs are in it.
-"""
+A small budget leaves out tests first, then the longest pairs, so that it includes as many pairs as possible."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ _HEAD, _PAIRS, _UNFIT, _WITHOUT = range(4)
 
 @dataclass(frozen=True)
 class Pair:
-    """A technique and its code. `text` is without the test; `place` is that in the build order, `name` a line that
-    replaces a pair that is too long."""
+    """A technique and its code. `text` excludes the test. `place` is the position in the build order; `name` is a line
+    that replaces a pair that is too long."""
 
     technique: str
     place: int
@@ -31,9 +30,9 @@ class Pair:
 def implementation(
     chosen: Chosen, budget_tokens: int, form: CodeForm, raw: Mapping[str, str], why_not: str
 ) -> tuple[str, tuple[str, ...], str]:
-    """The Markdown, the techniques whose pairs are in it, in build order, and its last line, which says what is left
-    out. `raw` are the raw lines by code id, and `why_not` why others are missing. Raises `InputError` for too small a
-    budget."""
+    """Return the Markdown, the techniques whose pairs are in it (in build order), and its last line, which says what is
+    left out. `raw` are the raw lines by code id, and `why_not` is the reason why others are missing. Raises
+    `InputError` for too small a budget."""
     pairs, without = _pairs(chosen, form, raw)
     shortest = sorted(pairs, key=lambda pair: (len(pair.text), pair.place))
     with_code = "code" in chosen.include
@@ -52,7 +51,7 @@ def implementation(
         parts += [rendered] if without else []
         return f"\nLeft out: {'; '.join(parts) or 'nothing'}."
 
-    # Pairs that are too long are named, but names take no more than a quarter of the budget.
+    # Pairs that are too long are named, but names take at most a quarter of the budget.
     characters = room(budget_tokens)
     named = list(accumulate((len(pair.name) + 1 for pair in reversed(shortest)), initial=len(_TOO_LONG)))
 

@@ -1,9 +1,9 @@
-"""A paper for a planner: its components, their dependencies, and which have code; without the code itself.
+"""Renders a paper for a planner: its components, their dependencies, and which of them have code, without the code
+itself.
 
 A small budget leaves out, in this order: the whole abstract, related papers, resources, findings, whole definitions,
 lines in repositories, first sentences of definitions, repositories, packages, the build order, the beginning of the
-abstract, and last components, deepest first.
-"""
+abstract, and last components, deepest first."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,14 +20,14 @@ _ABSTRACT, _SENTENCE = 400, 200
 _MOST_SHARED, _MOST_PACKAGES = 3, 30
 
 _RELATED_ENOUGH = 0.1
-"""On 44 graphs papers with a lower score were unrelated."""
+"""On 44 graphs, papers with a lower score were unrelated."""
 
-# Places of sections in the document.
+# Positions of sections in the document.
 _HEAD, _ABOUT, _COVERAGE, _TREE, _HIDDEN, _ORDER, _PACKAGES, _REPOSITORIES, _FINDINGS, _RESOURCES, _RELATED = range(11)
 
 
 def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAnswer]) -> tuple[str, str]:
-    """The Markdown and its last line, which says what is left out. `related` is called where related papers are
+    """Return the Markdown and its last line, which says what is left out. `related` is called if related papers are
     included. Raises `InputError` for too small a budget."""
     steps = list(_steps(chosen, related))
     total = Counter(step.group for step in steps)
@@ -42,7 +42,7 @@ def planning(chosen: Chosen, budget_tokens: int, related: Callable[[], RelatedAn
 
 
 def _steps(chosen: Chosen, related: Callable[[], RelatedAnswer]) -> Iterator[Step]:
-    """The steps, the most important ones first."""
+    """The steps, most important first."""
     definitions: list[Step] = []
     yield Step("head", (_HEAD,), chosen.head("Plan of the paper"))
     paper, include = chosen.bundle.paper, chosen.include
@@ -102,7 +102,7 @@ def _coverage(chosen: Chosen) -> str:
 
 
 def _components(chosen: Chosen) -> Iterator[Step]:
-    """A line each, from the top of the hierarchy down, so that none comes without its parent."""
+    """One line each, from the top of the hierarchy down, so that every component follows its parent."""
     title = "\n## Components (what is indented is part of what stands above it)\n\n"
     for n, technique in sorted(enumerate(chosen.techniques), key=lambda x: (chosen.depth(x[1].id), x[0])):
         yield Step("components", (_TREE, n, 0), title * (n == 0) + _line(chosen, technique.id))
@@ -121,7 +121,7 @@ def _level(chosen: Chosen, technique: str) -> str:
 
 
 def _definitions(chosen: Chosen) -> Iterator[Step]:
-    """First sentences, from the top of the hierarchy down, equal definitions once."""
+    """First sentences, from the top of the hierarchy down. Equal definitions appear once."""
     first_of: dict[str, int] = {}
     for n, technique in enumerate(chosen.techniques):
         first_of.setdefault(one_line(technique.definition), n)
@@ -132,7 +132,7 @@ def _definitions(chosen: Chosen) -> Iterator[Step]:
 
 
 def _whole_definitions(chosen: Chosen, first_sentences: Sequence[Step]) -> Iterator[Step]:
-    """The definitions of more than one sentence, the shortest first."""
+    """The definitions of more than one sentence, shortest first."""
     for step in sorted(first_sentences, key=lambda step: len(chosen.techniques[step.place[1]].definition)):
         technique = chosen.techniques[step.place[1]]
         if (text := _quoted(chosen, technique, one_line(technique.definition))) != step.text:
@@ -144,7 +144,7 @@ def _quoted(chosen: Chosen, technique: Technique, text: str) -> str:
 
 
 def _order(chosen: Chosen) -> str:
-    """Names, each once, with the techniques that it uses beside its own components."""
+    """Each name once, with the techniques that it uses in addition to its own components."""
     names: dict[str, str] = {}
     for technique in chosen.order:
         name = chosen.name(technique)
@@ -166,7 +166,8 @@ def _repositories(chosen: Chosen) -> Iterator[Step]:
     bundle = chosen.bundle
     for n, repository in enumerate(bundle.repositories):
         facts = [
-            f"commit {repository.commit}" if repository.commit and repository.url else "",  # an id has it
+            # Without a URL, the id shows the commit.
+            f"commit {repository.commit}" if repository.commit and repository.url else "",
             f"license {inline(repository.license, 60)}" if repository.license else "",
             "the authors' own" if repository.is_official else "",
             f"{plural(repository.stars, 'star')} on GitHub" if repository.stars is not None else "",

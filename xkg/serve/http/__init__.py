@@ -1,4 +1,3 @@
-"""The server over HTTP: processes, who may call, how much, what is counted and logged.
+"""The HTTP server: processes, authentication, limits, metrics and logs.
 
-May import: tools, and the other rooms of serve.
-"""
+May import: tools, and the other packages of serve."""

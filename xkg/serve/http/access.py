@@ -1,4 +1,4 @@
-"""Authentication: tokens of this server, or of the OAuth authorization server."""
+"""Authenticates callers by tokens of this server or of the OAuth authorization server."""
 
 import logging
 from collections.abc import Sequence
@@ -14,18 +14,18 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """A `TokenVerifier` of the SDK. A token that cannot be checked is refused."""
+    """A `TokenVerifier` of the SDK. It refuses any token that it cannot check."""
 
     def __init__(self, tokens: Tokens, issuer: Issuer | None, closed: bool, graphs: Sequence[str]) -> None:
-        """`closed`: whether callers must show a token even if none was created. `graphs` are those that are served: a
-        token that names others alone is refused."""
+        """`closed`: callers must show a token even if none was created. `graphs` are the served graphs; a token that
+        names only others is refused."""
         self._graphs = graphs
         self._tokens = tokens
         self._issuer = issuer
         self._closed = closed or issuer is not None
 
     def required(self) -> bool:
-        """Whether a caller must show a token: from the first one created on, also when all are revoked."""
+        """Whether callers must show a token. True once a token has been created, even if all are revoked."""
         if not self._closed:
             try:
                 self._closed = bool(self._tokens.all())
@@ -34,7 +34,7 @@ class Access:
         return self._closed
 
     def is_cheap(self, token: str) -> bool:
-        """Whether checking this token needs no rate limit: it has our prefix, or was found valid before."""
+        """Whether this token needs no rate limit before it is checked: it has our prefix, or was found valid before."""
         return token.startswith(PREFIX) or (self._issuer is not None and self._issuer.has_seen(token))
 
     async def verify_token(self, token: str) -> AccessToken | None:
@@ -42,7 +42,7 @@ class Access:
         return found if found is not None and self.reads(found) else None
 
     def reads(self, found: AccessToken) -> bool:
-        """Whether a token or session reads one of the graphs that are served."""
+        """Whether a token or session may read one of the served graphs."""
         return may_read(found.scopes, self._graphs)
 
     async def _found(self, token: str) -> AccessToken | None:

@@ -1,4 +1,4 @@
-"""The HTTP server as an ASGI app: MCP at /mcp behind authentication and limits, and its health and metrics."""
+"""The HTTP server as an ASGI app: MCP at /mcp behind authentication and limits, plus health and metrics."""
 
 import functools
 import logging
@@ -48,7 +48,7 @@ from xkg.serve.stdio import asked_of, instructions
 from xkg.serve.tool_errors import PlainErrors
 from xkg.serve.tools.build import Building
 
-if TYPE_CHECKING:  # where scripts are run
+if TYPE_CHECKING:  # an app in which scripts run
     from xkg.serve.running.callers_runs import CallersRuns
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ OPEN_SECONDS = 5.0
 READY_SECONDS = 1.0
 NEEDED = ["read"]
 THREADS_BESIDE = 8
-"""Threads reserved for what must not wait for tools: keys of an issuer, readiness, metrics."""
+"""Threads reserved for work that must not wait for tools: an issuer's keys, readiness, metrics."""
 
 _UNREADY: Mapping[type[XkgError], str] = {
     StoreUnreachableError: "the server that holds the graph does not answer",
@@ -69,8 +69,8 @@ _UNREADY: Mapping[type[XkgError], str] = {
 
 
 class Beside(NamedTuple):
-    """Routes beside MCP, which see to it themselves that callers may call; `warm` does before the first request what it
-    would wait for."""
+    """Routes in addition to MCP, which authenticate their callers themselves. `warm` prepares resources for the first
+    request."""
 
     routes: Sequence[BaseRoute]
     warm: Callable[[], None]
@@ -90,8 +90,8 @@ def make_app(
     pages: Pages | None = None,
     runs: "CallersRuns | None" = None,
 ) -> ASGIApp:
-    """The app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`; it closes
-    `service` and `jobs`; `planner` makes the plan of the prompt for ablations, `pages` are for people. Raises
+    """Return the app over `service`, for a server that is bound to the host `bound` and that clients reach at `url`.
+    The app closes `service` and `jobs`. `planner` makes the plan of the ablation prompt; `pages` are for people. Raises
     `ConfigError` for settings that contradict each other."""
     http = settings.serve.http
     closed = reached_by_others(http, bound)
@@ -111,7 +111,7 @@ def make_app(
     ]
     if settings.serve.oauth.issuer is not None:
         issuer = AnyHttpUrl(settings.serve.oauth.issuer)
-        # Clients ask their issuer for all scopes that are listed here: nobody becomes an administrator by that.
+        # Clients ask their issuer for all scopes that are listed here, so `admin` is not offered.
         offered: list[str] = [scope for scope in SCOPES if scope != ADMIN]
         routes += create_protected_resource_routes(AnyHttpUrl(url), [issuer], offered)
 
@@ -158,8 +158,8 @@ def _mcp_server(
     planner: PlanAblations | None,
     runs: "CallersRuns | None",
 ) -> MCPServer:
-    """MCP without sessions: any worker answers any request, and no state of a caller is kept. Hosts and sizes are
-    checked before it."""
+    """MCP without sessions: any worker answers any request, and no state of a caller is kept. Host and size are checked
+    before the request reaches it."""
     server = PlainErrors(
         instructions=instructions(asked_of(jobs, runs), tuple(graphs_of(service))), subscriptions=False
     )
@@ -178,9 +178,9 @@ def _mcp_server(
 class _Guarded:
     """Requires a token with the scope `read`, unless no token was ever created, and limits the rate of each caller.
 
-    Requests without a valid token count for their address. Where that is over its rate, a request is refused before its
-    token is checked, unless that is cheap: a caller that shares an address with a flood of forged tokens, as behind a
-    proxy, goes on with its valid token."""
+    Requests without a valid token count for their IP address. If that address exceeds its rate, a request is refused
+    before its token is checked, unless the check is cheap. So a caller behind a proxy that shares its address with a
+    flood of forged tokens can still use its valid token."""
 
     def __init__(self, app: ASGIApp, access: Access, per_minute: int, metadata: AnyHttpUrl | None) -> None:
         self._access = access
@@ -198,7 +198,7 @@ class _Guarded:
 
 
 def _bearer(scope: Scope) -> str:
-    """The token of a request, or an empty text."""
+    """The bearer token of a request, '' if there is none."""
     header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
     kind, _, token = header.decode("latin-1").partition(" ")
     return token if kind.lower() == "bearer" else ""
@@ -218,12 +218,12 @@ async def _healthz(_: Request) -> Response:
 
 
 class _Ready:
-    """Whether the graph can be read, examined at most once a second. Callers are anonymous, so paths appear in the log
-    alone."""
+    """Whether the graph can be read, checked at most once a second. Callers are anonymous, so paths appear only in the
+    log."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._looking = anyio.CapacityLimiter(1)  # a slow examination keeps one thread, and others wait for it
+        self._looking = anyio.CapacityLimiter(1)  # a slow check occupies one thread, and others wait for it
         self._looked = -READY_SECONDS
         self._reason: str | None = None
 

@@ -1,4 +1,4 @@
-"""Time limits of connections: for each part of a request, and for reading the answer."""
+"""Time limits of connections: for each part of a request, and for reading the response."""
 
 import asyncio
 import logging
@@ -15,15 +15,15 @@ IDLE_FOR_EACH_REQUEST_SECOND = 3
 """A connection may be idle this many times as long as a request may take to arrive."""
 
 SPARE_FILES = 256
-"""Descriptors of a process that connections leave to the graph and its indexes."""
+"""File descriptors of a process that connections leave to the graph and its indexes."""
 
 _TIMEOUT = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 
 
 class Connections:
-    """The connections of one process, at most `most`. The one that is idle longest is closed for a new one, so that
-    idle connections lock nobody out. `counted` receives the number of open ones, `refused` the reason why one was
-    closed: `connections` for want of room, `slow` after its time limit."""
+    """The connections of one process, at most `most`. A new connection beyond that closes the one that has been idle
+    longest, so that idle connections lock nobody out. `counted` receives the number of open connections, `refused` the
+    reason why one was closed: `connections` for too many, `slow` after its time limit."""
 
     def __init__(
         self, most: int, request_seconds: float, counted: Callable[[float], None], refused: Callable[[str], None]
@@ -34,7 +34,7 @@ class Connections:
         self.refused = refused
         self._counted = counted
         self._open: set[Connection] = set()
-        self._idle: dict[Connection, None] = {}  # longest first
+        self._idle: dict[Connection, None] = {}  # longest idle first
 
     def opened(self, connection: "Connection") -> None:
         self._open.add(connection)
@@ -42,7 +42,7 @@ class Connections:
         self._counted(len(self._open))
         if len(self._open) > self.most:
             self.refused("connections")
-            oldest = next(iter(self._idle))  # with every other one at work, it is the new one itself
+            oldest = next(iter(self._idle))  # the new connection itself, if all others are busy
             self.closed(oldest)
             oldest.transport.abort()
 
@@ -61,8 +61,8 @@ class Connections:
 
 
 class Connection(H11Protocol):
-    """uvicorn's HTTP/1.1 with time limits for a request that does not end, and for a client that does not read. The
-    lifespan state of its app has `connections`."""
+    """uvicorn's HTTP/1.1 protocol with time limits for a request that does not end, and for a client that does not
+    read. The lifespan state of its app has `connections`."""
 
     _deadline: asyncio.TimerHandle | None = None
     _reading: asyncio.TimerHandle | None = None
@@ -102,7 +102,7 @@ class Connection(H11Protocol):
             self._cancel_deadline()
             self._deadline = self.loop.call_later(self._all.request_seconds, self._too_slow)
         elif not begun:
-            self._cancel_deadline()  # idle connections are left to uvicorn's keep-alive
+            self._cancel_deadline()  # uvicorn's keep-alive handles idle connections
         self._begun = begun
         if self.cycle is not None and not self.cycle.response_complete:
             self._all.at_work(self)
@@ -130,7 +130,7 @@ class Connection(H11Protocol):
         super().resume_writing()
 
     def _reads(self) -> None:
-        """Aborts the connection if its client has read nothing since the last look."""
+        """Aborts the connection if its client has read nothing since the last check."""
         self._reading = None
         unread = self.transport.get_write_buffer_size()
         if unread >= self._unread:
@@ -152,8 +152,8 @@ class Connection(H11Protocol):
 
 
 def room(most: int) -> int:
-    """How many connections this process can have, at most `most`: its limit of open files is raised where it is too
-    low."""
+    """The number of connections that this process can have, at most `most`. Raises its limit of open files if that is
+    too low."""
     wanted = most + SPARE_FILES
     files = files_allowed(wanted)
     allowed = most if files is None else max(1, min(most, files - SPARE_FILES))

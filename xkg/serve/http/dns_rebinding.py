@@ -1,4 +1,4 @@
-"""Protection against DNS rebinding: a web page must not reach a server that trusts its own machine."""
+"""Protects against DNS rebinding: a web page must not reach a server that trusts its own machine."""
 
 import socket
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class KnownHosts:
-    """Passes requests whose Host is a name of this server, and whose Origin, if a browser sent one, is one of
-    `origins`, this server itself, or, on a server for this machine alone, a page of this machine.
+    """Accepts requests whose Host is a name of this server. The Origin, if a browser sent one, must be one of `origins`
+    or this server; on a server for this machine only, it may also be a page of this machine.
 
     A rebound page of an attacker has the attacker's name as its Host. A server on all addresses of its machine does not
     know its own names, so it accepts any IP address: an address cannot be rebound."""
@@ -59,14 +59,14 @@ class KnownHosts:
 
 
 def reached_by_others(http: HttpSettings, bound: str) -> bool:
-    """Whether other machines reach a server that is bound to `bound`, directly or, as `http.url` and `http.hosts` show,
-    through a proxy."""
+    """Whether other machines can reach a server bound to `bound`, directly or through a proxy (`http.url` and
+    `http.hosts` indicate one)."""
     behind = http.url is not None and not is_loopback(urlsplit(http.url).hostname or "")
     return behind or bool(http.hosts) or not is_loopback(bound)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches `host`; a name is resolved."""
+    """Whether only this machine reaches `host`. A name is resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -79,7 +79,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _split(origin: str) -> tuple[str, str] | None:
-    """Host with port, and the host alone, of an origin; None for `null` and what is none."""
+    """Host with port, and host alone, of an origin. None for `null` and for anything that is not an origin."""
     try:
         parts = urlsplit(origin.lower())
         return (parts.netloc, parts.hostname) if parts.scheme in ("http", "https") and parts.hostname else None
@@ -88,7 +88,7 @@ def _split(origin: str) -> tuple[str, str] | None:
 
 
 def _name(host: str) -> str | None:
-    """The name in a Host header, without port and brackets."""
+    """The host name in a Host header, without port and brackets."""
     try:
         parts = urlsplit(f"//{host}")
         _ = parts.port

@@ -1,4 +1,4 @@
-"""Limits on requests: the rate of each caller, the size of a body, and the number at work at a time."""
+"""Limits on requests: the rate of each caller, the size of a body, and the number of concurrent requests."""
 
 import asyncio
 import math
@@ -16,8 +16,8 @@ WAIT_SECONDS = 20.0
 
 
 class Rates:
-    """Token buckets, one a caller: `per_minute` requests on average, a tenth of them at once. The least recently seen
-    callers are dropped first; by then their bucket is full."""
+    """One token bucket for each caller: `per_minute` requests on average, a tenth of them in a burst. The least
+    recently seen callers are dropped first; their buckets are full again by then."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = per_minute / 60
@@ -26,12 +26,12 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, caller: str) -> float:
-        """0 where the caller may go on, else the seconds until it may. Counts nothing."""
+        """Seconds that the caller must wait (0: none). Does not count a request."""
         level = self._level(caller, self._clock())
         return 0.0 if level >= 1 else (1 - level) / self._rate
 
     def take(self, caller: str) -> float:
-        """As `wait`, and counts a request where the caller may go on."""
+        """As `wait`, and counts a request if the caller need not wait."""
         now, wait = self._clock(), self.wait(caller)
         level = self._level(caller, now)
         self._buckets.pop(caller, None)
@@ -46,8 +46,8 @@ class Rates:
 
 
 def caller(scope: Scope) -> str:
-    """The caller of a request: the holder of its token, else its address. IPv6 counts by its /64, which networks
-    assign."""
+    """The caller of a request: the holder of its token, otherwise its address. IPv6 addresses count by their /64, the
+    size that networks assign."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return f"token {user.access_token.client_id}"
@@ -60,7 +60,7 @@ def caller(scope: Scope) -> str:
 
 
 class RateLimit:
-    """Refuses with 429 and Retry-After. `per_minute` 0 refuses nobody."""
+    """Refuses excess requests with 429 and Retry-After. With `per_minute` 0 it refuses nobody."""
 
     def __init__(self, app: ASGIApp, per_minute: int) -> None:
         self._app = app
@@ -74,12 +74,12 @@ class RateLimit:
         await self._app(scope, receive, send)
 
     def wait(self, scope: Scope) -> float:
-        """The seconds until the caller of this request may go on. Counts nothing."""
+        """Seconds that the caller of this request must wait. Does not count a request."""
         return self._rates.wait(caller(scope)) if self._rates is not None else 0.0
 
 
 async def too_often(scope: Scope, receive: Receive, send: Send, wait: float) -> None:
-    """Refuses for so many seconds."""
+    """Refuses a request that must wait for this many seconds."""
     after = math.ceil(wait)
     words = f"too many requests: ask again in {after} s"
     await refuse(scope, receive, send, 429, "rate", words, {"retry-after": str(after)})
@@ -99,7 +99,7 @@ class BodyLimit:
         while more and len(body) <= self._most:
             message = await receive()
             if message["type"] != "http.request":
-                return  # the caller has gone
+                return  # the caller has disconnected
             body += message.get("body", b"")
             more = message.get("more_body", False)
         if max(announced, len(body)) > self._most:
@@ -119,8 +119,8 @@ class BodyLimit:
 
 
 class Gate:
-    """`at_work` requests at a time, `waiting` more in the order of arrival; 503 for those beyond, and for one whose
-    turn does not come in time. A turn ends when the answer begins, so that a slow reader blocks nobody."""
+    """Allows `at_work` concurrent requests and `waiting` more in order of arrival. Answers 503 to further ones, and to
+    one whose turn does not come in time. A turn ends when the response begins, so that a slow reader blocks nobody."""
 
     def __init__(self, app: ASGIApp, at_work: int, waiting: int, seconds: float = WAIT_SECONDS) -> None:
         self._app = app

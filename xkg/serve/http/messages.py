@@ -1,4 +1,4 @@
-"""Bodies that are not messages of JSON-RPC."""
+"""Handles bodies that are not JSON-RPC messages."""
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send

@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: counts, durations and sizes, without contents or callers."""
+"""Prometheus metrics: counts, durations and sizes, without contents or callers."""
 
 import os
 import struct
@@ -25,17 +25,17 @@ from xkg.operating_system import runs
 disable_created_metrics()  # type: ignore[no-untyped-call]  # one more series for each
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
-"""The folder of the workers' common counts; prometheus_client reads it when it is first imported."""
+"""The folder of the workers' shared counts. prometheus_client reads it when it is first imported."""
 
 BEGINNING = 40
-"""Retries while a worker that starts has not written its counts yet."""
+"""Maximum number of retries while a starting worker has not written its counts yet."""
 
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
 
 
 class Metrics:
-    """The counts of this process; with several workers `text` has their sum. `state` returns the current generation and
-    its number of papers."""
+    """The counts of this process. With several workers, `text` returns their sum. `state` returns the current
+    generation and its number of papers."""
 
     def __init__(self, state: Callable[[], tuple[int, int]]) -> None:
         own = CollectorRegistry()
@@ -59,11 +59,11 @@ class Metrics:
         self.rejected.labels(reason).inc()
 
     def text(self) -> bytes:
-        """Prometheus' text format. Reads the graph, so it may take as long as opening that."""
+        """The metrics in Prometheus' text format. Reads the graph, so it may take as long as opening it."""
         for _ in range(BEGINNING):
             try:
                 return generate_latest(self._registry)
-            except struct.error:  # a worker that just starts has made its file, and written nothing yet
+            except struct.error:  # a starting worker has created its file but written nothing yet
                 time.sleep(0.05)
         return generate_latest(self._registry)
 
@@ -83,7 +83,7 @@ class _Graph(Collector):
         yield GaugeMetricFamily("xkg_papers", "Papers in the graph.", value=papers)
 
     def describe(self) -> list[Any]:
-        return []  # registering opens no graph
+        return []  # registering does not open the graph
 
 
 def _forget_the_dead(folder: Path) -> None:

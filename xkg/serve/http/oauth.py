@@ -1,12 +1,12 @@
-"""Access tokens of an OAuth 2.1 authorization server, checked as RFC 9068 and RFC 8725 say: JWTs of the type `at+jwt`,
-signed with one of the issuer's published keys, for us, not expired, and bound to no key of the client.
+"""Checks access tokens of an OAuth 2.1 authorization server as RFC 9068 and RFC 8725 say. A token must be a JWT of type
+`at+jwt`, signed with one of the issuer's published keys, meant for us, not expired, and not bound to a key of the
+client.
 
 PyJWT checks the signature, `crit` and the registered claims. The types of tokens and of claims are checked here:
 neither PyJWT nor joserfc nor authlib refuses all of the wrong ones.
 
-Anybody may send a token, so a forged one must cost no more than checking its signature: keys are fetched in the
-background, one fetch at a time and seldom, and a token with a known key waits for no fetch.
-"""
+Anybody may send a token, so a forged one must not cost more than checking its signature. Keys are fetched in the
+background, rarely and one fetch at a time, and a token with a known key waits for no fetch."""
 
 import asyncio
 import hashlib
@@ -28,19 +28,19 @@ from xkg.errors import ConfigError
 log = logging.getLogger(__name__)
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Asymmetric ones alone: with a shared secret whoever checks a token could also issue one."""
+"""Only asymmetric algorithms: with a shared secret, whoever checks a token could also issue one."""
 
 METADATA = ("oauth-authorization-server", "openid-configuration")
 LEEWAY_SECONDS = 30
 FETCH_SECONDS = 5.0
-"""Time limit for the keys and the metadata that names their address together."""
+"""Time limit for fetching the keys and the metadata with their URL."""
 
 FRESH_SECONDS = 300.0
 VALID_SECONDS = 3600.0
-"""Keys are fetched again after `FRESH_SECONDS`, and stay valid so long where that fails."""
+"""Keys are fetched again after `FRESH_SECONDS`. If that fails, they stay valid for this long."""
 
 PAUSE_SECONDS = 30.0
-"""Between two fetches, so that tokens of unknown keys cause few."""
+"""Minimum time between two fetches, so that tokens with unknown keys cause few."""
 
 LAST_MOMENT = 253_402_300_799
 """The end of the year 9999, in seconds since 1970."""
@@ -53,7 +53,7 @@ _UNUSABLE = (
     httpx2.HTTPError, httpx2.InvalidURL, jwt.PyJWTError,
     OSError, ValueError, TypeError, AttributeError, RecursionError,
 )  # fmt: skip
-"""What a server that answers anything at all can cause."""
+"""Errors that any server can cause by its response."""
 
 
 class Issuer:
@@ -68,7 +68,7 @@ class Issuer:
         self._good: OrderedDict[bytes, float] = OrderedDict()
 
     async def verify(self, token: str) -> AccessToken | None:
-        """The caller that the token names, or None for an invalid token. A fault of the issuer is logged, as is why a
+        """The caller that the token names, None for an invalid token. Logs faults of the issuer, and the reason why a
         token that it signed is refused."""
         if len(token) > LONGEST:
             return None
@@ -100,7 +100,7 @@ class Issuer:
         return _access(name, claims)
 
     def _problem(self, header: Mapping[str, Any], claims: Mapping[str, Any]) -> str | None:
-        """Why a token is refused that is signed and for us."""
+        """The reason why a token is refused that is validly signed and for us."""
         kind = header.get("typ", "JWT")
         if not isinstance(kind, str) or _plain_type(kind) not in self._types:
             taken = " or ".join(sorted(self._types))
@@ -129,7 +129,7 @@ class _Keys:
         self._fetching: asyncio.Task[None] | None = None
 
     async def get(self, kid: str) -> jwt.PyJWK | None:
-        """The key, or None where there is none, or none arrives in time."""
+        """The key. None if it does not exist or does not arrive in time."""
         age = time.monotonic() - self._since
         if age >= VALID_SECONDS:
             self._keys = {}
@@ -140,7 +140,7 @@ class _Keys:
         return self._keys.get(kid)
 
     def _refresh(self) -> None:
-        """Starts a fetch, unless one is under way or was a moment ago."""
+        """Starts a fetch, unless one is running or has just been tried."""
         now = time.monotonic()
         if self._fetching is None and now - self._tried >= PAUSE_SECONDS:
             self._tried = now
@@ -160,22 +160,22 @@ class _Keys:
 
 
 def issuer_of(settings: OAuthSettings, url: str) -> Issuer | None:
-    """The issuer in force for the server at `url`."""
+    """The configured issuer for the server at `url`, None if there is none."""
     if settings.issuer is None:
         return None
     return Issuer(settings.issuer, settings.audience or url, settings.jwks, settings.types)
 
 
 async def _fetched(issuer: str, jwks: str | None) -> dict[str, jwt.PyJWK]:
-    """The issuer's keys, from the address `jwks` or the one that its metadata name. Raises `ConfigError` for metadata
-    without one, and `_UNUSABLE`."""
+    """The issuer's keys, from the URL `jwks` or the one in its metadata. Raises `ConfigError` for metadata without one,
+    and `_UNUSABLE`."""
     async with httpx2.AsyncClient(headers={"accept-encoding": "identity"}) as web:
         keys = jwt.PyJWKSet.from_dict(await _answer(web, jwks or await _published(web, issuer))).keys
     return {key.key_id: key for key in keys if isinstance(key.key_id, str) and key.public_key_use in ("sig", None)}
 
 
 async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
-    """The address of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
+    """The URL of the issuer's keys, from its metadata (RFC 8414, or OpenID Connect Discovery)."""
     parts = urlsplit(issuer)
     origin, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     addresses = [f"{origin}/.well-known/{name}{path}" for name in METADATA]
@@ -191,7 +191,7 @@ async def _published(web: httpx2.AsyncClient, issuer: str) -> str:
 
 
 def _safe(issuer: str, address: object) -> str:
-    """The address of keys that metadata name, held to what the setting for it is held to."""
+    """The URL of keys from metadata, validated like the setting for it."""
     try:
         return OAuthSettings.model_validate({"jwks": str(address)}).jwks or ""
     except ValueError:
@@ -201,7 +201,7 @@ def _safe(issuer: str, address: object) -> str:
 
 
 async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
-    """The JSON at an address; redirects are not followed. Raises `_UNUSABLE`."""
+    """The JSON at a URL; redirects are not followed. Raises `_UNUSABLE`."""
     body = bytearray()
     async with web.stream("GET", address) as answer:
         if answer.status_code != 200:
@@ -214,7 +214,7 @@ async def _answer(web: httpx2.AsyncClient, address: str) -> Any:
 
 
 def _plain_type(kind: str) -> str:
-    """A media type of JOSE as it is compared: `application/` may be left out, and case does not matter."""
+    """A normalized JOSE media type: lower case, without the optional `application/`."""
     return kind.lower().removeprefix("application/")
 
 
@@ -223,8 +223,8 @@ def _digest(token: str) -> bytes:
 
 
 def _caller(claims: Mapping[str, Any]) -> str | None:
-    """The name of the caller, which no token of ours can have; None for a JWT that names nobody. The user, not the
-    program: many users share one, and may not share their jobs."""
+    """The name of the caller, in a form that none of our own tokens has; None for a JWT that names nobody. Prefers the
+    user to the client program, because users who share a program must not share their jobs."""
     for prefix, claim in (("oauth:", "sub"), ("oauth client:", "client_id"), ("oauth client:", "azp")):
         if isinstance(named := claims.get(claim), str) and named:
             return prefix + named

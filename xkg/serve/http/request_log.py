@@ -1,4 +1,4 @@
-"""Logs and counts each request, under an id that the answer has too."""
+"""Logs and counts each request, under an id that the response has too."""
 
 import logging
 import re
@@ -19,15 +19,15 @@ log = logging.getLogger(__name__)
 
 PATHS = frozenset(("/mcp", "/metrics", "/healthz", "/readyz"))
 QUIET = frozenset(("/metrics", "/healthz", "/readyz"))
-"""Polled by machines: logged at `debug`."""
+"""Polled by machines, so logged at `debug`."""
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _REASONS = {401: "token", 403: "scope"}
-"""The reasons of the SDK for these."""
+"""The SDK's reasons for these status codes."""
 
 
 class Observed:
-    """Counts and logs requests. The id of a request is its X-Request-ID, if it is valid, else a new one."""
+    """Counts and logs requests. The id of a request is its X-Request-ID if that is valid, otherwise a new one."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -56,7 +56,7 @@ class Observed:
         finally:
             self._metrics.in_flight.dec()
             path = scope["path"] if scope["path"] in PATHS else "other"
-            self._metrics.requests.labels(path, str(status or 499)).inc()  # 499: the caller has gone
+            self._metrics.requests.labels(path, str(status or 499)).inc()  # 499: the caller has disconnected
             refused = facts.get("refused") or _REASONS.get(status)
             if refused is not None and refused != "unready":
                 self._metrics.refuse(refused)
@@ -77,7 +77,7 @@ class Observed:
 
 
 def observing(metrics: Metrics, server: MCPServer) -> ServerMiddleware[Any]:
-    """Measures each call of a tool, and stores method or tool and outcome in the state of the HTTP request."""
+    """Measures each tool call, and stores the method or tool and the outcome in the state of the HTTP request."""
 
     known: set[str] = set()
 

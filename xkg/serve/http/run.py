@@ -1,4 +1,4 @@
-"""Runs the HTTP server: an address, one process or several on it, and a graceful end."""
+"""Runs the HTTP server: binds an address, starts one or several processes on it, and shuts down gracefully."""
 
 import asyncio
 import functools
@@ -31,17 +31,17 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 WORKER_SECONDS = 60
-"""A worker that does not answer its parent for so long, as while it imports on a busy machine, is replaced."""
+"""A worker that does not answer its parent for this long is replaced. Imports on a busy machine may take most of it."""
 
 LAST_SECONDS = 2.0
-"""A call that runs on after `serve.http.shutdown_seconds` is aborted after this."""
+"""A call that still runs this long after `serve.http.shutdown_seconds` is aborted."""
 
 CLOSING_SECONDS = 60.0
-"""Without such a call, what closing the server may take: indexes and models, on a busy machine."""
+"""Without such a call, the time that closing the server may take: indexes and models, on a busy machine."""
 
 
 MakeApp = Callable[[Settings, str, str], ASGIApp]
-"""The app of settings, for a server that is bound to a host and that clients reach at an address."""
+"""Makes the app from settings, for a server bound to the given host that clients reach at the given URL."""
 
 
 def serve_http(
@@ -52,8 +52,8 @@ def serve_http(
     level: logs.Level = "info",
     bound: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serves the graph of `settings` at `address`, as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 is any that is
-    free; the log's first line says which, and `bound` receives its URL.
+    """Serves the graph of `settings` at `address`, such as `127.0.0.1:8321`, until SIGTERM or SIGINT. Port 0 selects a
+    free port; the first line of the log names it, and `bound` receives the URL.
 
     Raises `ConfigError` for an address that cannot be bound, for one that other machines reach without a token, for
     builds without bounds, and for settings that contradict each other."""
@@ -114,7 +114,8 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.create_server(address, family=family, backlog=BACKLOG)
-        # Connections inherit it; asyncio sets it on sockets of its own alone, and an answer's second half waited 40 ms.
+        # Connections inherit it. asyncio sets it only on sockets that it creates; without it the second half of a
+        # response waited 40 ms.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
     except OSError as error:
@@ -141,7 +142,7 @@ def _config(make: functools.partial[ASGIApp], settings: Settings, workers: int) 
 
 
 def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: logs.Level) -> ASGIApp:
-    """The app of one process, with its logs and traces; the process ends with its parent."""
+    """The app of one process, with its logs and traces. The process ends with its parent."""
     logs.configure(level)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -151,7 +152,7 @@ def _process(make_app: MakeApp, settings: Settings, host: str, url: str, level: 
 
 
 class _Process:
-    """Ends the process where a call that cannot be cancelled outlasts the shutdown of the app."""
+    """Ends the process if a call that cannot be cancelled outlasts the shutdown of the app."""
 
     def __init__(self, app: ASGIApp, stop_tracing: Callable[[], None]) -> None:
         self._app = app
@@ -168,7 +169,7 @@ class _Process:
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            self._cancelled = True  # its thread may run on
+            self._cancelled = True  # its thread may still be running
             raise
         finally:
             self._calls -= 1
@@ -198,6 +199,6 @@ def _end_with(parent: Any) -> None:
 
 
 def _end(server: uvicorn.Server, _number: int, _frame: Any) -> None:
-    """Ends a server that a signal reaches before uvicorn listens for signals; afterwards uvicorn raises again the one
-    that ended it."""
+    """Ends a server that receives a signal before uvicorn handles signals. uvicorn raises the signal again
+    afterwards."""
     server.should_exit = True

@@ -1,8 +1,7 @@
 """Bearer tokens of one graph: shown once, stored as hashes, valid until they expire or are revoked.
 
-A token is 256 random bits, so nobody can guess it from its hash however fast that is: SHA-256 is enough, and a slow
-password hash would only let untrusted callers keep the processor busy.
-"""
+A token is 256 random bits, so it cannot be guessed from its hash, however fast the hash is. So SHA-256 is enough; a
+slow password hash would only let untrusted callers keep the processor busy."""
 
 import hashlib
 import hmac
@@ -22,7 +21,7 @@ from xkg.files import file_lock, private_folder, write_whole
 from xkg.value import Value
 
 PREFIX = "xkg_"
-"""Tells a token of ours from a JWT, and lets scanners find one that was committed by mistake."""
+"""Distinguishes our tokens from JWTs, and lets scanners find one that was committed by mistake."""
 
 Scope = Literal["read", "build", "agents", "run", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
@@ -34,8 +33,8 @@ _OWNER_ONLY = 0o600
 
 
 class Token(Value):
-    """A stored token. `sha256` is the hex digest of the whole secret; `graphs` are the names of those that it reads,
-    none for all."""
+    """A stored token. `sha256` is the hex digest of the whole secret. `graphs` are the names of the graphs that it
+    reads; empty means all."""
 
     name: str
     sha256: str
@@ -55,7 +54,7 @@ _FILE = TypeAdapter(tuple[Token, ...])
 
 
 def lifetime(text: str) -> timedelta:
-    """`12h`, `90d` or `4w`. Raises `InputError`."""
+    """A duration such as `12h`, `90d` or `4w`. Raises `InputError` for any other form."""
     match = _LIFETIME.fullmatch(text)
     if match is None:
         raise InputError(f"{text!r} is no time to live: write a number and h, d or w, as in 90d")
@@ -63,7 +62,7 @@ def lifetime(text: str) -> timedelta:
 
 
 def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
-    """The scopes of these names, each once. Raises `InputError` for one that is no scope."""
+    """The scopes with these names, each once. Raises `InputError` for an unknown scope."""
     for name in names:
         if name not in SCOPES:
             raise InputError(f"{name[:80]!r} is no scope: there are {', '.join(SCOPES)}")
@@ -71,10 +70,10 @@ def scopes_of(names: Sequence[str]) -> tuple[Scope, ...]:
 
 
 class Tokens:
-    """The tokens of the graph in `folder`. A change by one process holds at once for all others.
+    """The tokens of the graph in `folder`. A change by one process takes effect at once in all others.
 
-    Every method raises `CorruptStoreError` where the file is not what was written, so that nobody is let in by a file
-    that cannot be read. Safe to use from several threads."""
+    Every method raises `CorruptStoreError` if the file is damaged, so that an unreadable file lets nobody in.
+    Thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -90,8 +89,8 @@ class Tokens:
         expires: timedelta | None = None,
         graphs: Sequence[str] = (),
     ) -> str:
-        """A new token, which is stored nowhere. The name of one that is revoked or expired may be used again. Raises
-        `InputError` for a name in use or not a name, and `StoreError` where it cannot be written."""
+        """Return a new token, whose secret is not stored. The name of a revoked or expired token may be used again.
+        Raises `InputError` for a name that is in use or invalid, and `StoreError` if the file cannot be written."""
         if not _NAME.fullmatch(name):
             raise InputError(f"{name[:80]!r} is no name for a token: use up to 64 letters, digits and . _ -")
         now = datetime.now(UTC)
@@ -115,7 +114,7 @@ class Tokens:
         return secret
 
     def revoke(self, name: str) -> None:
-        """Nobody gets in with it from now on. Raises `InputError` where there is no such token."""
+        """Revokes the token with this name at once. Raises `InputError` if there is no such token."""
         now = datetime.now(UTC)
         with self._changing() as known:
             if not any(token.name == name and token.revoked is None for token in known):
@@ -126,7 +125,7 @@ class Tokens:
             )
 
     def all(self) -> tuple[Token, ...]:
-        """All tokens, oldest first, also expired and revoked ones."""
+        """All tokens, oldest first, including expired and revoked ones."""
         with self._turn:
             try:
                 status = self._path.stat()
@@ -146,7 +145,7 @@ class Tokens:
         return tuple(token for token in self.all() if token.state(now) == "valid")
 
     def find(self, secret: str) -> Token | None:
-        """The valid token with this secret. Every hash is compared, each in constant time."""
+        """The valid token with this secret. Compares every hash, each in constant time."""
         digest, match = _hash(secret), None
         for token in self.valid():
             if hmac.compare_digest(token.sha256, digest):

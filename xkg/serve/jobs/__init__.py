@@ -1,4 +1,3 @@
-"""Builds that clients ask for: queue, table, processes.
+"""Jobs that clients request: queue, table, processes.
 
-May import: answers, and what lies below serve.
-"""
+May import: answers, and the layers below serve."""

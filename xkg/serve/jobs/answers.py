@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 RUNS = "runs"
-"""The folder of a graph with the runs of agents (`xkg.agents.codification.start`)."""
+"""The folder of a graph that contains the runs of agents (`xkg.agents.codification.start`)."""
 CLASSES = {"A": "error-free and better than the starter", "B": "error-free", "C": "erroneous", "D": "nothing"}
 LONGEST_PATCH = 20_000
 LARGEST_PATCH = 50 << 20
@@ -207,7 +207,7 @@ def job_answer(jobs: "Jobs", row: Row, note: str = "") -> JobAnswer:
 
 
 def jobs_answer(jobs: "Jobs", most: int, caller: Caller) -> JobsAnswer:
-    """The first `most` of the jobs that the caller sees. Raises as `Jobs.newest`."""
+    """The first `most` of the jobs that the caller may see. Raises as `Jobs.newest`."""
     rows, count = jobs.newest(most, caller)
     older = f"{plural(left, 'older job')}, " if (left := count - len(rows)) > 0 else ""
     return JobsAnswer(

@@ -1,10 +1,9 @@
-"""Runs requested jobs: one at a time, each in a process of its own that outlives the server.
+"""Runs requested jobs: one at a time, each in a separate process that outlives the server.
 
-A job is `xkg build`, `xkg curate` or `xkg implement` with the settings of the server, so a failure of it (a crash,
-memory, a library that hangs) does not harm the server. It leads a process group and holds a lock on its own output for
-as long as it lives: the server after one that died tests that lock to see whether the job still runs, and goes on
-watching it. Servers of one graph take turns, by a lock in its folder.
-"""
+A job is `xkg build`, `xkg curate` or `xkg implement` with the settings of the server, so its failure (a crash, memory,
+a library that hangs) does not harm the server. It leads a process group and holds a lock on its own output as long as
+it lives. If a server dies, the next one tests that lock to see whether the job still runs, and continues to watch it.
+Servers of one graph take turns, by a lock in its folder."""
 
 import contextlib
 import json
@@ -40,26 +39,26 @@ MOST_WAITING = 10
 LONGEST_SECONDS = 12 * 3600.0
 GRACE_SECONDS = 5.0
 LAST_GRACE_SECONDS = 0.5
-"""The server's own end does not wait long (`xkg.serve.http.run`)."""
+"""The server's own shutdown does not wait long (`xkg.serve.http.run`)."""
 
 _TICK_SECONDS = 0.25
 _PAUSE_SECONDS = 10.0
 _LARGEST_LOG = 4_000_000
 _NICE = 10
 _FIRST_TO_GO = "500"
-"""When memory runs out, the kernel ends a build before a server (`oom_score_adj`, proc(5))."""
+"""If memory runs out, the kernel kills a build before a server (`oom_score_adj`, proc(5))."""
 
 BuildModel = Literal["server", "caller"]
 """Who answers the questions of a job."""
 
-# -P: nothing is imported from the folder that the server was started in, which may be an untrusted repository.
+# -P: nothing is imported from the server's starting folder, which may be an untrusted repository.
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from xkg.cli.main import main; main()"
 XKG = (sys.executable, "-P", "-c", _START, str(Path(__file__).resolve().parents[3]))
 
 
 def by_caller(settings: Settings) -> bool:
-    """Whether callers answer the questions of their jobs if they do not say who does: the model is `caller`, or it
-    wants a key that is not there, and no bound says that it was meant."""
+    """Whether callers answer the questions of their jobs by default. True if the configured model is `caller`, or if
+    its key is missing and no limit shows that it was meant to be used."""
     llm = settings.llm
     if llm.model in ("none", CALLER) or llm.max_cost is not None or not uses_server(llm):
         return llm.model == CALLER
@@ -71,7 +70,7 @@ def by_caller(settings: Settings) -> bool:
 
 
 def check_bounds(settings: Settings) -> None:
-    """Raises `ConfigError` where callers could spend without bound, or run code that nothing contains."""
+    """Raises `ConfigError` if callers could spend without limit, or run code that is not sandboxed."""
     if settings.llm.model != "none" and settings.llm.max_cost is None and not by_caller(settings):
         raise ConfigError("builds for clients need a bound: set llm.max_cost (dollars a paper), or llm.model to none")
     if settings.sandbox.runner == "unsafe-subprocess":
@@ -79,13 +78,13 @@ def check_bounds(settings: Settings) -> None:
 
 
 class Jobs:
-    """The jobs of the graph of `settings`. A job is given out and changed only for a caller who may
-    (`xkg.serve.jobs.authority`): every method that takes one raises `NotAllowedError` for a caller who may do this with
-    no job at all. Every method raises what `JobTable` raises. Safe to use from several threads, and beside other
+    """The jobs of the graph of `settings`. Only a caller with permission gets or changes a job
+    (`xkg.serve.jobs.authority`): every method with a caller raises `NotAllowedError` if the caller may not do this with
+    any job. Every method raises what `JobTable` raises. Safe to use from several threads, and in parallel with other
     servers of the same graph."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = XKG, roots: Sequence[Path] = ()) -> None:
-        """`command` is what runs `xkg`; folders are read under `roots` alone. Raises as `check_bounds`."""
+        """`command` is the command that runs `xkg`. Folders are read only under `roots`. Raises as `check_bounds`."""
         check_bounds(settings)
         self._settings = settings
         self._command = tuple(command)
@@ -93,7 +92,7 @@ class Jobs:
         self._folder = settings.kg.absolute() / FOLDER
         self._table = JobTable(self._folder)
         self._questions = OpenQuestions(settings.kg)
-        # At most half of the calls at work wait.
+        # At most half of the concurrent calls may wait.
         self._waits = threading.BoundedSemaphore(max(1, settings.serve.http.concurrency // 2))
         self._turn = threading.Lock()
         self._closing = threading.Event()
@@ -101,7 +100,7 @@ class Jobs:
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
-        """What callers may ask for."""
+        """The kinds of jobs that callers may request."""
         serve = self._settings.serve
         builds: tuple[Kind, ...] = ("build", "curate") if serve.build.allowed else ()
         return (*builds, "implement") if serve.agents.allowed else builds
@@ -113,33 +112,35 @@ class Jobs:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """Those that repositories may be fetched from."""
+        """The hosts from which repositories may be fetched."""
         return self._settings.serve.build.hosts
 
     def start(self) -> None:
-        """Goes on with the jobs that an earlier server left, in the background."""
+        """Resumes in the background the jobs that an earlier server left."""
         if (self._folder / "jobs.sqlite").is_file():
             self._ensure()
 
     def ask(
         self, paper: str, repository: str | None, caller: Caller, model: BuildModel | None = None
     ) -> tuple[Row, bool]:
-        """The caller's job that builds these, as `xkg.serve.jobs.sources` returns them, and whether it is new. `model`
-        says who answers its questions: by default as `by_caller` says. Raises `InputError` if the caller requested too
-        many or for a model that the server does not have, and `StoreError` while the server ends."""
+        """Return the caller's job that builds these sources (as `xkg.serve.jobs.sources` returns them), and whether it
+        is new. `model` says who answers its questions; the default is `by_caller`. Raises `InputError` if the caller
+        requested too many jobs or a model that the server does not have, and `StoreError` while the server shuts
+        down."""
         llm = self._answers(model, by_caller(self._settings))
         return self._asked(paper, repository or "", caller, "build", "", self._settings.serve.build.per_day, llm)
 
     def ask_curation(self, paper: str, caller: Caller, model: BuildModel | None = None) -> tuple[Row, bool]:
-        """The caller's job that finds what is worth building around a paper. As `ask`."""
+        """The caller's job that finds papers worth building around a paper. As `ask`."""
         llm = self._answers(model, by_caller(self._settings))
         return self._asked(paper, "", caller, "curate", "", self._settings.serve.build.per_day, llm)
 
     def ask_agent(
         self, task: Mapping[str, object], method: str, caller: Caller, model: BuildModel | None = None
     ) -> tuple[Row, bool]:
-        """The caller's job that implements a method, and whether it is new. `task` has the fields of `xkg implement
-        --task`, as `xkg.serve.jobs.sources` returns them, `method` is a short name of it. Raises as `ask`."""
+        """Return the caller's job that implements a method, and whether it is new. `task` has the fields of `xkg
+        implement --task`, as `xkg.serve.jobs.sources` returns them; `method` is a short name for it. Raises as
+        `ask`."""
         text = json.dumps(task, ensure_ascii=False, sort_keys=True)
         per_day = self._settings.serve.agents.per_day
         llm = self._answers(model, by_caller(self._settings) or self._settings.llm.model == "none")
@@ -147,7 +148,7 @@ class Jobs:
 
     @staticmethod
     def _answers(model: BuildModel | None, callers: bool) -> str:
-        """The `llm` of a job's row; `callers`: the server has no model for it."""
+        """The `llm` value of a job's row. `callers`: the server has no model for the job."""
         if model == "server" and callers:
             raise InputError('this server has no language model: leave out llm, or give llm="caller"')
         return CALLER if model == CALLER or (model is None and callers) else ""
@@ -164,8 +165,7 @@ class Jobs:
         return job
 
     def get(self, job: int, caller: Caller, action: Action = "see") -> Row:
-        """Raises `UnknownIdError` alike for a job that there is not, and for one with which the caller may not do
-        this."""
+        """Raises the same `UnknownIdError` for a job that does not exist and for one that the caller may not access."""
         require(caller, action, self.kinds)
         row = self._table.get(job)
         if row is None or not may(caller, action, row.kind, row.caller):
@@ -173,20 +173,21 @@ class Jobs:
         return row
 
     def newest(self, most: int, caller: Caller) -> tuple[list[Row], int]:
-        """At most so many of the jobs that the caller sees, those under way first, and how many it sees."""
+        """At most this many of the jobs that the caller may see, running and waiting ones first, and the total number
+        of them."""
         require(caller, "see", self.kinds)
         return self._table.newest(most, lambda kind, owner: may(caller, "see", kind, owner))
 
     def cancel(self, job: int, caller: Caller) -> Row:
-        """Ends a job soon, in whichever server it is; one that has ended stays as it is. Raises `UnknownIdError`."""
+        """Ends a job soon, whichever server runs it. A job that has ended stays unchanged. Raises `UnknownIdError`."""
         row = self.get(job, caller, "end")
         row = self._table.cancel(job) or row
         self._ensure()
         return row
 
     def questions(self, job: int, caller: Caller, wait_seconds: float = 0.0) -> tuple[Row, list[OpenQuestion]]:
-        """The job and its questions that wait for an answer, those first that nobody has taken; waits for one at most
-        so long, and no longer than the job runs. Raises as `get`, and `InputError` for a job of the server's model."""
+        """Return the job and its open questions, those first that no caller has taken. Waits at most the given time for
+        a question, and only while the job runs. Raises as `get`, and `InputError` for a job of the server's model."""
         patient = self._waits.acquire(blocking=False)
         try:
             until = time.monotonic() + (wait_seconds if patient else 0.0)
@@ -202,12 +203,13 @@ class Jobs:
                 self._waits.release()
 
     def give(self, job: int, questions: Sequence[OpenQuestion]) -> None:
-        """Enters that these questions were given to a caller."""
+        """Records that these questions were given to a caller."""
         self._questions.give(job, [question.id for question in questions])
 
     def answer(self, job: int, question: str, answer: Mapping[str, Any], caller: Caller) -> tuple[Row, int]:
-        """Stores the answer to a question; returns the job, and how many of its questions wait. Raises as `questions`,
-        and `InputError` for an answer that the question's schema does not allow and for a question that is answered."""
+        """Stores the answer to a question. Returns the job and the number of its open questions. Raises as `questions`,
+        and `InputError` for an answer that does not match the question's schema and for a question that is already
+        answered."""
         row = self._asks(job, caller)
         problem = objection(answer, self._questions.schema(job, question))
         if problem is not None:
@@ -225,12 +227,12 @@ class Jobs:
     def events(self, job: Row) -> list[dict[str, Any]]:
         """The events that a job has logged so far, oldest first (`xkg.cli.display.progress.json_lines`)."""
         lines = _read(self._log(job.id)).splitlines()
-        events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last may be half a line yet
+        events = [_object(line) for line in lines if line.startswith('{"event": ')]  # the last line may be incomplete
         return [event for event in events if event is not None]
 
     def close(self, grace: float = LAST_GRACE_SECONDS) -> None:
-        """Ends the job that this server watches, politely at first, and starts no more. Waiting jobs stay in the
-        table for the next server."""
+        """Ends the job that this server watches, gently at first, and starts no more. Waiting jobs stay in the table
+        for the next server."""
         self._closing.set()
         with self._turn:
             thread = self._thread
@@ -244,7 +246,7 @@ class Jobs:
                 self._thread.start()
 
     def _work(self) -> None:
-        """Runs job after job until none is left. An error of the table is logged, and retried after a while."""
+        """Runs jobs one after another until none is left. An error of the table is logged and retried later."""
         try:
             while not self._closing.is_set():
                 try:
@@ -264,13 +266,14 @@ class Jobs:
                 with self._turn:
                     row = self._table.next()
                     if row is None:
-                        self._thread = None  # the next request starts another
+                        self._thread = None  # the next request starts another thread
                         return
                 self._attend(row)
 
     @contextmanager
     def _only_server(self) -> Iterator[bool]:
-        """Waits for the turn among the servers of this graph; False where this one ends before."""
+        """Waits for this server's turn among the servers of the graph. Returns False if this server shuts down
+        first."""
         lock = self._folder / "turn.lock"
         try:
             private_folder(self._folder)
@@ -286,7 +289,7 @@ class Jobs:
         yield False
 
     def _attend(self, row: Row) -> None:
-        """Starts the job, or goes on with one that an earlier server started, and stores how it ended."""
+        """Starts the job, or watches one that an earlier server started, and stores how it ended."""
         if row.state == "queued":
             try:
                 build: _Build = self._started(row)
@@ -329,21 +332,21 @@ class Jobs:
         else:
             write_whole(self._task(row.id), row.task.encode("utf-8", "replace"))
             command += ["implement", f"--task={self._task(row.id)}"]
-            if excluded is not None:  # the agent reads the graph as the server does
+            if excluded is not None:  # the agent sees the same papers as clients
                 variables["XKG_SERVE__EXCLUDE"] = str(excluded.absolute())
         command += ["--json", "--progress=json"]
         if row.kind != "curate":
             command += [f"--within={root}" for root in self._roots] or ["--within="]
-        # The bounds that this server was started with hold, whatever xkg.yaml says by now.
+        # Limits are those with which this server was started, even if xkg.yaml has changed since.
         command += [f"--llm={llm.model}", *([f"--max-cost={llm.max_cost}"] if llm.max_cost is not None else [])]
         if llm.max_total_cost is not None:
             variables["XKG_LLM__MAX_TOTAL_COST"] = str(llm.max_total_cost)
         if row.llm == CALLER:
             variables[JOB_VARIABLE] = str(row.id)
-            # Also over models that the settings name for single roles.
+            # This also overrides models that the settings name for single roles.
             variables |= {f"XKG_LLM__{role.upper()}": CALLER for role in get_args(Role)}
         with self._output(row.id).open("ab") as output, self._log(row.id).open("ab") as log:
-            if not try_lock(output.fileno()):  # a server started it, and died before it could store that
+            if not try_lock(output.fileno()):  # a server started it and died before it could store that
                 return _Build(self._output(row.id), None, None)
             output.truncate(0)
             log.truncate(0)
@@ -397,8 +400,8 @@ class Jobs:
 
 
 class _Build:
-    """A process group that builds; `process` is None for one that another server started. `code` is its exit code, None
-    where that is unknown."""
+    """A process group that runs a job. `process` is None if another server started it. `code` is its exit code, None if
+    unknown."""
 
     def __init__(self, output: Path, pid: int | None, process: "subprocess.Popen[bytes] | None") -> None:
         self._output = output

@@ -1,4 +1,4 @@
-"""What a caller gets of a job whose questions it answers."""
+"""The open questions of a job, for the caller who answers them."""
 
 import json
 import re
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from xkg.serve.jobs.jobs import Jobs
 
 CHARACTERS = 60_000
-"""Of the questions in one answer, of which the first is whole whatever its length: about 15,000 tokens."""
+"""Maximum number of characters of the questions in one answer, about 15,000 tokens. The first question is never cut."""
 
-# As `xkg.llm.prompt` marks the inputs of a question.
+# The marks that `xkg.llm.prompt` puts around the inputs of a question.
 _BLOCK = re.compile(r"<<<(\w+) ([0-9a-f]{8})>>>\n(.*?)\n<<<end \1 \2>>>", re.S)
 _WORTH = 400
-"""Characters of data from which on it is not repeated."""
+"""Data of at least this many characters is not repeated."""
 
 
 class JobQuestion(Value):
@@ -63,8 +63,8 @@ class TakenAnswer(Value):
 def offered(
     jobs: "Jobs", job: int, caller: Caller, most: int, known: Collection[str], wait_seconds: float
 ) -> QuestionsAnswer:
-    """At most so many questions of a job that wait, as many as fit. `known` are marks of data that need no repetition.
-    Raises as `Jobs.questions`."""
+    """Return open questions of a job, as many as fit. `known` are marks of data that need not be repeated. Raises as
+    `Jobs.questions`."""
     row, waiting = jobs.questions(job, caller, wait_seconds)
     seen = set(known)
     questions: list[JobQuestion] = []

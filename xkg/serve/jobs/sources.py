@@ -1,8 +1,8 @@
-"""The sources that remote callers may have built: papers of arXiv, repositories of known hosts, and paths under roots.
+"""The sources that remote callers may build: arXiv papers, repositories on known hosts, and paths under roots.
 
-A server that fetches what untrusted callers name can be sent where they cannot go themselves: to services of its own
-network, to its own files, into options of the programs that it runs. So a name must have a form that allows no host
-but a configured one, and is rewritten before anything is started with it."""
+A server that fetches sources for untrusted callers can be abused to reach services of its own network, its own files,
+or options of the programs that it runs. So a name must have a form that only allows configured hosts, and is normalized
+before any program is started with it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ _REPOSITORY = re.compile(rf"/{_SEGMENT}(?:/{_SEGMENT}){{1,9}}/?(?:@(?P<reference
 
 
 def paper_named(name: str, roots: Sequence[Path]) -> str:
-    """The paper as `xkg build --paper` takes it: the address of an arXiv id or address, or a path under `roots`, links
+    """The paper as `xkg build --paper` takes it: the URL for an arXiv id or URL, or a path under `roots`, links
     resolved. Raises `InputError`."""
     from xkg.text.arxiv_id import arxiv_id
 
@@ -40,10 +40,10 @@ def paper_named(name: str, roots: Sequence[Path]) -> str:
 
 
 def method_named(method: str, roots: Sequence[Path]) -> str:
-    """The method as `xkg implement` takes it: a text (of four words or more), the id of a paper or technique of the
-    graph, or a file under `roots`, links resolved, perhaps with `#section`. Raises `InputError`."""
+    """The method as `xkg implement` takes it: a text of four words or more, the id of a paper or technique of the
+    graph, or a file under `roots`, links resolved, optionally with `#section`. Raises `InputError`."""
     if "\n" in method or len(method.split()) > 3:
-        return f"{method.strip()}\n"  # a line break makes it a text, whatever files there are
+        return f"{method.strip()}\n"  # a text with a line break is never a file name
     _refuse_odd(method)
     if _GRAPH_ID.fullmatch(method):
         return method
@@ -57,7 +57,8 @@ def method_named(method: str, roots: Sequence[Path]) -> str:
 
 
 def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]:
-    """Folders of data by their paths in the starter code, under `roots`, links resolved. Raises `InputError`."""
+    """Data folders by their paths in the starter code. They must lie under `roots`, links resolved. Raises
+    `InputError`."""
     if data and not roots:
         raise InputError("this server opens no folder, so no data can be named: have serve.roots set")
     for place in data.values():
@@ -66,8 +67,9 @@ def data_named(data: Mapping[str, str], roots: Sequence[Path]) -> dict[str, str]
 
 
 def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
-    """Related files as `xkg implement` takes them: paths that may be the starter's as they are, since the run looks for
-    others under `roots` alone; what leads elsewhere has to lie there now, links resolved. Raises `InputError`."""
+    """Related files as `xkg implement` takes them. Paths inside the starter code stay unchanged, since the run looks up
+    other paths only under `roots`. A path that leads outside must exist there now, links resolved. Raises
+    `InputError`."""
     return [
         str(path_under_roots(name, roots)) if name.startswith(("/", "~")) or ".." in name.split("/") else name
         for name in names
@@ -75,8 +77,8 @@ def related_named(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
 
 
 def repository_named(name: str, roots: Sequence[Path], hosts: Sequence[str]) -> str:
-    """The repository as `xkg build --repo` takes it: `https://host/owner/name`, perhaps with `@commit`, on one of
-    `hosts`, or a folder under `roots`, links resolved. Raises `InputError`."""
+    """The repository as `xkg build --repo` takes it: `https://host/owner/name` on one of `hosts`, optionally with
+    `@commit`, or a folder under `roots`, links resolved. Raises `InputError`."""
     _refuse_odd(name)
     if not re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", name):
         if not roots:

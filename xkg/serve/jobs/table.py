@@ -21,10 +21,10 @@ _COUNTED: dict[Kind, tuple[str, str]] = {
     "curate": ("curations", "build"),
     "implement": ("runs of an agent", "agents"),
 }
-"""What a day's bound counts, and the setting that has it."""
+"""What the daily limit counts, and the setting that defines it."""
 
 RETAINED_JOBS = 200
-"""Ended jobs that are stored, with their logs."""
+"""Maximum number of ended jobs that are stored with their logs."""
 
 _VERSION = 3
 _SCHEMA = {
@@ -41,10 +41,10 @@ _ADDED = ("kind TEXT NOT NULL DEFAULT 'build'", "task TEXT NOT NULL DEFAULT ''",
 
 @dataclass(frozen=True)
 class Row:
-    """A stored job. `repository` is '' for none; times are ISO 8601 UTC. `pid` leads the process group of a job that
-    was started; `cancel` is 1 where somebody wants it ended; `result` is what the command printed, as JSON. Of kind
-    `implement`, `task` is the task as JSON, `paper` a short name of the method and `repository` the starter code. `llm`
-    is `caller` if the caller answers the questions to a language model, '' for the server's model."""
+    """A stored job. `repository` is '' if there is none; times are ISO 8601 UTC. `pid` leads the process group of a
+    started job. `cancel` is 1 if somebody wants it ended. `result` is the JSON that the command printed. For kind
+    `implement`, `task` is the task as JSON, `paper` a short name of the method, and `repository` the starter code.
+    `llm` is `caller` if the caller answers the model questions, '' for the server's model."""
 
     id: int
     paper: str
@@ -64,8 +64,8 @@ class Row:
 
 
 class JobTable:
-    """Every method raises `StoreError` where the file cannot be used, with what to do. Safe to use from several threads
-    and processes: each step is one transaction."""
+    """Every method raises `StoreError`, with a remedy, if the file cannot be used. Safe to use from several threads and
+    processes: each step is one transaction."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -83,8 +83,8 @@ class JobTable:
         task: str = "",
         llm: str = "",
     ) -> tuple[Row, bool]:
-        """The new job, or the caller's own one under way for the same request; and whether it is new. Raises
-        `InputError` if `waiting` jobs of the caller wait already, or it requested `per_day` of the kind within a
+        """Return the new job, or the caller's own unfinished job for the same request, and whether it is new. Raises
+        `InputError` if the caller already has `waiting` waiting jobs, or requested `per_day` of the kind within a
         day."""
         now = datetime.now(UTC)
         with self._changing() as db:
@@ -113,8 +113,8 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def newest(self, most: int, shown: Callable[[Kind, str], bool]) -> tuple[list[Row], int]:
-        """The first `most` jobs, and how many there are, of those whose kind and caller `shown` accepts. Jobs under way
-        come first, in their order; then those that ended, the last one first."""
+        """Return the first `most` jobs whose kind and caller `shown` accepts, and the number of such jobs. Unfinished
+        jobs come first, in their order, then ended ones, most recent first."""
         live = "state IN ('queued', 'running')"
         order = f"{live} DESC, state DESC, CASE WHEN {live} THEN id ELSE -id END"
         with self._reading() as db:
@@ -123,8 +123,8 @@ class JobTable:
             return [self._row(db, id) for id in ids[:most]], len(ids)
 
     def next(self) -> Row | None:
-        """The job that is marked as running, else the first one of the caller whose last job started longest ago:
-        nobody waits for all jobs of another caller."""
+        """The job that is marked as running, otherwise the first job of the caller whose last job started longest ago,
+        so that nobody waits for all jobs of another caller."""
         last = "SELECT coalesce(max(started), '') FROM jobs AS earlier WHERE earlier.asked_by = jobs.asked_by"
         order = f"state IN ('queued', 'running') ORDER BY state DESC, ({last}), id LIMIT 1"
         with self._reading() as db:
@@ -136,7 +136,7 @@ class JobTable:
             db.execute(query, (_iso(datetime.now(UTC)), pid, job))
 
     def cancel(self, job: int) -> Row | None:
-        """Ends a job that waits; one that runs is marked, and the server that watches it ends it."""
+        """Ends a waiting job. A running job is marked, and the server that watches it ends it."""
         with self._changing() as db:
             now = _iso(datetime.now(UTC))
             db.execute("UPDATE jobs SET cancel = 1 WHERE id = ? AND state IN ('queued', 'running')", (job,))
@@ -145,7 +145,8 @@ class JobTable:
             return next(self._rows(db, "id = ?", job), None)
 
     def ended(self, job: int, state: State, result: str, error: str) -> list[int]:
-        """Stores how a job ended, and deletes the oldest jobs. Returns these, whose logs may be deleted."""
+        """Stores how a job ended, and deletes the oldest jobs. Returns the deleted jobs, so that their logs can be
+        deleted too."""
         with self._changing() as db:
             query = "UPDATE jobs SET state = ?, ended = ?, result = ?, error = ? WHERE id = ?"
             db.execute(query, (state, _iso(datetime.now(UTC)), result, error, job))

@@ -1,5 +1,4 @@
 """Runs scripts of callers over code of the graph, in the sandbox: which code in which packages (`runs`), for whom and
-how often (`callers_runs`), what comes back (`answer`, `pictures`).
+how often (`callers_runs`), and what is returned (`answer`, `pictures`).
 
-May import: answers, jobs, the service, and what lies below serve.
-"""
+May import: answers, jobs, the service, and the layers below serve."""

@@ -1,4 +1,4 @@
-"""What the run of a script answers."""
+"""The answer of a script run."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ from xkg.serve.answers.types import Quoting
 from xkg.value import Value
 
 MOST_PICTURES = 4
-"""Pictures that a model is shown."""
+"""Maximum number of pictures shown to a model."""
 
 MediaType = Literal["image/png", "image/jpeg", "image/svg+xml", "text/plain", "application/octet-stream"]
 
@@ -55,17 +55,18 @@ class RunAnswer(Quoting):
 
     @property
     def pictures(self) -> tuple[RunFile, ...]:
-        """The files that are pictures, and hold nothing else."""
+        """The files that are valid pictures without extra data."""
         return tuple(file for file in self.files if file.media_type.startswith("image/"))
 
     @property
     def shown_to_models(self) -> tuple[RunFile, ...]:
-        """The first pictures of the kinds that models take."""
+        """The first pictures of the types that models accept."""
         return tuple(file for file in self.pictures if file.media_type != "image/svg+xml")[:MOST_PICTURES]
 
 
 def without_middle(output: str, most: int) -> str:
-    """At most about so many characters of an output: its start, and more of its end, where errors are."""
+    """The output, shortened to about the given number of characters: its start, and a longer part of its end, where
+    errors are."""
     if len(output) <= most:
         return output
     start, end = most // 3, most - most // 3

@@ -1,6 +1,6 @@
-"""Runs of scripts that callers of a server ask for: who may, how many a day, how long, and how many at once.
+"""Runs scripts for callers of a server: checks permissions, daily limits, time limits and concurrency.
 
-Packages that are not there yet are installed beside the call, which waits for a while and then says to ask again."""
+Missing packages are installed in the background. The call waits a while for them, and then asks the caller to retry."""
 
 import sqlite3
 import threading
@@ -25,7 +25,7 @@ from xkg.serve.service import Service
 from xkg.sqlite_files import open_wal, transaction
 
 INSTALLING_SECONDS = 30.0
-"""A call waits so long for packages; most clients give up after a minute."""
+"""The time that a call waits for packages; most clients give up after a minute."""
 MOST_INSTALLING = 4
 TURN_SECONDS = 15.0
 DEFAULT_SECONDS = 30.0
@@ -35,17 +35,17 @@ _SCHEMA = {"runs": "CREATE TABLE IF NOT EXISTS runs (asked_by TEXT NOT NULL, ask
 
 @dataclass
 class _Installation:
-    """Packages that are being installed; `at` says how far it is."""
+    """Packages that are being installed. `at` describes the progress."""
 
     made: "Future[Environment]"
     at: str = "its packages are being looked up"
 
 
 class CallersRuns:
-    """The runs of a server's callers. Safe to use from several threads.
+    """The runs of a server's callers. Thread-safe.
 
-    Raises `ConfigError` for settings that would run scripts without a sandbox. Methods raise `NotAllowedError` for a
-    caller without the scope before anything that it named is looked up, and else as `Runs`."""
+    Raises `ConfigError` for settings that would run scripts without a sandbox. If the caller lacks the scope, methods
+    raise `NotAllowedError` before they look anything up; otherwise they raise as `Runs`."""
 
     def __init__(self, service: Service, settings: Settings) -> None:
         if settings.sandbox.runner == "unsafe-subprocess":
@@ -59,13 +59,13 @@ class CallersRuns:
         self._installing: dict[str, _Installation] = {}
 
     def example(self, reference: str, caller: Caller) -> str:
-        """A script to begin with."""
+        """An example script."""
         require(caller, "ask", ["run"])
         return self._runs.example(reference)
 
     def run(self, reference: str, script: str, caller: Caller, seconds: float | None = None) -> RunAnswer:
-        """What the script did. Raises `InputError` too for a caller who has had all runs of a day, or has one under
-        way, and while packages are being installed or all places are taken."""
+        """Return the result of the script. Raises `InputError` also if the caller has used up the daily runs or already
+        has one running, while packages are being installed, and if all slots are taken."""
         require(caller, "ask", ["run"])
         most = self.bounds.seconds
         if seconds is not None and seconds > most:
@@ -89,7 +89,7 @@ class CallersRuns:
                 if len(self._installing) >= MOST_INSTALLING:
                     raise InputError("packages of other code are being installed: ask again in a minute")
                 under_way = self._installing[code.id] = _Installation(Future())
-                # The server's end does not wait for it.
+                # The server's shutdown does not wait for it.
                 threading.Thread(target=self._install, args=(code, under_way), name="install", daemon=True).start()
         try:
             under_way.made.result(INSTALLING_SECONDS)

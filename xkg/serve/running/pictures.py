@@ -1,9 +1,9 @@
-"""Which files are pictures, by their bytes, which untrusted code wrote: bounded, whole, and nothing but pixels.
+"""Detects which files of untrusted code are pictures, from their bytes: bounded in size, complete, and only pixels.
 
-A client hands pictures to a model or a browser, both of which fail on what is no picture, and read text that is hidden
-in one. So a PNG is walked chunk by chunk and its pixels are counted, a JPEG marker by marker; comments are left out.
-Nothing is decoded. An SVG stays text, and pages show it as an image, in which browsers run nothing and load nothing.
-"""
+A client passes pictures to a model or a browser. Both fail on invalid pictures, and a model may read text hidden in
+one. So a PNG is walked chunk by chunk and its pixels are counted, and a JPEG is walked marker by marker; comments are
+dropped. Nothing is decoded. An SVG stays text; pages show it as an image, and in images browsers run and load
+nothing."""
 
 import math
 import re
@@ -17,7 +17,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_KEPT = frozenset((b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"))
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 _BLOCK = 1 << 20
-# Start of frame: baseline and progressive, which are all that browsers decode.
+# Start of frame: baseline and progressive, the only ones that browsers decode.
 _FRAMES = frozenset((0xC0, 0xC1, 0xC2))
 _JPEG_KEPT = _FRAMES | frozenset((0xC4, 0xDA, 0xDB, 0xDD, 0xEE))
 _IN_SAMPLES = frozenset(bytes((second,)) for second in (0x00, *range(0xD0, 0xD8)))
@@ -30,7 +30,7 @@ class Picture(NamedTuple):
 
 
 def picture_of(content: bytes) -> Picture | None:
-    """The picture that these bytes are, without what is no part of it; None for anything else."""
+    """The picture in these bytes, without data that is not part of it. None for any other file."""
     if content.startswith(_PNG):
         png = _png(content)
         return None if png is None else Picture("image/png", png)
@@ -71,7 +71,7 @@ def _png(content: bytes) -> bytes | None:
 
 
 def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
-    """Kind, data and all of each chunk, up to the first that is damaged."""
+    """The type, the data and the whole bytes of each chunk, up to the first damaged one."""
     at = len(_PNG)
     while at + 12 <= len(content):
         length, kind = struct.unpack(">I4s", content[at : at + 8])
@@ -84,7 +84,7 @@ def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 
 def _inflated(data: bytes, most: int) -> int:
-    """How many bytes these become, no more than `most` + 1; 0 where they are damaged."""
+    """The decompressed size, at most `most` + 1. 0 if the data is damaged."""
     inflater, size = zlib.decompressobj(), 0
     try:
         while data and size <= most:
@@ -107,7 +107,7 @@ def _jpeg(content: bytes) -> bytes | None:
             if framed or length < 8 or not _is_bounded(*struct.unpack(">HH", content[at + 5 : at + 9])):
                 return None
             framed = True
-        if marker == 0xDA:  # the samples follow, up to the next marker that is no restart
+        if marker == 0xDA:  # the samples follow, up to the next marker that is not a restart
             if not framed:
                 return None
             while (end := content.find(b"\xff", end)) >= 0 and content[end + 1 : end + 2] in _IN_SAMPLES:

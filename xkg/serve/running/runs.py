@@ -1,6 +1,7 @@
-"""Runs a script over code of the graph, in its environment: the one way for command, Python, tool and page.
+"""Runs a script over code of the graph, in its environment. The command, the Python API, the tool and the web page all
+use this module.
 
-Nothing of a run is stored: it changes no evidence and no graph, and the next finds nothing of it."""
+Nothing of a run is stored: it changes neither evidence nor graph, and leaves nothing for the next run."""
 
 import contextlib
 from collections.abc import Callable
@@ -34,9 +35,9 @@ _SIGNS = frozenset("_-.+=@,()[] ")
 
 
 class Runs:
-    """Runs scripts over the graph of `service`. Safe to use from several threads.
+    """Runs scripts over the graph of `service`. Thread-safe.
 
-    Methods raise `UnknownIdError` for code that there is not, and as `Service` does."""
+    Methods raise `UnknownIdError` for unknown code, and as `Service` does."""
 
     def __init__(self, service: "Service", settings: Settings) -> None:
         self._service = service
@@ -44,8 +45,8 @@ class Runs:
         self._made: dict[str, Environment] = {}
 
     def code(self, reference: str) -> tuple[Code, str]:
-        """The code of a reference (its id, that of its technique, or a name), and its technique's name. Raises
-        `InputError` for code that cannot be run."""
+        """The code that a reference names (its id, its technique's id, or a name), and the name of its technique.
+        Raises `InputError` for code that cannot be run."""
         with self._service.snapshot() as snapshot:
             code, name = code_node(snapshot, reference)
         if code.language != "python":
@@ -56,13 +57,13 @@ class Runs:
         return code, name
 
     def example(self, reference: str) -> str:
-        """A script to begin with. Raises as `code`."""
+        """An example script. Raises as `code`."""
         code, name = self.code(reference)
         return example(code, name)
 
     def environment(self, code: Code, notify: "Callable[[Installing], None]" = lambda _: None) -> Environment:
-        """The packages of the code, as `xkg verify` makes them, and those of the settings; `notify` is told what has to
-        be installed. Raises `PackagesError` with the reason if one is missing that the code needs, and
+        """The packages of the code, as `xkg verify` makes them, plus those of the settings. `notify` receives the
+        packages to install. Raises `PackagesError` with the reason if a needed package is missing, and
         `SandboxUnavailableError`."""
         known = self._made.get(code.id)
         if known is not None and (known.site is None or known.site.is_dir()):
@@ -88,9 +89,9 @@ class Runs:
         seconds: float | None = None,
         notify: "Callable[[Installing], None]" = lambda _: None,
     ) -> RunAnswer:
-        """What the script did; its own faults are in the answer. `seconds` are by default `sandbox.seconds`, and
-        tracebacks call the script `file_name`. Raises as `code` and `environment`, and `InputError` for what is no
-        script."""
+        """Return the result of the script; errors of the script are part of the answer. `seconds` defaults to
+        `sandbox.seconds`; tracebacks use `file_name` for the script. Raises as `code` and `environment`, and
+        `InputError` for an empty or too long script."""
         if not script.strip():
             raise InputError("the script is empty: give lines of Python that use the code")
         if len(script) > LONGEST_SCRIPT:
@@ -152,8 +153,8 @@ def _answer(code: Code, name: str, environment: Environment, ran: ScriptRun, err
 
 
 def _refused_name(path: str) -> str | None:
-    """Why a file is not handed over by this name; None where it is. Hidden files steer shells and editors, and other
-    signs read differently elsewhere."""
+    """The reason why a file may not be returned under this name, None if it may. Hidden files affect shells and
+    editors, and other characters have special meanings on other systems."""
     if len(path) > _LONGEST_NAME:
         return "its name is too long"
     for part in path.split("/"):

@@ -1,4 +1,4 @@
-"""From a query to ranked techniques: candidates, grouping, calibration; related papers, and places in repositories.
+"""From a query to ranked techniques: candidates, grouping, calibration; also related papers, and places in
+repositories.
 
-May import: answers, and what lies below serve.
-"""
+May import: answers, and the layers below serve."""

@@ -1,14 +1,14 @@
 """Calibrated scores: how well a technique fits a query, in 0..1, comparable between queries.
 
-Neither search gives that: BM25 grows with the length of a query, and cosines are distributed differently for each model
-and query. The features of a technique are
+Neither search provides such scores: BM25 grows with the length of a query, and the distribution of cosines depends on
+the model and the query. The features of a technique are
 
-- the share of the query's words that it has, and how near it comes to each of the others (`xkg.embeddings.base`),
+- the share of the query's words that it has, and how near it is to each of the others (`xkg.embeddings.base`),
 - how far its cosine rises above the background of that query's cosines,
-- how near the words of its name come to words of the query, on average and the least: "masked language modelling" has
-  words of a *Discriminator Attribute Model*, but nothing that a discriminator or an attribute is near to,
-- whether the query is a bare term, such as "layer normalization". Who describes a need finds words of it in other
-  techniques too, but a term that is no technique's name is often of another subject.
+- how near the words of its name are to words of the query, on average and at least: "masked language modelling" shares
+  a word with a *Discriminator Attribute Model*, but has no word near "discriminator" or "attribute",
+- whether the query is a bare term, such as "layer normalization". The words of a described need also occur in other
+  techniques, but a term that is not a technique's name is often from another subject.
 """
 
 import math
@@ -19,21 +19,21 @@ from xkg.store.graph_store import Background, Coverage, Snapshot
 from xkg.store.indexes.text import word_terms
 
 FITS = 0.55
-"""Half of the first rows with about this score are right, over `evaluation/gold/search/calibration.jsonl`."""
+"""About half of the first rows with this score are right, measured on `evaluation/gold/search/calibration.jsonl`."""
 
 _CONSTANT, _SHARED, _BOTH, _SMALL = -6.06, 8.62, 3.78, 0.41
 _NAME_MEAN, _NAME_LEAST, _TERM = 1.92, 4.96, -1.63
-"""Logistic regression of whether a query has its answer in the graph, over the 404 queries of
-`evaluation/gold/search/calibration.jsonl`, 221 of which have one in 22 imported papers; each on all 43, on the 22, and
-on 10, 4 and 1 of these drawn at random, both outcomes counting alike. A query's features are those of the best of its
-first five techniques."""
+"""Logistic regression of whether the graph answers a query, over the 404 queries of
+`evaluation/gold/search/calibration.jsonl`. 221 of them have an answer in 22 imported papers. Each was run on all 43
+papers, on the 22, and on 10, 4 and 1 of these drawn at random; both outcomes have equal weight. The features of a query
+are those of the best of its first five techniques."""
 
 _NEAR = 0.43
 _NAME = Coverage(0.3, 0.14)
-"""The mean late interaction of the technique that answers a query: assumed where no words are known."""
+"""The mean late interaction of the technique that answers a query; the default if no words are known."""
 
 _LARGE = 300
-"""Smaller graphs than this, in techniques, differ from those that most queries were fitted on."""
+"""Graphs with fewer techniques differ from those on which most queries were fitted."""
 
 _TERM_WORDS = 3
 
@@ -61,8 +61,9 @@ def scores(snapshot: Snapshot, query: str, candidates: Candidates, techniques: S
 
 
 def score(rise: float, shared: float, total: float, near: float, name: Coverage, term: bool, techniques: int) -> float:
-    """For a technique that has `shared` of the query's words, which weigh `total`, comes as `near` to each of them, and
-    whose name the query covers so far; for a query that is a bare `term` or not, in a graph of so many techniques."""
+    """The score of one technique. It has `shared` of the query's words, whose total weight is `total`. `near` is its
+    mean nearness to the query's words, and `name` is how well the query covers its name. `term`: the query is a bare
+    term. `techniques` is the size of the graph."""
     coverage = shared / total if total > 0 else 0.0
     odds = (
         _CONSTANT
@@ -77,14 +78,14 @@ def score(rise: float, shared: float, total: float, near: float, name: Coverage,
 
 
 def bare_term(query: str) -> bool:
-    """Whether a query has few words, and none that stands between others (stop words of text search)."""
+    """Whether a query has only a few words and no stop words of the text search."""
     words = query.split()
     return len(words) <= _TERM_WORDS and all(map(word_terms, words))
 
 
 def rise(cosine: float, background: Background) -> float:
-    """How far a cosine rises above the background, where 1 is what the highest of as many techniques would by chance,
-    were cosines normally distributed."""
+    """How far a cosine is above the background. 1 is the expected maximum over this many techniques if cosines were
+    normally distributed."""
     if background.deviation <= 0:
         return 0.0
     highest = math.sqrt(2 * math.log(background.techniques + 2))

@@ -1,4 +1,4 @@
-"""Candidates for a query: BM25 and vector search over the whole query and over its parts, fused by score, and late
+"""Candidates for a query: BM25 and vector search over the whole query and its parts, fused by score, and late
 interaction (`xkg.embeddings.base`) for the best of them."""
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from xkg.store.graph_store import Hit, Snapshot
 DEPTH = 100
 DEEPEST = 10_000
 MANY_PAPERS = 10_000
-"""From so many on text search takes as long as encoding a query, and runs beside it."""
+"""From this size on, text search takes as long as encoding a query, and runs in parallel with it."""
 
 Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
 """Encodes texts with a model."""
@@ -23,9 +23,10 @@ Encode = Callable[[Sequence[str]], Sequence[EncodedText]]
 
 @dataclass(frozen=True)
 class Candidates:
-    """The fused strength of each technique, in 0..1 within this query; the cosine to the whole query of those that
-    vector search returned, than which no other is closer; the late interaction of the best ones with the whole query;
-    and the encoded query. `needs` are strengths for each part of a long query alone."""
+    """`strength` is the fused strength of each technique, in 0..1 within this query. `cosine` is the cosine to the
+    whole query of the techniques that vector search returned, which are the nearest. `interaction` is the late
+    interaction of the best techniques with the whole query. `reading` is the encoded query. `needs` are the strengths
+    for each part of a long query alone."""
 
     strength: dict[str, float]
     needs: Sequence[dict[str, float]]
@@ -37,8 +38,8 @@ class Candidates:
 def candidates(
     snapshot: Snapshot, encode: Encode, query: str, filters: Filters, papers: Sequence[str], wanted: int
 ) -> Candidates:
-    """At least `wanted` techniques if the graph has as many: where filters leave too few, the searches go deeper.
-    Raises what `encode` raises."""
+    """Return at least `wanted` techniques if the graph has as many. If filters leave too few, the searches go deeper.
+    Raises any error of `encode`."""
     clauses = parts(query)
     encoded_clauses = weightiest(clauses, lambda clause: snapshot.matched(clause, ())[1])
     texts = [query, *encoded_clauses]
@@ -71,7 +72,7 @@ def _by_text(snapshot: Snapshot, texts: Sequence[str], depth: int, papers: Seque
 
 
 def _admitted(snapshot: Snapshot, filters: Filters, hit_lists: Sequence[Sequence[Hit]]) -> set[str] | None:
-    """Ids that the filters admit, None where they admit all."""
+    """Ids that pass the filters. None if all pass."""
     if not filters.of_techniques:
         return None
     ids = list({hit.id for hits in hit_lists for hit in hits})

@@ -1,8 +1,7 @@
-"""The sentences and clauses of a long query, and which of them are encoded.
+"""Splits a long query into sentences and clauses, and chooses which of them to encode.
 
-Encoding costs twice as much as all else together, and grows with the text, while a part of it finds what the whole
-does. Text search reads all of a query.
-"""
+Encoding costs twice as much as the rest of a search and grows with the text, but some parts find as much as the whole.
+Text search reads the whole query."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -13,8 +12,9 @@ LONG_QUERY_WORDS = 18
 PART_WORDS = 4
 MOST_PARTS = 8
 ENCODED_PIECES = 130
-"""Words and marks of a query's clauses that are encoded, some 165 tokens. Techniques asked for by their definitions,
-whole or with words left out, and needs beside another technique's definition stayed among the first rows."""
+"""Maximum number of words and punctuation marks of a query that are encoded, some 165 tokens. With this limit,
+techniques described by their definitions (whole or with words omitted), and needs next to another technique's
+definition, stayed among the first rows."""
 
 _SENTENCE = re.compile(r"(?<=[.;!?:])\s+")
 _CLAUSE = re.compile(r"[,:]\s+(?:(?:and|or|then|but)\s+)?|(?<!\s)\s++(?:and then|then|while|and)\s+")
@@ -22,7 +22,7 @@ _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 def parts(query: str) -> list[str]:
-    """The sentences and clauses of a long query that can stand alone; none for a short query or a single clause."""
+    """The sentences and clauses of a long query that can stand alone. Empty for a short query or a single clause."""
     if len(query.split()) <= LONG_QUERY_WORDS:
         return []
     long_enough = [clause for clause in _clauses(query) if len(clause.split()) >= PART_WORDS]
@@ -30,8 +30,8 @@ def parts(query: str) -> list[str]:
 
 
 def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str]:
-    """The first of the `parts` of a query, which may be a name, and of the others those that weigh most for their
-    length, as many as are encoded, in their order."""
+    """The `parts` to encode, in their order: the first one, which may be a name, and of the others as many as fit, by
+    weight relative to length."""
     sizes = {part: pieces(part) for part in parts}
     room = ENCODED_PIECES - sum(sizes.values())
     if room >= 0:
@@ -47,8 +47,7 @@ def weightiest(parts: Sequence[str], weight: Callable[[str], float]) -> list[str
 
 
 def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
-    """The query to be encoded by those of its `parts` that are `encoded`, and, where there is room, by what is left
-    beside its parts."""
+    """The query, encoded by its `encoded` parts, plus the text outside its `parts` if there is space left."""
     if not parts:
         return query
     known = set(parts)
@@ -63,11 +62,11 @@ def passage(query: str, parts: Sequence[str], encoded: Sequence[str]) -> str:
 
 
 def pieces(text: str) -> int:
-    """The number of words and marks, of which a model makes a token or more each."""
+    """The number of words and punctuation marks. A model makes one or more tokens of each."""
     return len(_PIECE.findall(text))
 
 
 def _clauses(query: str) -> list[str]:
-    """Each once."""
+    """Each clause once."""
     clauses = (clause.strip() for sentence in _SENTENCE.split(query) for clause in _CLAUSE.split(sentence))
     return [clause for clause in dict.fromkeys(clauses) if clause]

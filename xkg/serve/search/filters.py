@@ -26,10 +26,10 @@ class FilterFields(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Filters:
-    """`papers` (ids or titles): only these. `years`: first and last of publication, either may be None; papers without
-    a year are left out. `level`: code of this level or a higher one. `packages`: code that needs all of these.
-    `language`: code in it. `exclude`: references to papers, techniques and code (`xkg.serve.answers.references`) to
-    leave out, such as those seen before."""
+    """`papers` (ids or titles): only these. `years`: first and last year of publication, either may be None; papers
+    without a year are left out. `level`: code of this level or higher. `packages`: code that needs all of these.
+    `language`: code in this language. `exclude`: references to papers, techniques and code
+    (`xkg.serve.answers.references`) to leave out, such as those already seen."""
 
     papers: Sequence[str] = ()
     years: tuple[int | None, int | None] = (None, None)
@@ -41,7 +41,7 @@ class Filters:
 
     @classmethod
     def of(cls, **fields: Unpack[FilterFields]) -> Self:
-        """Raises `InputError` for a name that is no level."""
+        """Raises `InputError` for an unknown level."""
         level = fields.get("level")
         try:
             fields["level"] = None if level is None else Level(level)
@@ -50,7 +50,7 @@ class Filters:
         return cls(**fields)  # type: ignore[arg-type]
 
     def only(self, snapshot: Snapshot) -> tuple[str, ...] | None:
-        """Ids of the papers to search, () for all of them, None where none is left. Raises `UnknownIdError`."""
+        """Ids of the papers to search: () for all, None if the filters leave none. Raises `UnknownIdError`."""
         named = tuple(dict.fromkeys(paper_id(snapshot, paper) for paper in self.papers))
         first, last = self.years
         if first is None and last is None:
@@ -59,17 +59,17 @@ class Filters:
         return (tuple(p for p in named if p in set(fitting)) if named else tuple(fitting)) or None
 
     def resolved(self, snapshot: Snapshot) -> "Filters":
-        """With whole ids for the references in `exclude`."""
+        """The filters with full ids for the references in `exclude`."""
         return replace(self, exclude=resolved(snapshot, self.exclude)) if self.exclude else self
 
     @property
     def chosen(self) -> bool:
-        """Whether anything can be left out."""
+        """Whether any filter is set."""
         return bool(self.papers or self.years != (None, None) or self.of_techniques)
 
     @property
     def of_techniques(self) -> bool:
-        """Whether techniques of one paper can fare differently."""
+        """Whether the filters can treat techniques of one paper differently."""
         return bool(self.level or self.packages or self.language or self.exclude or self.with_code)
 
     def admit(self, technique: str, facts: Facts) -> bool:
@@ -85,7 +85,7 @@ class Filters:
         )
 
     def describe(self) -> str:
-        """The techniques that remain, in words, for the scope of the answer."""
+        """A description of the remaining techniques, for the scope of the answer."""
         conditions = [f"of level {self.level} or higher"] if self.level else []
         conditions += [f"in {self.language}"] if self.language else []
         conditions += [f"that needs {', '.join(self.packages)}"] if self.packages else []
@@ -97,5 +97,5 @@ class Filters:
 
 
 def _package(name: str) -> str:
-    """The name of a distribution as package indexes compare it."""
+    """The normalized name of a distribution, as package indexes compare names."""
     return re.sub(r"[-_.]+", "-", name.strip()).casefold()

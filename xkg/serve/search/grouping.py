@@ -1,4 +1,4 @@
-"""Groups search results: techniques above and below one another are one row, led by the best match."""
+"""Groups search results: techniques above and below one another become one row, led by the best match."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,15 +9,16 @@ from xkg.model import paper_of
 MOST_RELATIVES = 5
 
 OWN_ROWS, _CONSIDERED = 3, 10
-"""Rows of each need that stay rows among those of all, and the number of techniques that they are chosen from."""
+"""The number of rows that each part of a query keeps as separate rows, and the number of techniques from which they are
+chosen."""
 
 CROWDED_OUT = 5
-"""How many rows after the first are named with the rows of their papers."""
+"""The number of rows after the first `k` that are named inside rows of their papers."""
 
 _CACHED = 4096
 SPECIFIC = 0.8
-"""A technique is matched by the text of its parts too. A part that matches at least this share as well leads the row,
-with the technique inside it."""
+"""A technique also matches by the text of its parts. A part with at least this share of its strength leads the row, and
+the technique goes inside it."""
 
 
 @dataclass
@@ -27,7 +28,7 @@ class Group:
 
 
 def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
-    """The techniques that lead the first rows for any one of several needs, each with strengths of its own: a query for
+    """The techniques that lead the first rows for any one of several needs, each with separate strengths. A query for
     several things asks for a method and for its steps separately."""
     return frozenset(row.lead for need in needs for row in grouped(need, most=_CONSIDERED)[:OWN_ROWS])
 
@@ -35,9 +36,9 @@ def apart(needs: Sequence[Mapping[str, float]]) -> frozenset[str]:
 def grouped(
     strength: Mapping[str, float], first: Sequence[str] = (), most: int = 50, own: Collection[str] = ()
 ) -> list[Group]:
-    """Rows, best first, for techniques with their strengths, the `most` strongest of which count. Those in `first` come
-    first, and lead whatever their parts are like; those in `own` have rows of their own. Any other stands in one row
-    only, as do two of one name in a paper."""
+    """Return rows, best first, for the `most` strongest techniques. Those in `first` come first, and lead whatever the
+    strength of their parts; those in `own` have separate rows. Any other technique is in one row only; so are two of
+    the same name in a paper."""
     ranked = strongest(strength, most)
     merit = {technique: strength[technique] for technique in ranked}
     broad: dict[str, list[str]] = {}
@@ -54,7 +55,7 @@ def grouped(
     leads = [technique for technique in ranked if technique not in broad and technique not in leading]
     leads.sort(key=lambda technique: -merit[technique])
     rows = _Rows()
-    # Techniques that yield to a part come last, in case that part went into another row.
+    # Techniques that yield to a part come last, in case that part is in another row.
     for technique in [*first, *leads, *broad]:
         if rows.of(technique) is None or (technique in own and not rows.named(technique)):
             rows.open(technique)
@@ -68,16 +69,16 @@ def grouped(
 
 
 def strongest(strength: Mapping[str, float], most: int) -> list[str]:
-    """At most so many techniques, the strongest first; of equally strong ones those with the lower id."""
+    """The `most` strongest techniques, strongest first. Ties are in id order."""
     if len(strength) > most > 0:
-        least = sorted(strength.values(), reverse=True)[most - 1]  # numbers alone are sorted faster
+        least = sorted(strength.values(), reverse=True)[most - 1]  # plain numbers sort faster
         strength = {technique: value for technique, value in strength.items() if value >= least}
     return sorted(strength, key=lambda technique: (-strength[technique], technique))[:most]
 
 
 def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list[Group]:
     """The same rows, reordered so that one paper has at most four fifths of the first `k`. Rows of other papers move up
-    where they are at least half as strong as those that they pass."""
+    if they are at least half as strong as the rows that they pass."""
     allowed = k - k // 5
     counts: dict[str, int] = {}
     early: list[Group] = []
@@ -95,8 +96,8 @@ def spread(rows: Sequence[Group], strength: Mapping[str, float], k: int) -> list
 
 
 def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
-    """The rows, the first `k` of which have the leads of later rows of their papers among their relatives: who asks for
-    the steps of a method may mean more of them than there are rows."""
+    """The rows, with the leads of rows after the first `k` added as relatives to rows of the same paper: a query for
+    the steps of a method may match more steps than there are rows."""
     shown = [Group(row.lead, list(row.relatives)) for row in rows[:k]]
     for row in rows[k : k + CROWDED_OUT]:
         beside = (other for other in shown if paper_of(other.lead) == paper_of(row.lead))
@@ -107,12 +108,12 @@ def crowded_out(rows: Sequence[Group], k: int) -> list[Group]:
 
 
 def same_name(technique: str, other: str) -> bool:
-    """Whether two techniques of a paper have one name."""
+    """Whether two techniques of a paper have the same name."""
     return _name(technique) == _name(other)
 
 
 class _Rows:
-    """Rows as they are opened, and which of them a technique belongs to: the first of those that it is related to."""
+    """The rows opened so far, and the row to which a technique belongs: the first of those that it is related to."""
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
@@ -132,7 +133,7 @@ class _Rows:
         return technique in self._leads
 
     def named(self, technique: str) -> bool:
-        """Whether a row of its paper has its name."""
+        """Whether a row of its paper has this technique's name."""
         return _name(technique) in self._names
 
     def of(self, technique: str) -> Group | None:
@@ -145,7 +146,7 @@ class _Rows:
 
 @lru_cache(_CACHED)
 def kin(technique: str) -> tuple[str, ...]:
-    """A technique and those that it stands under, the nearest first."""
+    """A technique and its ancestors, nearest first."""
     start = technique.find("#") + 1
     chain = [technique]
     while (cut := technique.rfind("/", start)) >= 0:
@@ -160,5 +161,5 @@ def above(ancestor: str, technique: str) -> bool:
 
 @lru_cache(_CACHED)
 def _name(technique: str) -> tuple[str, str]:
-    """The paper and the name: a technique that a paper uses in two places is one answer."""
+    """The paper and the name. A technique that a paper uses in two places is one answer."""
     return paper_of(technique), technique.rpartition("#")[2].rpartition("/")[2]

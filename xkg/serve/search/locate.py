@@ -1,5 +1,5 @@
-"""Locates a technique in a repository, the lines to edit or ablate: stored ones, relocated in a working copy, or found
-by searching it."""
+"""Locates the lines of a technique in a repository, to edit or ablate: stored ones, relocated in a working copy, or
+found by search."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _NAME_WORDS = 12
 _ROWS = 5
-_MEANS = 0.5  # the score of a search from which on a text means a technique
+_MEANS = 0.5  # from this search score on, a text counts as naming a technique
 _CODE = re.compile(r"@[0-9a-f]{12}$")
 _ID = re.compile(r"(arxiv|doi|title):[^#]+#.")
 _CLAUSE = re.compile(r"[.:;,?!]\s+|(?<!\s)\s++[-–—]\s+")
@@ -33,13 +33,13 @@ def locate(
     search: Callable[[str, int], SearchAnswer],
     embedder: "Callable[[], Embedder]",
 ) -> LocateAnswer:
-    """The places of a technique of the graph (by id, exact name or alias), or of what a text describes, best first, at
-    most `k`; none if no word and no meaning fits.
+    """Return the places of a technique of the graph (given by id, exact name or alias) or of a description, best first,
+    at most `most`. Empty if neither a word nor the meaning fits.
 
-    Of a text they are the places of the techniques that it fits. In a working copy stored places are found again
-    (`relocate`); where some of them are gone or changed, and for a text, the copy is searched too (`ground`).
-    `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` for an id that is not here, and
-    what `search` and `embedder` raise."""
+    For a description, these are the places of the techniques that fit it. In a working copy, stored places are found
+    again (`relocate`). If some are gone or changed, and for a description, the copy is searched too (`ground`).
+    `snapshot` is None for an empty graph, which needs a copy. Raises `UnknownIdError` for an unknown id, and any error
+    of `search` and `embedder`."""
     text = " ".join(text.split())
     techniques = named(snapshot, text) if snapshot is not None else []
     searched = "stored places" if copy is None else str(copy)
@@ -67,8 +67,8 @@ _NAME_FOLDER = "name the folder of a repository to search that"
 
 
 def named(snapshot: Snapshot, text: str) -> list[str]:
-    """The ids of the techniques that a reference (`xkg.serve.answers.references`, to code too) or a name means: all of
-    this name. Raises `UnknownIdError` for what can only be an id."""
+    """The ids of all techniques that a reference (`xkg.serve.answers.references`, also to code) or a name matches.
+    Raises `UnknownIdError` for an unknown reference that can only be an id."""
     if ids := list(snapshot.named(text)):
         return ids
     try:
@@ -80,7 +80,7 @@ def named(snapshot: Snapshot, text: str) -> list[str]:
 
 
 def as_technique(text: str) -> Technique:
-    """A text as a technique: its first clause is the name, where that is short enough to be one."""
+    """A description as a technique. Its first clause is the name, cut to a maximum number of words."""
     name = _CLAUSE.split(text, maxsplit=1)[0]
     if len(name.split()) > _NAME_WORDS:
         name = " ".join(name.split()[:_NAME_WORDS])
@@ -88,7 +88,7 @@ def as_technique(text: str) -> Technique:
 
 
 def ranked(places: Sequence[LocatedPlace]) -> list[LocatedPlace]:
-    """Best first, each once, and no whole file of which a part is a place: an ablation edits lines."""
+    """Best first, each once. A whole file is dropped if a part of it is a place, because an ablation edits lines."""
     parts = {(p.repository, p.path) for p in places if p.symbol != p.path}
     unique: dict[tuple[str, str, int, int], LocatedPlace] = {}
     for place in sorted(places, key=lambda p: -p.score):
@@ -105,7 +105,7 @@ class Known:
         self._bundles = {paper: snapshot.bundle(paper) for paper in dict.fromkeys(map(paper_of, techniques))}
 
     def places(self, copy: "WorkingCopy | None", embedder: "Callable[[], Embedder]") -> tuple[list[LocatedPlace], str]:
-        """Their places, those of their components if they have none, and a note."""
+        """Their places and a note; if they have none, the places of their components."""
         places, missing, changed = self.stored(self._techniques, copy)
         note = "" if places else "the graph stores no place of it"
         if missing:
@@ -120,7 +120,8 @@ class Known:
         return places, note if places or copy is not None else f"{note}; {_NAME_FOLDER}"
 
     def stored(self, techniques: Sequence[str], copy: "WorkingCopy | None") -> tuple[list[LocatedPlace], int, bool]:
-        """Stored places, in the copy if there is one; how many of them it lacks, and whether any is gone or changed."""
+        """Stored places, relocated in the copy if there is one; the number of places that the copy lacks; and whether
+        any is gone or changed."""
         from xkg.build.grounding.relocate import moved_focus, relocate
 
         places, missing, changed = list[LocatedPlace](), 0, False
@@ -161,17 +162,17 @@ class Known:
         return places
 
     def _components(self) -> list[str]:
-        """Everything below the techniques in the hierarchy that is shown."""
+        """All visible techniques below these in the hierarchy."""
         below = set(self._techniques)
         for bundle in self._bundles.values():
-            below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # a preorder walk
+            below |= {t.id for t in bundle.techniques if t.parent in below and t.hidden is None}  # in preorder
         return sorted(below - set(self._techniques))
 
 
 def _search_copy(
     techniques: Sequence[Technique], wanted: Sequence[str], copy: "WorkingCopy", embedder: "Embedder"
 ) -> list[LocatedPlace]:
-    """Where the copy does the wanted ones of a paper's techniques."""
+    """The places in the copy of the wanted techniques of a paper."""
     from xkg.build.grounding.ground import ground
 
     symbols = {source.symbol.id: source.symbol for source in copy.codebase.symbols().values()}
@@ -184,20 +185,21 @@ def _search_copy(
 
 
 def _fitting(answer: SearchAnswer) -> dict[str, float]:
-    """The techniques that a text fits, with how likely it means each."""
+    """The techniques that a description fits, each with the probability that it is meant."""
     pairs = [(row.id, row.score) for row in answer.rows]
     pairs += [(relative.id, relative.score or 0.0) for row in answer.rows for relative in row.relatives]
     return {technique: score for technique, score in pairs if score >= FITS}
 
 
 def _by_text(snapshot: Snapshot, fits: Mapping[str, float], copy: "WorkingCopy | None") -> list[LocatedPlace]:
-    """The stored places of the techniques that a text fits, each by how likely it means that."""
+    """The stored places of the techniques that a description fits, weighted by the probability that each is meant."""
     places, _, _ = Known(snapshot, list(fits)).stored(list(fits), copy)
     return [_weighed(place, fits[str(place.technique)]) for place in places]
 
 
 def _searched(text: str, meant: float, copy: "WorkingCopy", embedder: "Embedder") -> list[LocatedPlace]:
-    """Where the copy does what a text says, if it means none of the graph's techniques; `meant`: how likely it does."""
+    """The places in the copy that fit a description, in case it means no technique of the graph. `meant` is the
+    probability that it means one."""
     places = _search_copy([as_technique(text)], ["text"], copy, embedder)
     return [_weighed(place.model_copy(update={"technique": None}), 1 - meant) for place in places]
 
@@ -223,7 +225,7 @@ def _in(copy: "WorkingCopy", symbol: Symbol, focus: Sequence[LineRange]) -> Plac
 def _located(
     place: Place, location: Location, score: float, source: str, symbols: Mapping[str, Symbol]
 ) -> LocatedPlace:
-    """`symbols` has the twins of the location, as far as they are there."""
+    """`symbols` contains the twins of the location, as far as they exist."""
     twins = [symbols[twin] for twin in location.twins if twin in symbols]
     fields = {
         **place.model_dump(),

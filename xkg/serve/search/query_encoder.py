@@ -1,8 +1,7 @@
 """Encodes queries, with a least-recently-used cache and request coalescing.
 
-Agents repeat queries, and the model reads its weights once for a batch. A caller who finds the model idle runs it at
-once; callers who come while it runs wait for the next run, which encodes the texts of all of them.
-"""
+Agents repeat queries, and the model reads its weights once per batch. A caller who finds the model idle runs it at
+once. Callers who come while it runs wait for the next run, which encodes the texts of all of them."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
     from xkg.embeddings.base import Embedder
 
 CACHED_TEXTS = 1024
-"""Encoded texts in the cache, about 2.5 KB each."""
+"""Maximum number of cached texts, about 2.5 KB each."""
 
 
 class QueryEncoder:
-    """Encodes texts with the model that `embedder` returns. Safe to use from several threads."""
+    """Encodes texts with the model that `embedder` returns. Thread-safe."""
 
     def __init__(self, embedder: "Callable[[], Embedder]", size: int = CACHED_TEXTS) -> None:
         self._embedder = embedder
@@ -31,7 +30,7 @@ class QueryEncoder:
         self._next: _Run | None = None
 
     def __call__(self, texts: Sequence[str]) -> list[EncodedText]:
-        """Raises what the model raises."""
+        """Raises any error of the model."""
         wanted = dict.fromkeys(texts)
         with self._turn:
             known = {text: self._cache[text] for text in wanted if text in self._cache}
@@ -62,7 +61,7 @@ class QueryEncoder:
         except Exception:
             if run.callers == 1:
                 raise
-            return self._run(texts)  # the text of another caller may have failed
+            return self._run(texts)  # the text of another caller may have caused the failure
 
     def _run(self, texts: Sequence[str]) -> dict[str, EncodedText]:
         return dict(zip(texts, encode(self._embedder(), texts), strict=True))

@@ -1,4 +1,4 @@
-"""Papers related to one: by citations, shared concepts, and similar techniques."""
+"""Finds papers related to a paper: by citations, shared concepts, and similar techniques."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ from xkg.value import Value
 
 MOST_PAIRS = 5
 NEIGHBOURS = 50
-"""Nearest techniques looked at for each technique of the paper."""
+"""The number of nearest techniques examined for each technique of the paper."""
 
 DEEPER = 0.5
-"""A technique weighs this share of the one above it: the subjects of two papers say more than a shared step."""
+"""The weight of a technique relative to its parent: the subjects of two papers say more than a shared step."""
 
 CITATION, CONCEPT = 0.5, 0.5
-"""How related two papers are by a citation alone, and by a shared concept at the top of both hierarchies."""
+"""The relatedness of two papers by a citation alone, and by a shared concept at the top of both hierarchies."""
 
 ALIKE = 1 / 3
-"""From here on techniques count as alike, where 0 is the mean cosine to all and 1 the same text."""
+"""The similarity from which techniques count as alike. 0 is the mean cosine to all techniques, 1 the same text."""
 
 
 class Pair(Value):
@@ -63,9 +63,10 @@ class RelatedAnswer(Listing):
 
 
 def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequence[str] = ()) -> RelatedAnswer:
-    """The papers of the graph that are most related to one (id or title), at most `k`, without those in `exclude`.
+    """Return the papers of the graph that are most related to a paper (id or title), at most `k`, without those in
+    `exclude`.
 
-    The kinds of relation are independent evidence: the score is 1 less the product of what each leaves open. Raises
+    The kinds of relation count as independent evidence: the score is 1 minus the product of 1 minus each. Raises
     `UnknownIdError`."""
     own = paper_id(snapshot, paper)
     views = {view.technique.id: view for view in snapshot.techniques(_techniques(snapshot, own))}
@@ -78,7 +79,7 @@ def related_papers(snapshot: Snapshot, paper: str, k: int = 10, exclude: Sequenc
     for other in known:
         left = (1 - CITATION) ** (other in cites) * (1 - CITATION) ** (other in cited) * (1 - alike.get(other, 0.0))
         for mine, theirs in shared.get(other, ()):
-            # On a server that many write to, a technique may be gone since.
+            # If others write to the graph, a technique may be gone by now.
             left *= 1 - CONCEPT * _place(views[mine]) * _place(others[theirs]) if theirs in others else 1
         scores[other] = round(1 - left, 3)
     best = sorted((other for other in scores if scores[other] > 0), key=lambda other: (-scores[other], other))
@@ -115,7 +116,7 @@ def _techniques(snapshot: Snapshot, paper: str) -> list[str]:
 
 
 def _views(snapshot: Snapshot, pairs: Iterable[Sequence[tuple[str, str]]]) -> dict[str, TechniqueView]:
-    """The second of each pair, where it is still there and shown."""
+    """The second technique of each pair, if it still exists and is visible."""
     partners = list(dict.fromkeys(theirs for several in pairs for _, theirs in several))
     return {view.technique.id: view for view in snapshot.techniques(partners) if view.technique.hidden is None}
 
@@ -125,7 +126,7 @@ def _place(view: TechniqueView) -> float:
 
 
 def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str, list[tuple[str, str]]]:
-    """By paper, pairs of a technique of ours and one of its own that are one concept."""
+    """By paper, pairs of one of our techniques and one of that paper's that are the same concept."""
     pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for link in links:
         for mine, theirs in ((link.first, link.second), (link.second, link.first)):
@@ -137,7 +138,7 @@ def _shared(links: Sequence[Link], views: dict[str, TechniqueView]) -> dict[str,
 def _alike(
     snapshot: Snapshot, own: str, views: dict[str, TechniqueView]
 ) -> tuple[dict[str, float], dict[str, list[tuple[str, str]]]]:
-    """By paper, how alike its techniques are to ours, each of which counts by its place, and the pairs that are."""
+    """By paper, the similarity of its techniques to ours, weighted by depth, and the pairs of similar techniques."""
     total = sum(map(_place, views.values()))
     best: dict[str, dict[str, tuple[float, str]]] = defaultdict(dict)
     for technique, vector in snapshot.vectors(list(views)).items():

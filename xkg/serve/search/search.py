@@ -1,4 +1,4 @@
-"""Techniques for a query: exact names first, then text and vector search fused, as far as they fit."""
+"""Finds techniques for a query: exact names first, then fused text and vector search, as far as they fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,14 @@ from xkg.store.graph_store import Snapshot, TechniqueView
 EVERYTHING = Filters()
 
 _TITLE_WORDS = 3
-"""Fewer words are no title: the short name of a paper is that of its method, or of no technique."""
+"""A text with fewer words does not count as a title: a paper's short name is the name of its method, or of no
+technique."""
 
 _SAME_TITLE = 3
 
 MOST_NEAREST = 5
 _SPELLED = 5
-"""Shorter words are like too many others."""
+"""Shorter words resemble too many others."""
 
 _NONE_LEFT = "nothing: no technique passes the filters; drop one of them"
 
@@ -55,17 +56,17 @@ def search(
     *,
     bar: float = FITS,
 ) -> SearchAnswer:
-    """The techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
+    """Return the techniques that fit `query`, at most `k`, best first, narrowed by `filters`.
 
-    Order: techniques of exactly this name or alias, then by BM25 and vector search of the whole query and, where it is
-    long, of its parts (`candidates`). Techniques above and below one another are one row, led by the best match (or the
-    best for one of several needs), with the others inside it (`grouped`); of two of one name in a paper the one with
-    code leads. The score of a row is how well it fits (`scores`), or that of a better row after it. What scores less
-    than `bar` is not a row: the first of these are named as `nearest`. A query that is code is looked up in code first.
-    If there is no row, words that no technique has are read as words that are spelled almost like them.
+    Order: techniques with exactly this name or alias, then by BM25 and vector search of the whole query and of the
+    parts of a long query (`candidates`). Techniques above and below one another are one row, led by the best match (or
+    by the best for one of several needs), with the others inside it (`grouped`). Of two techniques with the same name
+    in a paper, the one with code leads. The score of a row is how well it fits (`scores`), or the score of a better row
+    after it. Techniques that score less than `bar` are not rows; the first of these are named as `nearest`. A query
+    that is code is first looked up in code. If there is no row, words that no technique has are replaced by similarly
+    spelled words.
 
-    Raises `UnknownIdError` for a paper that is not here, and what `read` raises.
-    """
+    Raises `UnknownIdError` for an unknown paper, and any error of `encode`."""
     code, query = query, " ".join(query.split())
     filters = filters.resolved(snapshot)
     papers = filters.only(snapshot)
@@ -82,7 +83,7 @@ def search(
     groups = spread(grouped(strength, exact, max(50, 4 * k), apart(matches.needs)), strength, k)
     if matches.needs:
         groups = crowded_out(groups, k)
-    named = dict.fromkeys(exact, 1.0)  # there may be hundreds
+    named = dict.fromkeys(exact, 1.0)  # a dict, since there may be hundreds
     unscored = [technique for technique in _techniques(groups[:k]) if technique not in named]
     answer = found.answer(groups, strength, scores(snapshot, query, matches, unscored) | named)
     respelled = query if answer.rows else _respelled(snapshot, query)
@@ -95,7 +96,7 @@ def search(
 
 @dataclass(frozen=True)
 class _Search:
-    """What was asked, of how many papers."""
+    """The query and its scope."""
 
     snapshot: Snapshot
     query: str
@@ -105,10 +106,10 @@ class _Search:
     bar: float
 
     def answer(self, groups: Sequence[Group], strength: Mapping[str, float], fits: Mapping[str, float]) -> SearchAnswer:
-        """The first `k` groups, as far as they fit, and the strongest techniques beside them."""
+        """The first `k` groups that fit, and the strongest other techniques."""
         first = groups[: self.k]
         shown = _techniques(first)
-        # On a server that many write to, a technique may be gone by the time it is looked up.
+        # If others write to the graph, a technique may be gone before it is looked up.
         rows = [row for row in _rows(first, _views(self.snapshot, shown), fits) if row.score >= self.bar]
         whole = len(rows) == self.k
         return SearchAnswer(
@@ -145,7 +146,7 @@ def _techniques(groups: Sequence[Group]) -> list[str]:
 
 
 def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], most: int) -> dict[str, float]:
-    """How much of a query that is code each technique's code has; empty for prose."""
+    """For a query that is code, the share of it that each technique's code has. Empty for prose."""
     hits = dict(snapshot.find_code(query, max(DEPTH, most), papers))
     if not filters.of_techniques:
         return hits
@@ -153,7 +154,7 @@ def _by_code(snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[
 
 
 def _respelled(snapshot: Snapshot, query: str) -> str:
-    """The query with each long word that no technique has replaced by one that is spelled almost like it."""
+    """The query with each long word that no technique has replaced by a similarly spelled word."""
     found = [
         snapshot.spelled(word.lower()) or word
         if len(word) >= _SPELLED and snapshot.matched(word, ())[1] == 1.0
@@ -166,8 +167,8 @@ def _respelled(snapshot: Snapshot, query: str) -> str:
 def _named(
     snapshot: Snapshot, query: str, filters: Filters, papers: Sequence[str], strength: Mapping[str, float]
 ) -> list[str]:
-    """Techniques whose name or alias the query is, and the methods of papers whose title it is: those of the title
-    first, then those with code, each by strength."""
+    """Techniques with the query as name or alias, and the methods of papers with the query as title. Methods come
+    first, then techniques with code, each by strength."""
     methods = _methods(snapshot, query)
     named = dict.fromkeys([*methods, *snapshot.named(query)])
     chosen = [t for t in named if not papers or paper_of(t) in papers]
@@ -179,7 +180,7 @@ def _named(
 
 
 def _methods(snapshot: Snapshot, title: str) -> list[str]:
-    """What the papers of this title propose: the first technique of each."""
+    """The first technique of each paper with this title, which is the method that it proposes."""
     if len(title.split()) < _TITLE_WORDS:
         return []
     bundles = map(snapshot.bundle, snapshot.called(title)[:_SAME_TITLE])
@@ -206,7 +207,7 @@ def _rows(groups: Sequence[Group], views: dict[str, TechniqueView], fits: Mappin
 
 
 def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
-    """The row, led by what has the same name and code where its own lead has none."""
+    """The row. If its lead has no code, a technique with the same name and code leads it instead."""
     if views[group.lead].code is not None:
         return group
     for other in group.relatives[:MOST_RELATIVES]:
@@ -217,7 +218,7 @@ def _with_code(group: Group, views: dict[str, TechniqueView]) -> Group:
 
 
 def relation(technique: str, lead: str) -> str:
-    """What a technique that belongs to the row of `lead` is to it."""
+    """The relation of a technique to the `lead` of its row."""
     if above(technique, lead):
         return "part of"
     if above(lead, technique):

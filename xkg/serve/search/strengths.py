@@ -1,9 +1,8 @@
-"""How strong each technique is for a query and for its parts: the scores of both searches fused, with late interaction,
-and with the strength of others of its paper.
+"""The strength of each technique for a query and its parts: fused scores of both searches, late interaction, and the
+strength of other techniques of the same paper.
 
-Fused are scores and not ranks, since how far apart two scores are says something: Bruch, Gai and Ingber, "An Analysis
-of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023.
-"""
+Scores are fused instead of ranks, because the distance between two scores is informative: Bruch, Gai and Ingber, "An
+Analysis of Fusion Functions for Hybrid Retrieval", ACM TOIS 42(1), 2023."""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, compress
@@ -20,18 +19,18 @@ TEXT, VECTOR = 0.5, 0.5
 """Weights of the two searches."""
 
 INTERACTION, INTERACTING = 0.5, 50
-"""Weight of late interaction beside both searches together, and the number of techniques that get it."""
+"""Weight of late interaction relative to both searches together, and the number of techniques that get it."""
 
 PARTS = 0.5
-"""Weight of the part of a long query that fits best, beside the whole."""
+"""Weight of the best-fitting part of a long query, relative to the whole."""
 
 COMPANY = 0.3
 """Weight of the best technique of the same paper: several steps of one query belong to one subject."""
 
 
 class Strengths:
-    """What the searches for a query and its parts found: a row of `strength` for each text, a column for each
-    technique. Few numbers are looked at one by one, since a search has hundreds of them for each text."""
+    """The results of the searches for a query and its parts: `strength` has a row for each text and a column for each
+    technique. The code works on whole arrays, since a search has hundreds of numbers for each text."""
 
     def __init__(
         self,
@@ -53,7 +52,8 @@ class Strengths:
         self._there = np.zeros((len(by_text), len(self._ids)), bool)
         start = 0
         for text, pair in enumerate(zip(by_text, by_vector, strict=True)):
-            # What a full list leaves out is no better than its last; what text search does not find has no word.
+            # Techniques missing from a full list are no better than its last. Text search only misses techniques
+            # without a query word.
             floors = (pair[0][-1].score if len(pair[0]) == depth else 0.0, pair[1][-1].score if pair[1] else 0.0)
             for own, floor, weight in zip(scores[2 * text : 2 * text + 2], floors, (TEXT, VECTOR), strict=True):
                 end = start + len(own)
@@ -74,8 +74,8 @@ class Strengths:
         return found
 
     def interact(self, text: int, best: Sequence[str], interaction: Mapping[str, float]) -> None:
-        """Adds late interaction with a text, which was computed for the `best`: its lowest value counts 0, as do all
-        other techniques. One of the best without a value keeps its strength."""
+        """Adds late interaction with a text, which was computed for the `best`. Its lowest value counts as 0, and so do
+        all other techniques. One of the best without a value keeps its strength."""
         import numpy as np
 
         if not interaction:
@@ -90,7 +90,7 @@ class Strengths:
         self._strength[text] = (1 - INTERACTION) * own + INTERACTION * nearness
 
     def together(self) -> tuple[dict[str, float], list[dict[str, float]]]:
-        """Of the whole query with its parts, and of each part."""
+        """The strengths for the whole query including its parts, and for each part."""
         import numpy as np
 
         whole = np.where(self._there, self._strength, 0.0)
@@ -118,7 +118,7 @@ class Strengths:
 
 
 def _shares(scores: "NDArray[np.float64]", floor: float) -> "NDArray[np.float64]":
-    """Scores brought to 0..1: the floor is 0, the best 1. All are 1 where none is above the floor."""
+    """Scores scaled to 0..1: the floor becomes 0, the best 1. All are 1 if none is above the floor."""
     import numpy as np
 
     spread = float(scores.max(initial=floor)) - floor

@@ -1,4 +1,3 @@
-"""What a language model adds to search: a query in other words, the steps of a task, which rows serve.
+"""Language model support for search: rewording a query, splitting a task into steps, and verifying rows.
 
-May import: search, answers, and what lies below serve.
-"""
+May import: search, answers, and the layers below serve."""

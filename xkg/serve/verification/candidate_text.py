@@ -1,4 +1,4 @@
-"""Candidates of a search as text for the verifier's question."""
+"""Renders search candidates as text for the verifier's question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,27 +10,27 @@ from xkg.store.graph_store import TechniqueView
 from xkg.store.indexes.text import query_terms
 
 IN_FULL = 6
-"""Candidates that are described with their code; the others in few words: one in twenty paraphrases has its answer
-there."""
+"""The number of candidates described with their code; the others are described briefly. One in twenty paraphrases has
+its answer among the others."""
 
 LETTERS = "abcdefgh"
 
 _DEFINITION, _RELATIVE, _DOCUMENTATION, _CODE, _PARTS, _HEADS = 700, 240, 300, 1200, 300, 150
 _IN_FEW_WORDS = 300
-"""Characters of a candidate, so that all take about 4,000 tokens."""
+"""Maximum number of characters of a briefly described candidate. In total, all candidates take about 4,000 tokens."""
 
 _STEP, _NAME, _DEFINED = 1.0, 1.0, 0.5
-"""Weights of the words by which code is chosen: the step may have none of the technique's."""
+"""Weights of the words that select code. The step may share no word with the technique."""
 
 _ALIKE = 0.8
-"""The share of words that definitions of one name have in common where the second says nothing new."""
+"""The share of common words from which a second definition counts as a repetition."""
 
 _KINSHIP = {"part of": "{0} is part of it", "has part": "part of {0}", "same paper": "of the paper of {0}"}
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A search row with the techniques that it stands for: its own, and relatives that matched."""
+    """A search row with the techniques that it represents: its own, and relatives that matched."""
 
     row: SearchRow
     views: tuple[TechniqueView, ...]
@@ -47,7 +47,7 @@ def labelled(candidates: Sequence[Candidate]) -> dict[str, tuple[Candidate, Tech
 
 def described(candidates: Sequence[Candidate], step: str) -> str:
     """The candidates as text, with the code that is nearest to the step. Texts of papers take one line each and code is
-    indented, so that none can pass for another candidate. A definition that an earlier one says is not repeated."""
+    indented, so that none can imitate another candidate. A definition that repeats an earlier one is not repeated."""
     definitions = _Definitions()
     return "\n\n".join(
         _in_full(number, candidate, step, definitions)
@@ -58,7 +58,7 @@ def described(candidates: Sequence[Candidate], step: str) -> str:
 
 
 class _Definitions:
-    """Definitions as they are said, each once."""
+    """Definitions already given, so that each appears only once."""
 
     def __init__(self) -> None:
         self._said: dict[str, frozenset[str]] = {}
@@ -137,7 +137,7 @@ def _kin(view: TechniqueView, number: int, own: TechniqueView) -> str:
 
 
 def _inside(view: TechniqueView) -> str:
-    """What a relative consists of: its components, and the names in its code."""
+    """The contents of a relative: its components, and the names in its code."""
     lines = _components(view)
     lines += [f"code: {names}"] if view.code and (names := heads(view.code.implementation, _HEADS)) else []
     return "".join(f" | {line}" for line in lines)

@@ -1,4 +1,5 @@
-"""The part of a code node that a reader needs to judge what it computes: the functions nearest to some words."""
+"""Extracts the part of a code node that a reader needs to judge what it computes: the functions nearest to some
+words."""
 
 import ast
 import math
@@ -16,13 +17,13 @@ _LONGEST_LINE = 400
 _HEADS = 200
 _DECORATED = 4
 _SATURATION, _LENGTH = 1.2, 0.5
-"""As BM25 has them; whole functions are seldom long for another reason than that they do more."""
+"""BM25's parameters, with a weak length penalty: long functions are usually long because they do more."""
 
 _NAMED = 3
-"""So often the name of a function counts among its words: it says what all of them are for."""
+"""The name of a function counts this many times among its words, because it summarises all of them."""
 
 _SPECIAL = 0.5
-"""Weight of `__init__` and its like: they store what others compute with, under names of all of it."""
+"""Weight of special methods such as `__init__`: they store values for other methods, under all their names."""
 
 _HEAD = re.compile(r"\s*(?:async )?(?:def|class) \w+")
 _PREAMBLE = re.compile(r"import |from \S+ import |#|\s*(\.\.\.)?$|__all__")
@@ -31,8 +32,8 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class _Piece:
-    """Lines that are shown together, below `owner`, the head of their class; and further words by which they are
-    chosen."""
+    """Lines that are shown together, below `owner`, the head of their class. `about` are further words for the
+    selection."""
 
     lines: Sequence[str]
     owner: str = ""
@@ -45,9 +46,9 @@ class _Piece:
 
 
 def excerpt(implementation: str, wanted: Mapping[str, float], characters: int) -> list[str]:
-    """Lines of about so many characters: the functions nearest to the `wanted` words, in the order of the source, the
-    nearest of them cut to its nearest lines where it is too long; without imports, comments and docstrings where it is
-    Python. The last line names what is left out."""
+    """Return lines of about this many characters: the functions nearest to the `wanted` words, in source order. If the
+    nearest function is too long, it is cut to its nearest lines. For Python, imports, comments and docstrings are
+    omitted. The last line names the omitted functions."""
     pieces = _pieces(implementation)
     near_to = nearness([" ".join([*piece.lines, piece.about]) for piece in pieces], wanted)
     scores = [piece.weight * near for piece, near in zip(pieces, near_to, strict=True)]
@@ -80,12 +81,12 @@ def excerpt(implementation: str, wanted: Mapping[str, float], characters: int) -
 
 
 def heads(implementation: str, characters: int) -> str:
-    """The names of its functions and classes, in one line."""
+    """The names of the code's functions and classes, in one line."""
     return short(", ".join(_heads(implementation.splitlines())), characters)
 
 
 def wanted_words(texts: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """The terms of texts with weights; a term has the weight of the text that weighs most."""
+    """The terms of texts with weights. A term gets the maximum weight of the texts that contain it."""
     weights: dict[str, float] = {}
     for text, weight in texts:
         for term in _terms(text):
@@ -121,7 +122,7 @@ def nearness(texts: Sequence[str], wanted: Mapping[str, float]) -> list[float]:
 
 
 def _nearest_lines(lines: Sequence[str], wanted: Mapping[str, float], characters: int) -> list[str]:
-    """The head of a function and those of its lines, one after another, that have most of the wanted words."""
+    """The head of a function, and the run of its lines with the most wanted words."""
     weights = [sum(wanted.get(term, 0.0) for term in set(_terms(line))) for line in lines]
     defined = next((n for n, line in enumerate(lines[:_DECORATED]) if _HEAD.match(line)), -1)
     head = [line[:_LONGEST_LINE] for line in lines[: defined + 1]]
@@ -138,7 +139,7 @@ def _nearest_lines(lines: Sequence[str], wanted: Mapping[str, float], characters
         if weight > best_weight + 1e-9:
             best, best_weight = (start, end + 1), weight
     first, last = best
-    # what is left of the room goes to the lines before, which say what the names mean, and then to those after
+    # remaining space goes to the lines before, which define the names, and then to the lines after
     size = sum(min(_LONGEST_LINE, len(line)) + 1 for line in lines[first:last])
     while first > len(head) and size + min(_LONGEST_LINE, len(lines[first - 1])) < room:
         first -= 1
@@ -171,8 +172,8 @@ def _pieces(implementation: str) -> list[_Piece]:
 
 
 def _of_python(tree: ast.Module) -> Iterator[_Piece]:
-    """The functions of a module and of its classes, and what stands between them, without imports and without what runs
-    only as a program."""
+    """The functions of a module and of its classes, and the statements between them, without imports and without the
+    `__main__` block."""
     between: list[str] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom) or _is_main(node):

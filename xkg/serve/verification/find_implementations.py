@@ -1,4 +1,4 @@
-"""Code for a whole task: its steps are searched one by one and verified, and each technique is listed once."""
+"""Finds code for a whole task: its steps are searched one by one and verified, and each technique is listed once."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,11 +25,11 @@ from xkg.store.graph_store import Snapshot
 DEFINITION_CHARACTERS = 120
 TASK_CHARACTERS, HEADING_CHARACTERS = 2000, 100
 CODE_CHARACTERS = 20_000
-"""Of code in a full answer: with what JSON escapes, about 6,000 of its 8,000 tokens."""
+"""Maximum number of characters of code in a full answer: with JSON escapes, about 6,000 of its 8,000 tokens."""
 
 WHOLE = "the task as a whole"
 WHOLE_ROWS = 5
-"""As many as search_techniques answers."""
+"""The same number as search_techniques returns."""
 
 _NOT_VERIFIED = "not verified"
 _NOTHING = "nothing fits: write this part yourself, or ask search_techniques in other words"
@@ -44,12 +44,12 @@ def find_implementations(
     filters: Filters,
     full: bool = False,
 ) -> ImplementationsAnswer:
-    """At most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. Where no model
-    verifies them, also what a search for the whole task finds: its steps alone say less than the task. If no model can
-    be asked, the answer has the verifier's question about its rows, for whoever reads it.
+    """Return at most `k` techniques for each step of `task`, with how to apply them; `full` adds their code. If no
+    model verifies them, adds the results for the whole task, because the steps alone say less than the task. If no
+    model can be asked, the answer contains the verifier's question about its rows, for the reader.
 
-    Waits at most twice `serve.questions.wait_seconds` for the model, and leaves out what it has not answered by then.
-    Raises what `seek` raises."""
+    Waits at most twice `serve.questions.wait_seconds` for the model, and omits later replies. Raises any error of
+    `seek`."""
     found = decompose(questions, task)
     decomposed, left_out = found.by, len(found.steps) - MOST_STEPS
     steps = found.steps[:MOST_STEPS]
@@ -104,7 +104,7 @@ def _for_reader(
     answers: Sequence[SearchAnswer],
     parts: Sequence[PartAnswer],
 ) -> tuple[str, str]:
-    """The verifier's question for whoever reads the answer, and the rows of the parts as it is asked about them."""
+    """The verifier's question for the reader of the answer, and the rows of the parts in the form of that question."""
     question, described = "", []
     with opened() as snapshot:
         for step, answer, part in zip(steps, answers, parts, strict=True):
@@ -155,7 +155,7 @@ def _brief(row: SearchRow, full: bool) -> FoundRow:
 
 
 def _verified(answers: Iterable[SearchAnswer]) -> str:
-    """One line for all parts, where it is the same for all."""
+    """One line for all parts, if it is the same for all."""
     outcomes = dict.fromkeys(answer.verified for answer in answers)
     failed = [line for line in outcomes if line.startswith(_NOT_VERIFIED)]
     models = dict.fromkeys(line.split(":")[0] for line in outcomes if line.startswith("by "))
@@ -165,13 +165,13 @@ def _verified(answers: Iterable[SearchAnswer]) -> str:
 
 
 def _by_paper(rows: Sequence[SearchRow]) -> tuple[SearchRow, ...]:
-    """Rows of one paper next to each other, where its first is."""
+    """The rows, grouped by paper in the order of each paper's first row."""
     papers = list(dict.fromkeys(paper_of(row.id) for row in rows))
     return tuple(sorted(rows, key=lambda row: papers.index(paper_of(row.id))))
 
 
 def _with_relatives(answer: SearchAnswer, whole: SearchAnswer) -> SearchAnswer:
-    """The answer to a step, its rows with the relatives that they have for the whole task too."""
+    """The answer to a step. Its rows also get the relatives that they have for the whole task."""
     others = {row.id: row.relatives for row in whole.rows}
     rows = (
         row.model_copy(
@@ -189,7 +189,7 @@ def _code(snapshot: Snapshot, answers: Iterable[SearchAnswer]) -> dict[str, Code
 
 
 def _fitting(rows: Iterable[FoundRow], code: Mapping[str, Code]) -> tuple[tuple[Implementation, ...], list[str]]:
-    """The code of the rows as far as it fits, each whole; and the ids of what does not."""
+    """The code of the rows that fit, each uncut, and the ids of the code that does not fit."""
     fitting: list[Implementation] = []
     missing: list[str] = []
     room = CODE_CHARACTERS

@@ -1,9 +1,8 @@
 """Optional questions to the language model, with a limit on the waiting time.
 
-A question that takes longer goes on in the background, and its answer is stored (`xkg.llm.ledger`): the same question
-later is answered at once. The ledger counts all questions of one day (UTC) as one paper, `serve 2026-08-01`, so that
-`llm.max_cost` bounds the dollars a day.
-"""
+A question that takes longer continues in the background, and its answer is stored (`xkg.llm.ledger`), so that the same
+question is answered at once later. The ledger counts all questions of one day (UTC) as one paper, `serve 2026-08-01`,
+so `llm.max_cost` limits the dollars per day."""
 
 import threading
 import time
@@ -25,20 +24,20 @@ A = TypeVar("A", bound="AnswerType")
 T = TypeVar("T")
 
 BUSY_SECONDS = 0.5
-"""How long it waits where others wait already: enough for a stored answer."""
+"""The waiting time if enough others already wait; it suffices for a stored answer."""
 
 PATIENCE_SECONDS = 8.0
-"""How long a failing endpoint is retried."""
+"""How long requests to a failing endpoint are retried."""
 
 CLOSING_SECONDS = 10.0
-"""How long closing waits for what follows from an answer, such as a search."""
+"""How long closing waits for follow-up work of an answer, such as a search."""
 
 
 _NO_KEY = "no key for the language model is set where xkg runs"
 
 
 class NoModelError(ModelUnavailableError):
-    """The settings name no model that could be asked."""
+    """The settings name no usable model."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +49,9 @@ class Answered(Generic[A]):
 
 
 class Questions:
-    """The language model of `settings`, opened with the first question; its answers are stored in `folder`. At most
-    `waiting` callers wait for it at a time, so that the others of a server go on. A call takes `call_seconds` at most,
-    and tools wait `wait_seconds` for an answer. Safe to use from several threads."""
+    """The language model of `settings`, opened with the first question. Its answers are stored in `folder`. At most
+    `waiting` callers wait for it at a time, so that a server's other calls continue. A call takes `call_seconds` at
+    most, and tools wait `wait_seconds` for an answer. Thread-safe."""
 
     def __init__(self, settings: LlmSettings, folder: Path, waiting: int, limits: ServeQuestionSettings) -> None:
         self.wait_seconds = limits.wait_seconds
@@ -72,7 +71,7 @@ class Questions:
 
     @property
     def unavailable(self) -> str:
-        """Why no model can be asked, whatever the question; empty if one can."""
+        """The reason why no model can be asked, whatever the question. '' if one can."""
         try:
             self._model()
         except MissingKeyError:
@@ -86,8 +85,8 @@ class Questions:
     def begin(
         self, prompt: "Prompt", kind: type[A], inputs: Mapping[str, str], about: str, check: Callable[[A], str | None]
     ) -> "Future[Answered[A]]":
-        """The future answer, for `wait`; a stored one is there at once. What is added to be called when it is there
-        runs in a thread that `close` waits for, and may ask further questions."""
+        """Return the future answer, for `wait`; a stored answer is there at once. Callbacks of the future run in a
+        thread that `close` waits for, and may ask further questions."""
         from xkg.llm.prices import model_of
 
         answer: Future[Answered[A]] = Future()
@@ -139,9 +138,9 @@ class Questions:
         return self._waiting
 
     def wait(self, answer: "Future[T]", until: float) -> T:
-        """The answer, or what follows from one, if it is there at `until` (`time.monotonic`). Raises an `XkgError` that
-        says why there is none: `ModelUnavailableError` where it is not there in time, `ConfigError`, and what asking
-        raises."""
+        """Return the answer, or a result that follows from one, if it is there by `until` (`time.monotonic`). Otherwise
+        raises an `XkgError` with the reason: `ModelUnavailableError` if it is late, `ConfigError`, and any error of the
+        question."""
         with self._turn:
             patient = self._waiting < self._most_waiting
             self._waiting += 1
@@ -159,7 +158,7 @@ class Questions:
                 self._waiting -= 1
 
     def close(self) -> None:
-        """Ends questions under way, for good: they raise `ModelUnavailableError`."""
+        """Ends running questions for good: they raise `ModelUnavailableError`."""
         with self._opening:
             self._closed = True
             opened, self._opened = self._opened, None

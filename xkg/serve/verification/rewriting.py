@@ -1,9 +1,8 @@
-"""A query in other words: how papers might define what it asks for, by a guess of the language model.
+"""Rewords a query: the language model guesses how papers might define the technique.
 
-Who describes a need has other words than the paper that meets it. A guessed definition lies nearer to the true one,
-whether or not the guess is right: Gao, Ma, Lin and Callan, "Precise Zero-Shot Dense Retrieval without Relevance
-Labels" (HyDE), ACL 2023, arXiv 2212.10496.
-"""
+A description of a need uses other words than the paper that meets it. A guessed definition is nearer to the true one,
+whether or not the guess is right: Gao, Ma, Lin and Callan, "Precise Zero-Shot Dense Retrieval without Relevance Labels"
+(HyDE), ACL 2023, arXiv 2212.10496."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -19,8 +18,8 @@ from xkg.text.unicode import one_line
 MOST_PHRASINGS = 4
 
 _FUSED_FROM = 1
-"""The constant of rank fusion: so small that the first row for a phrasing stands among the first, since a dozen rows
-are retained of lists of a dozen."""
+"""The constant of rank fusion. It is small, so that the first row of any phrasing is among the first rows: the fused
+list keeps only a dozen of them."""
 
 _CHARACTERS = 600
 _PROMPT = Path(__file__).parent / "prompts" / "rewrite.md"
@@ -31,14 +30,14 @@ class Phrasings(AnswerType):
 
 
 def begin(questions: Questions, query: str) -> "Future[Answered[Phrasings]]":
-    """Asks for other words of a query; the answers pass `objection`."""
+    """Asks for phrasings of a query; the answers pass `objection`."""
     return questions.begin(
         load_prompt(_PROMPT), Phrasings, {"query": query}, short(query, 80), lambda given: objection(given.phrasings)
     )
 
 
 def objection(phrasings: Sequence[str]) -> str | None:
-    """What is wrong with the phrasings of one need, in words for the model."""
+    """An error message for the model if the phrasings of one need are invalid, otherwise None."""
     texts = [one_line(text) for text in phrasings]
     if not 1 <= len(texts) <= MOST_PHRASINGS:
         return f"give 1 to {MOST_PHRASINGS} phrasings"
@@ -50,9 +49,9 @@ def objection(phrasings: Sequence[str]) -> str | None:
 def rows(
     seek: Callable[[str], Sequence[SearchRow]], query: str, phrasings: Sequence[str], most: int
 ) -> list[SearchRow]:
-    """The rows that the query and its phrasings find, at most `most`, by fused ranks, in which the query counts as much
-    as all phrasings together. A row of a phrasing whose lead stands inside another row counts for that row, in which it
-    comes first among the relatives; the score of any other is that of its phrasing."""
+    """Return the rows that the query and its phrasings find, at most `most`, by fused ranks. The query counts as much
+    as all phrasings together. If the lead of a phrasing's row is inside another row, it counts for that row and comes
+    first among its relatives. Any other row has the score of its phrasing."""
     found = {row.id: row for row in seek(query)}
     rankings = [list(found)]
     texts = list(dict.fromkeys(map(one_line, phrasings)))
@@ -72,5 +71,5 @@ def _inside(technique: str, row: SearchRow) -> bool:
 
 
 def _with_first(row: SearchRow, technique: str) -> SearchRow:
-    """The row with this one first among its relatives."""
+    """The row with this technique first among its relatives."""
     return row.model_copy(update={"relatives": tuple(sorted(row.relatives, key=lambda other: other.id != technique))})

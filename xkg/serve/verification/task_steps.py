@@ -1,4 +1,4 @@
-"""Splits a task into steps to search for: by the language model, or by the structure of the text."""
+"""Splits a task into steps to search for, by the language model or by the structure of the text."""
 
 import re
 import time
@@ -36,8 +36,8 @@ class Steps(AnswerType):
 
 @dataclass(frozen=True)
 class Decomposed:
-    """The steps of a task, at least one; `by`: how they were found, in words; and for each step the phrasings
-    (`xkg.serve.verification.rewriting`) of the model that found them, None where none did."""
+    """The steps of a task, at least one. `by` describes how they were found. `phrasings`
+    (`xkg.serve.verification.rewriting`) has the model's phrasings of each step, None if no model found the steps."""
 
     steps: list[str]
     by: str
@@ -45,7 +45,7 @@ class Decomposed:
 
 
 def decompose(questions: Questions, task: str) -> Decomposed:
-    """Waits no longer than `serve.questions.wait_seconds`."""
+    """Waits at most `serve.questions.wait_seconds`."""
     try:
         question = questions.begin(load_prompt(_PROMPT), Steps, {"task": task}, short(task, 80), _objection)
         answered = questions.wait(question, time.monotonic() + questions.wait_seconds)
@@ -58,8 +58,8 @@ def decompose(questions: Questions, task: str) -> Decomposed:
 
 
 def by_structure(task: str) -> list[str]:
-    """The items of a list, or else sentences, or else clauses of a long sentence; the task itself where it has one
-    part. Very short sentences stay with the one before."""
+    """The items of a list, otherwise sentences, otherwise clauses of a long sentence. The task itself if it has only
+    one part. Very short sentences are joined to the one before."""
     items = [one_line(_BLANK.split(item)[0]) for item in _ITEM.split(task)[1:]]
     if len(items) > 1:
         return _distinct(items)

@@ -1,4 +1,4 @@
-"""The language model verifies search rows: those that serve the step are retained, with how to apply them."""
+"""The language model verifies search rows: those that serve the step are kept, with how to apply them."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -19,21 +19,21 @@ from xkg.serve.verification.model_questions import Answered, Questions
 from xkg.store.graph_store import Snapshot, TechniqueView
 
 CANDIDATES = 12
-"""Rows in the question, each with the `RELATIVES` that matched best."""
+"""Number of rows in the question, each with the `RELATIVES` that matched best."""
 
 RELATIVES = 3
 
 WORTH = 0.02
-"""The least score of a query, or of one of its phrasings, that is worth a question. It is lower than `FITS`
+"""The minimum score of a query, or of one of its phrasings, that is worth a question. It is lower than `FITS`
 (`xkg.serve.search.calibration`), since the verifier can distinguish weak matches from queries without an answer."""
 
 HOPELESS = 0.01
-"""Rows that score less are left out of the question."""
+"""Rows with a lower score are left out of the question."""
 
 _REASON, _GUIDANCE = 240, 480
 
 MOST_DROPPED = 3
-"""Dropped rows that are named, those that the search ranked first: they are the most misleading."""
+"""Maximum number of dropped rows that are named: those that the search ranked first, which are the most misleading."""
 
 _PROMPT = Path(__file__).parent / "prompts" / "verify.md"
 
@@ -55,7 +55,7 @@ class Verdict(AnswerType):
 
 @dataclass(frozen=True)
 class Question:
-    """The candidates and the future verdict on them, None where there is nothing to ask."""
+    """The candidates and the future verdict on them, None if there is nothing to ask."""
 
     candidates: tuple[Candidate, ...]
     verdict: "Future[Answered[Verdict]] | None"
@@ -63,8 +63,8 @@ class Question:
 
 @dataclass(frozen=True)
 class Verification:
-    """A verification under way: its question, which may wait for other words of the query, and the answer of the search
-    alone."""
+    """A verification in progress: its question, which may still wait for phrasings of the query, and the plain search
+    answer."""
 
     question: "Future[Question]"
     plain: SearchAnswer
@@ -72,7 +72,7 @@ class Verification:
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        """Those that were asked about, as far as they are known."""
+        """The candidates in the question, if they are known yet."""
         if self.question.done() and self.question.exception() is None:
             return self.question.result().candidates
         return ()
@@ -88,9 +88,9 @@ def begin(
     task: str = "",
     phrasings: Sequence[str] | None = None,
 ) -> Verification:
-    """Asks which of the best techniques serve the step `query`, perhaps one of `task`, found by the step and its
-    `phrasings`. Where these are None the model is asked for them first, and what follows runs when they are there.
-    Raises what `seek` does."""
+    """Asks which of the best techniques serve the step `query`, which may belong to `task`. Candidates come from the
+    step and its `phrasings`. If these are None, the model is asked for them first, and the rest runs when they arrive.
+    Raises any error of `seek`."""
     with opened() as snapshot:
         plain = seek(snapshot, query, k, filters)
     question: Future[Question] = Future()
@@ -114,7 +114,7 @@ def begin(
     def go_on(rewritten: "Future[Answered[rewriting.Phrasings]]") -> None:
         try:
             question.set_result(ask(_phrasings(rewritten)))
-        except BaseException as error:  # whoever waits raises it
+        except BaseException as error:  # the waiting caller raises it
             question.set_exception(error)
 
     if phrasings is None:
@@ -125,15 +125,15 @@ def begin(
 
 
 def for_reader(snapshot: Snapshot, rows: Sequence[SearchRow], step: str) -> tuple[str, str]:
-    """The question about rows that were found for a step, for whoever reads them if no model can be asked: what to
-    judge, and the candidates, which are numbered as the rows are."""
+    """The question about the rows of a step, for the reader of the answer if no model can be asked: what to judge, and
+    the candidates, numbered like the rows."""
     candidates = _candidates(snapshot, rows)
     return (load_prompt(_PROMPT).system, described(candidates, step)) if candidates else ("", "")
 
 
 def finish(questions: Questions, verification: Verification, until: float) -> SearchAnswer:
-    """The retained rows, best first, with reason and guidance; or the answer of the search alone, and why it was not
-    verified, where the model has not answered by `until`. Raises no error of the model."""
+    """Return the kept rows, best first, with reason and guidance. If the model has not answered by `until`, returns the
+    plain search answer and why it was not verified. Raises no error of the model."""
     plain = verification.plain
     try:
         question = questions.wait(verification.question, until)
@@ -146,7 +146,8 @@ def finish(questions: Questions, verification: Verification, until: float) -> Se
 
 
 def _phrasings(rewritten: "Future[Answered[rewriting.Phrasings]]") -> Sequence[str]:
-    """None where no answer was of use. Raises what else asking raises: the verifier would get no answer either."""
+    """The phrasings, empty if no answer was usable. Raises any other error, because the verifier would get no answer
+    either."""
     try:
         return rewritten.result().answer.phrasings
     except AnswerError:
